@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { validateListQuery } from "../../src/pets/validate.ts";
+import type { PetQuery } from "../../src/store/pet-store.ts";
+import { seeded } from "../seeded-random.ts";
+
+const defaults: PetQuery = { after: 0, limit: 20, status: undefined };
+
+function assertAccepted(query: string, expected: Partial<PetQuery>): void {
+  assert.deepEqual(validateListQuery(query), { kind: "valid", value: { ...defaults, ...expected } }, query);
+}
+
+function refusal(query: string): string {
+  const validation = validateListQuery(query);
+  assert.equal(validation.kind, "invalid", query);
+  return validation.message.replace(/^The query is not valid: /, "");
+}
+
+test("listPets without a query lists 20 animals of any status from the start", () => {
+  assertAccepted("", {});
+});
+
+test("limit is an integer from 1 to 100", () => {
+  for (const limit of [1, 2, 9, 10, 99, 100]) {
+    assertAccepted(`limit=${limit}`, { limit });
+  }
+  for (const text of ["0", "101", "1000", "99999999999999999999", "-1"]) {
+    assert.equal(refusal(`limit=${text}`), '"limit" must be an integer from 1 to 100.', text);
+  }
+});
+
+test("limit is decimal, with no sign, no leading zero, no fraction and nothing around it", () => {
+  for (const text of ["%2B5", "+5", "5+", "05", "5.0", "5.", "5e0", "0x5", "5%20", "%EF%BC%95", "5%0A", "1_0"]) {
+    assert.equal(refusal(`limit=${text}`), '"limit" must be an integer from 1 to 100.', text);
+  }
+});
+
+test("status is one of the three, exactly", () => {
+  for (const status of ["available", "pending", "sold"] as const) {
+    assertAccepted(`status=${status}`, { status });
+  }
+  for (const text of ["Sold", "sold,pending", "sol", "solds", "null"]) {
+    const message = `"status" must be one of "available", "pending", "sold", received "${text}".`;
+    assert.equal(refusal(`status=${text}`), message);
+  }
+});
+
+test("after is an id up to 2^63 - 1, 0 and ids not yet given included", () => {
+  const rows: [text: string, after: number][] = [
+    ["0", 0],
+    ["1", 1],
+    ["2", 2],
+    ["9007199254740990", Number.MAX_SAFE_INTEGER - 1],
+    ["9007199254740991", Number.MAX_SAFE_INTEGER],
+    ["9007199254740992", Number.MAX_SAFE_INTEGER],
+    ["999999999999999999", Number.MAX_SAFE_INTEGER],
+    ["9223372036854775806", Number.MAX_SAFE_INTEGER],
+    ["9223372036854775807", Number.MAX_SAFE_INTEGER],
+  ];
+  for (const [text, after] of rows) {
+    assertAccepted(`after=${text}`, { after });
+  }
+  for (const text of ["9223372036854775808", "10000000000000000000", "-1", "-0", "00", "01", "+1", "1.0", "1e3", "x"]) {
+    assert.equal(refusal(`after=${text}`), '"after" must be an integer from 0 to 9223372036854775807.', text);
+  }
+});
+
+test("parameters stand in any order", () => {
+  const expected = { limit: 100, status: "sold", after: 7 } as const;
+  assertAccepted("limit=100&status=sold&after=7", expected);
+  assertAccepted("after=7&status=sold&limit=100", expected);
+});
+
+test("names and values may be percent-encoded", () => {
+  assertAccepted("%6cimit=%35%30", { limit: 50 });
+  assertAccepted("%6Cimit=5&%73tatus=%73%6F%6C%64", { limit: 5, status: "sold" });
+});
+
+test("empty pairs say nothing", () => {
+  for (const query of ["&", "&&", "&&&"]) {
+    assertAccepted(query, {});
+  }
+  for (const query of ["limit=5&", "&limit=5", "&&limit=5&&"]) {
+    assertAccepted(query, { limit: 5 });
+  }
+});
+
+test("an empty parameter is refused by name, with and without its =", () => {
+  for (const name of ["limit", "status", "after"]) {
+    assert.equal(refusal(name), `"${name}" is empty.`);
+    assert.equal(refusal(`${name}=`), `"${name}" is empty.`);
+    assert.equal(refusal(`${name}&`), `"${name}" is empty.`);
+  }
+});
+
+test("an unknown parameter is refused by name, with and without a value", () => {
+  const rows: [query: string, name: string][] = [
+    ["page=2", '"page"'],
+    ["page", '"page"'],
+    ["page=", '"page"'],
+    ["=5", '""'],
+    ["=", '""'],
+    ["Limit=5", '"Limit"'],
+    ["limit[]=5", '"limit[]"'],
+    ["limit+=5", '"limit "'],
+    ["?limit=5", '"?limit"'],
+    ["__proto__=5", '"__proto__"'],
+    ["limit;status=5", '"limit;status"'],
+    ["a%22%0A%00=5", '"a\\"\\n\\u0000"'],
+  ];
+  for (const [query, name] of rows) {
+    assert.equal(refusal(query), `${name} is not a parameter of this operation.`, query);
+  }
+});
+
+test("a repeated parameter is refused by name, whatever its values and however written", () => {
+  for (const again of ["limit=5", "status=sold&limit=6", "%6cimit=5", "limit", "limit=x", "limit=%zz"]) {
+    const query = `limit=5&${again}`;
+    assert.equal(refusal(query), '"limit" is repeated.', query);
+  }
+  assert.equal(refusal("status=sold&status=sold"), '"status" is repeated.');
+  assert.equal(refusal("after=0&after=0"), '"after" is repeated.');
+  assert.equal(refusal("limit=&limit="), '"limit" is empty.');
+});
+
+test("a value is all that follows the first =", () => {
+  assert.equal(refusal("limit=5=6"), '"limit" must be an integer from 1 to 100.');
+  assert.equal(refusal("status==sold"), '"status" must be one of "available", "pending", "sold", received "=sold".');
+});
+
+test("what is not percent-encoded UTF-8 is refused by name", () => {
+  for (const text of ["%zz", "%", "%5", "5%", "%ff", "%c3", "%c0%80", "%ed%a0%80", "%f4%90%80%80"]) {
+    assert.equal(refusal(`limit=${text}`), '"limit" is not percent-encoded UTF-8.', text);
+    assert.equal(refusal(`${text}=5`), `"${text}" is not percent-encoded UTF-8.`, text);
+  }
+});
+
+test("every parameter at fault is named, ten at most and the others counted", () => {
+  assert.equal(
+    refusal("limit=0&status=&after=x&page=1&page=2"),
+    '"status" is empty; "page" is not a parameter of this operation; "limit" must be an integer from 1 to 100; ' +
+      '"after" must be an integer from 0 to 9223372036854775807.',
+  );
+  const unknown = (count: number) => Array.from({ length: count }, (_, index) => `u${index}`).join("&");
+  assert.doesNotMatch(refusal(unknown(10)), /more/);
+  assert.match(refusal(unknown(11)), /"u9" is not a parameter of this operation; and 1 more\.$/);
+  assert.match(refusal(unknown(2000)), /; and 1990 more\.$/);
+});
+
+test("the name of a parameter is cut at 64 characters", () => {
+  assert.match(refusal("x".repeat(64)), /^"x{64}" is/);
+  assert.match(refusal("x".repeat(65)), /^"x{64}"\.\.\. is/);
+  assert.ok(refusal(`status=${"x".repeat(8000)}`).length < 200);
+});
+
+test("validateListQuery() finds the pairs that URLSearchParams finds", seeded((random) => {
+  const pieces = ["limit", "status", "after", "=", "=", "&", "&", "5", "sold", "0", "+", "%6c", "%35", "%20", "x"];
+  let validCount = 0;
+  for (let count = 0; count < 20_000; count += 1) {
+    const query = random.times(random.integer(0, 9), () => random.pick(pieces)).join("");
+    const pairs = [...new URLSearchParams(`&${query}`)];
+    const values = new Map(pairs);
+    const limit = values.get("limit") ?? "20";
+    const after = values.get("after") ?? "0";
+    const status = values.get("status");
+    const isValid = values.size === pairs.length
+      && pairs.every(([name]) => ["limit", "status", "after"].includes(name))
+      && /^([1-9]\d?|100)$/.test(limit) && /^(0|[1-9]\d{0,17})$/.test(after)
+      && (status === undefined || status === "sold");
+    const validation = validateListQuery(query);
+    const expected = isValid ? { after: Number(after), limit: Number(limit), status } : undefined;
+    assert.deepEqual(validation.kind === "valid" ? validation.value : undefined, expected, query);
+    validCount += isValid ? 1 : 0;
+  }
+  assert.ok(validCount > 500, `only ${validCount} valid`);
+}));

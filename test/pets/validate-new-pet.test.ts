@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { JsonObject, readJson } from "../../src/pets/json.ts";
+import type { JsonValue } from "../../src/pets/json.ts";
+import type { NewPet } from "../../src/pets/pet.ts";
+import { validateNewPet } from "../../src/pets/validate.ts";
+import { seeded } from "../seeded-random.ts";
+
+/** The NewPet that the text is. */
+function accepted(text: string): NewPet {
+  const validation = validateNewPet(readJson(text));
+  return validation.kind === "valid" ? validation.value : assert.fail(`${text}: ${validation.message}`);
+}
+
+/** What is said against the value; the faults alone where they are of members. */
+function refusalOf(value: JsonValue, label: string): string {
+  const validation = validateNewPet(value);
+  assert.equal(validation.kind, "invalid", label);
+  return validation.message.replace(/^The content is not a valid NewPet: /, "");
+}
+
+function refusal(text: string): string {
+  return refusalOf(readJson(text), text);
+}
+
+function withName(name: string): string {
+  return `{"name":${JSON.stringify(name)},"categoryId":5}`;
+}
+
+function withCategoryId(categoryId: string): string {
+  return `{"name":"Rex","categoryId":${categoryId}}`;
+}
+
+test("a NewPet with every member is taken as it is", () => {
+  for (const status of ["available", "pending", "sold"] as const) {
+    const newPet = accepted(`{"status":"${status}","categoryId":-7,"name":"Rex"}`);
+    assert.deepEqual(newPet, { name: "Rex", categoryId: -7n, status });
+  }
+});
+
+test("status omitted means available", () => {
+  assert.deepEqual(accepted('{"name":"Rex","categoryId":5}'), { name: "Rex", categoryId: 5n, status: "available" });
+});
+
+test("name has 1 to 255 characters, counted as code points", () => {
+  for (const character of ["a", "é", "名", "😀"]) {
+    for (const count of [1, 254, 255]) {
+      assert.equal(accepted(withName(character.repeat(count))).name, character.repeat(count));
+    }
+    for (const count of [0, 256, 257]) {
+      const message = `"name" must have 1 to 255 characters, received ${count}.`;
+      assert.equal(refusal(withName(character.repeat(count))), message);
+    }
+  }
+});
+
+test("name is kept exactly as sent: no trimming, no normalising", () => {
+  for (const name of [" Rex ", "e\u0301", "\u00e9", "\u202eRex", "a\u0001b", "\ufeffRex", "\u00a0x\u2003", "ﬁ", '"\\']) {
+    assert.equal(accepted(withName(name)).name, name);
+  }
+});
+
+test("name of one character is refused exactly where that is White_Space, a surrogate or U+0000", () => {
+  // PropList.txt of Unicode: 25 code points, fixed since version 6.3.
+  const whiteSpace = new Set([
+    0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
+    0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
+  ]);
+  const categoryId = readJson("5");
+  for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
+    const name = String.fromCodePoint(codePoint);
+    const { kind } = validateNewPet(new JsonObject(new Map([["name", name], ["categoryId", categoryId]]), []));
+    const isRefused = whiteSpace.has(codePoint) || codePoint === 0 || (codePoint >= 0xd800 && codePoint <= 0xdfff);
+    // A message made only where it is needed: a million of them would take longer than the test.
+    if ((kind === "invalid") !== isRefused) {
+      assert.fail(`U+${codePoint.toString(16)} is ${kind}`);
+    }
+  }
+});
+
+test("name must not be white space only, however long", () => {
+  for (const name of [" ", " \t\r\n", "\u0085\u00a0", "\u3000".repeat(255)]) {
+    assert.equal(refusal(withName(name)), '"name" must not be white space only.');
+  }
+  assert.equal(accepted(withName(`${" ".repeat(254)}a`)).name.length, 255);
+});
+
+test("name must be well-formed: a lone surrogate is refused wherever it stands, raw or escaped", () => {
+  for (const text of ["\\ud800", "\ud800", "a\\udc00", "\\udc00\\ud800", "\\ud83d\ud83d\\ude00", "😀\\udbff"]) {
+    assert.equal(
+      refusal(`{"name":"${text}","categoryId":5}`),
+      '"name" must be well-formed Unicode, received a lone surrogate.',
+    );
+  }
+  assert.equal(accepted('{"name":"\\ud83d\\ude00","categoryId":5}').name, "😀");
+});
+
+test("name must not contain U+0000", () => {
+  for (const name of ["\0", "a\0", "\0a", "a\0b"]) {
+    assert.equal(refusal(withName(name)), '"name" must not contain U+0000.');
+  }
+});
+
+test("categoryId is any int64, exact to the last digit", () => {
+  const rows: [text: string, categoryId: bigint][] = [
+    ["9223372036854775806", 9223372036854775806n],
+    ["9223372036854775807", 9223372036854775807n],
+    ["-9223372036854775807", -9223372036854775807n],
+    ["-9223372036854775808", -9223372036854775808n],
+    ["9007199254740993", 9007199254740993n],
+    ["5.0", 5n],
+    ["5e0", 5n],
+    ["1e3", 1000n],
+    ["0", 0n],
+    ["-0", 0n],
+  ];
+  for (const [text, categoryId] of rows) {
+    assert.equal(accepted(withCategoryId(text)).categoryId, categoryId, text);
+  }
+});
+
+test("categoryId beyond int64, or no integer, is refused", () => {
+  for (const text of ["9223372036854775808", "-9223372036854775809", "5.5", "1e-1", "1e999999999", "1e-999999999"]) {
+    assert.equal(
+      refusal(withCategoryId(text)),
+      '"categoryId" must be an integer from -9223372036854775808 to 9223372036854775807, received another number.',
+      text,
+    );
+  }
+});
+
+test("status is one of the three, exactly", () => {
+  for (const status of ["", "Sold", "sold ", "avail", "unknown", "so\u0000ld"]) {
+    assert.equal(
+      refusal(`{"name":"Rex","categoryId":5,"status":${JSON.stringify(status)}}`),
+      `"status" must be one of "available", "pending", "sold", received ${JSON.stringify(status)}.`,
+    );
+  }
+});
+
+test("a missing member is named", () => {
+  assert.equal(refusal('{"categoryId":5}'), '"name" is missing.');
+  assert.equal(refusal('{"name":"Rex"}'), '"categoryId" is missing.');
+  assert.equal(refusal("{}"), '"name" is missing; "categoryId" is missing.');
+});
+
+test("a null or wrong-typed member is named, with what it must be", () => {
+  const kinds: [text: string, kind: string][] = [
+    ["null", "null"],
+    ["true", "a boolean"],
+    ["5", "a number"],
+    ['"5"', "a string"],
+    ["[5]", "an array"],
+    ['{"name":"Rex"}', "an object"],
+  ];
+  const statuses = '"available", "pending", "sold"';
+  for (const [text, kind] of kinds) {
+    if (kind !== "a string") {
+      assert.equal(refusal(`{"name":${text},"categoryId":5}`), `"name" must be a string, received ${kind}.`);
+      const status = refusal(`{"name":"Rex","categoryId":5,"status":${text}}`);
+      assert.equal(status, `"status" must be one of ${statuses}, received ${kind}.`);
+    }
+    if (kind !== "a number") {
+      assert.equal(refusal(withCategoryId(text)), `"categoryId" must be an integer, received ${kind}.`);
+    }
+  }
+});
+
+test("an unknown member is named, id and __proto__ too", () => {
+  for (const name of ["id", "Name", "__proto__", "constructor", "", "name "]) {
+    const text = `{"name":"Rex","categoryId":5,${JSON.stringify(name)}:1}`;
+    assert.equal(refusal(text), `${JSON.stringify(name)} is not a member of NewPet.`);
+  }
+});
+
+test("a repeated member is named, whatever its values and also when written with escapes", () => {
+  for (const text of [
+    '{"name":"Rex","categoryId":5,"name":"Rex"}',
+    '{"name":"Rex","n\\u0061me":"Tom","categoryId":5}',
+    '{"name":null,"name":"Tom","categoryId":5}',
+  ]) {
+    assert.equal(refusal(text), '"name" is repeated.');
+  }
+  const statuses = '{"name":"Rex","status":"sold","categoryId":5,"status":"sold"}';
+  assert.equal(refusal(statuses), '"status" is repeated.');
+});
+
+test("every member at fault is named in one message", () => {
+  assert.equal(
+    refusal('{"name":"","status":"gone","id":1,"tag":null,"tag":2}'),
+    '"tag" is repeated; "name" must have 1 to 255 characters, received 0; "categoryId" is missing; ' +
+      '"status" must be one of "available", "pending", "sold", received "gone"; "id" is not a member of NewPet.',
+  );
+});
+
+test("the first ten members at fault are named, the others counted", () => {
+  const withUnknown = (count: number) =>
+    refusal(`{"name":"Rex","categoryId":5${Array.from({ length: count }, (_, index) => `,"u${index}":0`).join("")}}`);
+  const named = (count: number) =>
+    Array.from({ length: count }, (_, index) => `"u${index}" is not a member of NewPet`).join("; ");
+  assert.equal(withUnknown(9), `${named(9)}.`);
+  assert.equal(withUnknown(10), `${named(10)}.`);
+  assert.equal(withUnknown(11), `${named(10)}; and 1 more.`);
+  assert.equal(withUnknown(1000), `${named(10)}; and 990 more.`);
+});
+
+test("the name of a member is escaped, and cut at 64 characters", () => {
+  const text = (name: string) => `{"name":"Rex","categoryId":5,${JSON.stringify(name)}:1}`;
+  assert.equal(refusal(text("😀".repeat(64))), `"${"😀".repeat(64)}" is not a member of NewPet.`);
+  assert.equal(refusal(text("😀".repeat(65))), `"${"😀".repeat(64)}"... is not a member of NewPet.`);
+  assert.equal(refusal(text('a"\n\u0085\ud800')), '"a\\"\\n\\u0085\\ud800" is not a member of NewPet.');
+});
+
+test("content that is no object is refused by what it is", () => {
+  const rows = [["null", "null"], ["[]", "an array"], ['"x"', "a string"], ["5", "a number"], ["true", "a boolean"]];
+  for (const [text = "", kind] of rows) {
+    assert.equal(refusal(text), `The content must be an object (NewPet), received ${kind}.`);
+  }
+});
+
+test("messages are bounded, on one line and well-formed, whatever the client wrote", seeded((random) => {
+  const characters = ["a", '"', "\\", "\n", "\0", "\u0085", "\u202e", "\u2028", "\ud83d", "\ude00", "😀", "\u{e0001}"];
+  const anyText = () => random.times(random.integer(0, 200), () => random.pick(characters)).join("");
+  for (let count = 0; count < 500; count += 1) {
+    const names = random.times(random.integer(1, 15), anyText);
+    const members = new Map<string, JsonValue>(names.map((name) => [name, null]));
+    members.set("name", anyText()).set("status", anyText());
+    const message = refusalOf(new JsonObject(members, names.slice(0, 3)), JSON.stringify(names));
+    // Ten names of 64 characters, the longest escape (`\udb40\udc01`) for each, and the longest problem.
+    assert.ok(message.length < 10 * (64 * 12 + 5 + 64 * 12 + 100), `${message.length} long`);
+    assert.doesNotMatch(message, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+  }
+}));
