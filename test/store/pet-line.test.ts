@@ -1,0 +1,83 @@
+/**
+ * The grammar of a line of pets.jsonl: what is written is read back, and whatever deviates is told apart: damage, which
+ * a crash or a flipped bit may leave, from what is sound and yet not ours.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { sealLine } from "../../src/log/line-seal.ts";
+import { petToJson } from "../../src/pets/pet.ts";
+import {
+  createPetLine,
+  encodePetLine,
+  isGroupStart,
+  petLineBytesMax,
+  readPetLine,
+} from "../../src/store/pet-line.ts";
+
+const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
+
+function read(line: string): string | undefined {
+  const bytes = Buffer.from(line);
+  return readPetLine(bytes, 0, bytes.length, createPetLine())?.kind;
+}
+
+/** A line with a right checksum, whatever stands in it. */
+function sealed(json: string): string {
+  return sealLine(json).slice(0, -1);
+}
+
+test("what is written is read back: odd names, and int64 to its bounds", () => {
+  const names = ["Rex", "é", "小白 🐕", '"\\', "\u0001\u001f\n\t", "\u2028", "x".repeat(255), "\u0001".repeat(255)];
+  for (const name of names) {
+    for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
+      const line = { ...createPetLine(), group: 7 };
+      const bytes = Buffer.alloc(petLineBytesMax);
+      const end = encodePetLine(bytes, 0, petToJson({ ...members, name, categoryId }), line);
+      const found = createPetLine();
+      assert.equal(readPetLine(bytes, 0, end - 1, found), undefined, JSON.stringify(name));
+      assert.deepEqual([found.id, found.group, found.statusIndex, found.textEnd], [8, 7, 2, line.textEnd]);
+    }
+  }
+});
+
+test("a sound line that is not of this grammar is wrong, as a newer release may have written it", () => {
+  const good = '{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}';
+  assert.equal(read(sealed(good)), undefined);
+  const deviations = [
+    good.replace('"group":7', '"group":7,"colour":"red"'),
+    good.replace('"status":"sold",', ""),
+    good.replace("sold", "lost"),
+    good.replace('"id":8', '"id":08'),
+    good.replace('"id":8', '"id":0'),
+    good.replace('"id":8', '"id":"8"'),
+    good.replace('"categoryId":1', '"categoryId":1.5'),
+    good.replace('"categoryId":1', '"categoryId":-0'),
+    good.replace('"categoryId":1', '"categoryId":9223372036854775808'),
+    good.replace('"Rex"', "null"),
+    good.replace("Rex", "R\\u0065x"),
+    good.replace('{"id"', '{ "id"'),
+    '{"a":1}',
+  ];
+  for (const deviation of deviations) {
+    assert.equal(read(sealed(deviation)), "wrong", deviation);
+  }
+});
+
+test("a line without a right checksum is damage, whatever else it is", () => {
+  const line = sealed('{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}');
+  const damaged = [line.slice(0, -1), `${line} `, line.replace("Rex", "Max"), line.toUpperCase(), "\0".repeat(50), "{}", "x"];
+  for (const one of damaged) {
+    assert.equal(read(one), "damage", one);
+  }
+});
+
+test("only a sound line whose group is its own id begins a group", () => {
+  for (const [group, isStart] of [[7, false], [8, true], [9, false]] as const) {
+    const bytes = Buffer.from(sealed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
+    assert.equal(isGroupStart(bytes, 0, bytes.length, createPetLine()), isStart);
+    bytes[10] = 0;
+    assert.equal(isGroupStart(bytes, 0, bytes.length, createPetLine()), false);
+  }
+});
