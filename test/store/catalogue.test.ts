@@ -1,0 +1,101 @@
+/**
+ * The animals in memory against a naive model: an array that is filtered and sliced.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Catalogue } from "../../src/store/catalogue.ts";
+import { PositionList } from "../../src/store/position-list.ts";
+import { seeded, type SeededRandom } from "../seeded-random.ts";
+
+const statusCount = 3;
+const borders = [0, 1, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193];
+
+class Pair {
+  readonly catalogue: Catalogue = new Catalogue(statusCount);
+  readonly model: { readonly text: string; readonly status: number }[] = [];
+  readonly #random: SeededRandom;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  grow(count: number): void {
+    for (let added = 0; added < count; added++) {
+      const status = this.#random.integer(0, statusCount - 1);
+      const text = `{"id":${this.model.length + 1},"name":"${"ü".repeat(this.#random.integer(0, 40))}"}`;
+      const line = Buffer.from(`before${text.slice(0, -1)}after`);
+      this.catalogue.append(line, "before".length, line.length - "after".length, status);
+      this.model.push({ text, status });
+    }
+  }
+
+  check(after: number, limit: number, status: number | undefined): void {
+    const matching = this.model
+      .map((animal, index) => ({ ...animal, id: index + 1 }))
+      .slice(after)
+      .filter((animal) => status === undefined || animal.status === status);
+    const expected = matching.slice(0, limit);
+    const { json, nextAfter } = this.catalogue.page(after, limit, status);
+    const query = `after ${after}, limit ${limit}, status ${status}, of ${this.model.length}`;
+    assert.equal(Buffer.from(json).toString(), `[${expected.map(({ text }) => text).join(",")}]`, query);
+    assert.equal(nextAfter, matching.length > limit ? expected.at(-1)?.id : undefined, query);
+  }
+
+  checkSome(count: number): void {
+    for (let query = 0; query < count; query++) {
+      const near = this.#random.pick([...borders, this.model.length]) - this.#random.integer(0, 130);
+      const after = this.#random.oneIn(2) ? Math.max(0, near) : this.#random.integer(0, this.model.length + 2);
+      const limit = this.#random.pick([1, 2, 20, 100, 126, 127, 128, 129, 500]);
+      this.check(after, limit, this.#random.pick([undefined, 0, 1, 2]));
+    }
+  }
+}
+
+for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
+  test(`every page of ${count} animals is the model's, filtered or not`, seeded((random) => {
+    const pair = new Pair(random);
+    pair.grow(count);
+    assert.equal(pair.catalogue.count, count);
+    pair.checkSome(150);
+  }));
+
+  test(`each of ${count} animals is found by its id, and no other`, seeded((random) => {
+    const pair = new Pair(random);
+    pair.grow(count);
+    pair.model.forEach(({ text }, index) => assert.equal(pair.catalogue.get(index + 1), text));
+    assert.equal(pair.catalogue.get(count + 1), undefined);
+    assert.equal(pair.catalogue.get(count + 4_097), undefined);
+    assert.equal(pair.catalogue.get(0), undefined);
+  }));
+}
+
+test("pages asked again while the catalogue grows stay right", seeded((random) => {
+  const pair = new Pair(random);
+  pair.grow(4_050);
+  for (let step = 0; step < 100; step++) {
+    pair.grow(random.integer(0, 2));
+    for (const status of [undefined, 0, 1, 2]) {
+      pair.check(4_040, 20, status);
+      pair.check(0, 100, status);
+    }
+    pair.checkSome(1);
+  }
+}));
+
+test("firstAfter is the index of the first greater id, or the length", seeded((random) => {
+  const list = new PositionList();
+  const ids: number[] = [];
+  assert.equal(list.firstAfter(0), 0);
+  for (let id = 0; ids.length < 4_100; ) {
+    id += random.integer(1, 3);
+    ids.push(id);
+    list.push(id);
+  }
+  assert.equal(list.length, ids.length);
+  ids.forEach((id, index) => {
+    assert.equal(list.at(index), id);
+    assert.equal(list.firstAfter(id), index + 1);
+    assert.equal(list.firstAfter(id - 1), index);
+  });
+}));
