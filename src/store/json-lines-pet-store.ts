@@ -1,0 +1,215 @@
+/**
+ * The catalogue in memory over its log on disk, `pets.jsonl` (contract, section 7).
+ *
+ * Opening reads the log once and checks every line. A torn end is set aside; any other damage stops the start with the
+ * file as it was. What was read is synced before it is served, so that no reader sees what a loss of power could undo;
+ * and as a sync that failed before this start may have left the last group in the kernel's memory only, taken for
+ * written (PostgreSQL's "fsyncgate"), that is written over with itself first.
+ * From then on an animal is appended, synced, put into memory and handed out, in this order.
+ */
+
+import { join } from "node:path";
+
+import type { Disk, DiskFile } from "../log/disk.ts";
+import { readFully, readLog } from "../log/log-reader.ts";
+import { setTornEndAside } from "../log/set-aside.ts";
+import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { Catalogue } from "./catalogue.ts";
+import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
+import { type GroupTimes, groupBytesMax, GroupWriter, type GroupWriterOptions } from "./group-writer.ts";
+import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
+import { PetLog } from "./pet-log.ts";
+import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "./pet-store.ts";
+
+/** A file is damaged where no crash could have damaged it. */
+export class DamagedLogError extends Error {
+  override readonly name = "DamagedLogError";
+}
+
+export interface PetStoreOptions {
+  readonly disk: Disk;
+  readonly dataDir: string;
+  readonly report: (message: string) => void;
+  /** Told of each group that came onto the disk. */
+  readonly onGroup?: ((times: GroupTimes) => void) | undefined;
+}
+
+/** Loading that takes longer than this is told about, and again each such time. */
+const progressMs = 2_000;
+
+/** How many animals an import hands to the writer before it waits for the disk. */
+const importBatchLength = 2_000;
+
+/**
+ * Opens the catalogue of a folder that this process has claimed, and makes it where there is none.
+ *
+ * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
+ */
+export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
+  const { disk, dataDir, report } = options;
+  const path = join(dataDir, petFileName);
+  const file = await disk.openToAppend(path);
+  try {
+    const catalogue = new Catalogue(petStatuses.length);
+    const end = await readLog(file, new PetLog(catalogue), { onProgress: reportProgress(path, file, report) });
+    if (end.kind === "corrupt") {
+      throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
+    }
+    const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
+    await writeLastGroupAgain(disk, path, file, end.lengthBytes);
+    await file.sync();
+    await disk.syncFolder(dataDir);
+    return new JsonLinesPetStore(catalogue, { ...options, file, lengthBytes: end.lengthBytes, prepare });
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** On a full disk the torn end cannot be copied yet: reads need not wait for that, writes do, with what is returned. */
+async function setAside(
+  { disk, report }: PetStoreOptions,
+  path: string,
+  file: DiskFile,
+  end: Torn,
+): Promise<(() => Promise<void>) | undefined> {
+  const run = async (): Promise<void> => {
+    const aside = await setTornEndAside(disk, path, file, end.lengthBytes);
+    report(`warning: ${tornText(path, end)}; they were moved to ${aside}, and the rest is served`);
+  };
+  try {
+    await run();
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    report(`warning: ${tornText(path, end)}; they cannot be moved (${reason}), and until then no animal can be added`);
+    return run;
+  }
+}
+
+/** No group is longer than `groupBytesMax`, so this covers the last one. */
+async function writeLastGroupAgain(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
+  const last = Buffer.allocUnsafe(Math.min(lengthBytes, groupBytesMax));
+  if (last.length > 0) {
+    const position = lengthBytes - last.length;
+    const count = await readFully(file, last, position);
+    await disk.overwrite(path, last.subarray(0, count), position);
+  }
+}
+
+function reportProgress(path: string, file: DiskFile, report: (message: string) => void): (bytesRead: number) => void {
+  const totalBytes = file.size();
+  let nextMs = performance.now() + progressMs;
+  return (bytesRead) => {
+    if (performance.now() >= nextMs) {
+      nextMs = performance.now() + progressMs;
+      report(`loading ${path}: ${Math.floor((bytesRead / totalBytes) * 100)} %`);
+    }
+  };
+}
+
+interface WrittenGroup {
+  readonly bytes: Buffer;
+  readonly lines: { readonly start: number; readonly textEnd: number; readonly statusIndex: number }[];
+}
+
+export class JsonLinesPetStore implements PetStore {
+  readonly #catalogue: Catalogue;
+  readonly #file: DiskFile;
+  readonly #writer: GroupWriter<NewPet, StoredPet>;
+  /** The group that is being written: its lines, each with its start, the end of its text, and its status. */
+  #group: WrittenGroup = { bytes: Buffer.alloc(0), lines: [] };
+  #closing: Promise<void> | undefined;
+
+  constructor(catalogue: Catalogue, options: GroupWriterOptions) {
+    this.#catalogue = catalogue;
+    this.#file = options.file;
+    const owner = {
+      encode: (newPets: readonly NewPet[], bytes: Buffer) => this.#encode(newPets, bytes),
+      publish: () => this.#publish(),
+    };
+    this.#writer = new GroupWriter(owner, options);
+  }
+
+  get animalCount(): number {
+    return this.#catalogue.count;
+  }
+
+  get logBytes(): number {
+    return this.#writer.lengthBytes;
+  }
+
+  add(newPet: NewPet): Promise<StoredPet> {
+    return this.#writer.add(newPet);
+  }
+
+  /** Adds many, as durable as one by one, in large groups. */
+  async addAll(newPets: AsyncIterable<NewPet>, onProgress: (addedCount: number) => void): Promise<void> {
+    let batch: Promise<StoredPet>[] = [];
+    let addedCount = 0;
+    const finish = async (): Promise<void> => {
+      addedCount += (await Promise.all(batch)).length;
+      batch = [];
+      onProgress(addedCount);
+    };
+    for await (const newPet of newPets) {
+      batch.push(this.add(newPet));
+      if (batch.length === importBatchLength) {
+        await finish();
+      }
+    }
+    if (batch.length > 0) {
+      await finish();
+    }
+  }
+
+  async get(id: number): Promise<JsonText | undefined> {
+    return this.#catalogue.get(id);
+  }
+
+  async list({ after, limit, status }: PetQuery): Promise<PetPage> {
+    return this.#catalogue.page(after, limit, status === undefined ? undefined : petStatuses.indexOf(status));
+  }
+
+  isWritable(): boolean {
+    return this.#writer.isWritable;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#writer.end("the service is stopping");
+    await this.#file.close();
+  }
+
+  #encode(newPets: readonly NewPet[], bytes: Buffer): { byteCount: number; results: readonly StoredPet[] } {
+    const line = createPetLine();
+    const firstId = this.#catalogue.count + 1;
+    line.group = firstId;
+    const results: StoredPet[] = [];
+    this.#group = { bytes, lines: [] };
+    let end = 0;
+    for (const newPet of newPets) {
+      if (end + petLineBytesMax > bytes.length) {
+        break;
+      }
+      const id = firstId + results.length;
+      const json = petToJson({ ...newPet, id });
+      const start = end;
+      end = encodePetLine(bytes, start, json, line);
+      this.#group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(newPet.status) });
+      results.push({ id, json });
+    }
+    return { byteCount: end, results };
+  }
+
+  #publish(): void {
+    const { bytes, lines } = this.#group;
+    for (const { start, textEnd, statusIndex } of lines) {
+      this.#catalogue.append(bytes, start, textEnd, statusIndex);
+    }
+  }
+}

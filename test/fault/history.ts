@@ -1,0 +1,222 @@
+/**
+ * One random history of a catalogue on a simulated disk, checked against a model.
+ *
+ * A history is some lives of the store: open, add in parallel while calls fail, die or close. The model knows of each
+ * animal, told apart by its name, what the client was told: acknowledged, refused, or nothing certain (unknown). After
+ * each start: the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are
+ * absent; an unknown one may be there once and unchanged, and counts as acknowledged from then on, as readers saw it.
+ * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost.
+ */
+
+import assert from "node:assert/strict";
+
+import { type NewPet, petStatuses } from "../../src/pets/pet.ts";
+import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { OutcomeUnknownError, StorageUnavailableError } from "../../src/store/pet-store.ts";
+import type { SeededRandom } from "../seeded-random.ts";
+import { type Fault, SimulatedDisk } from "./simulated-disk.ts";
+
+export const dataDir = "/pets";
+export const logPath = "/pets/pets.jsonl";
+
+/** What became of what, over all histories: a test that never met a kind of fault proves nothing about it. */
+export interface Counts {
+  lives: number;
+  acknowledged: number;
+  refused: number;
+  unknown: number;
+  unknownSeen: number;
+  deaths: number;
+  tornEnds: number;
+}
+
+export function noCounts(): Counts {
+  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, deaths: 0, tornEnds: 0 };
+}
+
+export class History {
+  readonly disk: SimulatedDisk;
+  readonly reports: string[] = [];
+  readonly #random: SeededRandom;
+  readonly #counts: Counts;
+  /** By id - 1: the text that a client was sent, or that a reader saw. */
+  readonly #acknowledged: string[] = [];
+  readonly #refused = new Set<string>();
+  readonly #unknown = new Map<string, NewPet>();
+  #names = 0;
+
+  constructor(random: SeededRandom, counts: Counts) {
+    this.#random = random;
+    this.#counts = counts;
+    this.disk = new SimulatedDisk(random);
+  }
+
+  async run(): Promise<void> {
+    const lives = this.#random.integer(2, 5);
+    for (let life = 0; life < lives; life++) {
+      await this.#live(this.#randomFaults());
+    }
+    await this.#live(() => "none");
+  }
+
+  /** Opens, unless a fault of the disk prevents it. @throws when the store refuses what a crash left */
+  async open(): Promise<JsonLinesPetStore | undefined> {
+    const disk = this.disk.boot();
+    const callsBefore = this.disk.calls;
+    let failed = false;
+    const plan = this.disk.plan;
+    this.disk.plan = (call, name) => {
+      const fault = plan(call, name);
+      failed ||= fault === "error" || fault === "short";
+      return fault;
+    };
+    const report = (message: string): void => {
+      this.reports.push(message);
+      this.#counts.tornEnds += message.startsWith("warning: ") ? 1 : 0;
+    };
+    const opening = openPetStore({ disk, dataDir, report }).catch((error: unknown) => {
+      if (failed && (error as Error).name !== "DamagedLogError") { // Errors are all that is thrown there.
+        return undefined;
+      }
+      const log = this.disk.seen(logPath).toString("latin1");
+      throw new Error(`a start needs help after ${callsBefore} calls: ${String(error)}\n${log}`, { cause: error });
+    });
+    const store = await Promise.race([opening, this.disk.death.then(() => undefined)]);
+    this.disk.plan = plan;
+    return store;
+  }
+
+  /** Adds so many in parallel, and resolves when each was answered, or the process died. */
+  async addAll(store: JsonLinesPetStore, count: number): Promise<void> {
+    const adding = this.#random.times(count, () => this.#add(store));
+    await Promise.race([Promise.all(adding), this.disk.death]);
+  }
+
+  /** After a start: compares all with the model. */
+  async compare(store: JsonLinesPetStore): Promise<void> {
+    const page = await store.list({ after: 0, limit: 1_000_000, status: undefined });
+    const texts = textsOf(page.json);
+    assert.ok(texts.length >= this.#acknowledged.length, `${this.#acknowledged.length} acknowledged, ${texts.length} kept`);
+    for (const [index, text] of texts.entries()) {
+      const expected = this.#acknowledged[index];
+      if (expected !== undefined) {
+        assert.equal(text, expected, "an acknowledged animal has changed");
+        continue;
+      }
+      const { id, name } = JSON.parse(text) as { id: number; name: string }; // The store's own JSON.
+      assert.equal(id, index + 1, "ids have a gap");
+      assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
+      const newPet = this.#unknown.get(name);
+      assert.ok(newPet !== undefined, `animal ${id} is there twice, or nobody's`);
+      assert.equal(text, textOf(id, newPet));
+      this.#unknown.delete(name);
+      this.#acknowledged.push(text);
+      this.#counts.unknownSeen++;
+    }
+    this.#assertDurable(texts);
+  }
+
+  async #live(plan: SimulatedDisk["plan"]): Promise<void> {
+    this.#counts.lives++;
+    this.disk.plan = plan;
+    const store = await this.open();
+    if (store === undefined) {
+      return;
+    }
+    await Promise.race([this.#use(store), this.disk.death.then(() => this.#counts.deaths++)]);
+  }
+
+  async #use(store: JsonLinesPetStore): Promise<void> {
+    await this.compare(store);
+    const rounds = this.#random.integer(1, 6);
+    for (let round = 0; round < rounds; round++) {
+      const adding = this.addAll(store, this.#random.integer(1, 8));
+      await this.#read(store);
+      await adding;
+      await this.#read(store);
+      if (this.#random.oneIn(4)) {
+        this.disk.plan = () => "none";
+      }
+    }
+    if (this.#random.oneIn(2)) {
+      await store.close().catch(() => undefined); // Closing may fail on a failing disk: nothing was promised then.
+      return;
+    }
+    if (this.#random.oneIn(2)) {
+      this.disk.killProcess();
+    } else {
+      this.disk.losePower();
+    }
+  }
+
+  /** A reader, at any time. */
+  async #read(store: JsonLinesPetStore): Promise<void> {
+    for (let turns = this.#random.integer(0, 3); turns > 0; turns--) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const { json } = await store.list({ after: 0, limit: 1_000_000, status: undefined });
+      this.#assertDurable(textsOf(json));
+    }
+  }
+
+  #assertDurable(texts: readonly string[]): void {
+    const kept = this.disk.kept(logPath).toString();
+    let at = 0;
+    for (const text of texts) {
+      at = kept.indexOf(text.slice(0, -1), at);
+      assert.ok(at >= 0, `a reader sees ${text} before it is durable`);
+    }
+  }
+
+  async #add(store: JsonLinesPetStore): Promise<void> {
+    const newPet: NewPet = {
+      name: `${this.#names++} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`,
+      categoryId: BigInt(this.#random.integer(0, 99)),
+      status: this.#random.pick(petStatuses),
+    };
+    // Until it is answered nobody knows: a process that dies never answers.
+    this.#unknown.set(newPet.name, newPet);
+    try {
+      const { id, json } = await store.add(newPet);
+      assert.equal(json, textOf(id, newPet));
+      this.#unknown.delete(newPet.name);
+      assert.equal(this.#acknowledged[id - 1], undefined, `id ${id} was given twice`);
+      this.#acknowledged[id - 1] = textOf(id, newPet);
+      this.#counts.acknowledged++;
+    } catch (error) {
+      if (error instanceof StorageUnavailableError) {
+        this.#unknown.delete(newPet.name);
+        this.#refused.add(newPet.name);
+        this.#counts.refused++;
+      } else if (error instanceof OutcomeUnknownError) {
+        this.#counts.unknown++;
+      } else {
+        throw error;
+      }
+    }
+  }
+
+  /** Each kind of trouble alone and together, rare enough for something to succeed. */
+  #randomFaults(): SimulatedDisk["plan"] {
+    const random = this.#random;
+    const kinds = random.pick<readonly Fault[]>([
+      ["kill"],
+      ["power"],
+      ["short"],
+      ["error"],
+      ["short", "power"],
+      ["short", "error", "power"],
+    ]);
+    const rarity = random.pick([3, 10, 25]);
+    return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");
+  }
+}
+
+function textOf(id: number, { name, categoryId, status }: NewPet): string {
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+}
+
+function textsOf(json: string | Uint8Array): string[] {
+  const text = typeof json === "string" ? json : Buffer.from(json).toString();
+  // No name in a history has a brace, so this is where one animal ends and the next begins.
+  return text === "[]" ? [] : text.slice(1, -1).split(/(?<=\}),(?=\{)/);
+}
