@@ -1,0 +1,59 @@
+/**
+ * The published plans (specification, "Rate limits by plan"): the one place where their numbers stand.
+ */
+
+/** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
+export interface Quota {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
+
+export type PlanName = "free" | "pro" | "business" | "enterprise";
+
+/** A key's plan with the numbers that govern it: the published ones, or those agreed with an Enterprise. */
+export interface Plan {
+  readonly name: PlanName;
+  readonly quota: Quota;
+}
+
+/** Beyond this a request count would no longer be a plain integer in every client. */
+export const quotaMax = 1_000_000_000;
+
+export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Quota>> = {
+  free: { perMinute: 60, perDay: 1_000 },
+  pro: { perMinute: 300, perDay: 10_000 },
+  business: { perMinute: 1_000, perDay: 100_000 },
+};
+
+export const planNames: readonly PlanName[] = ["free", "pro", "business", "enterprise"];
+
+/**
+ * The plan of that name. Enterprise quotas are agreed individually (specification, "Rate limits by plan", rule 4), so
+ * Enterprise needs one and the other plans refuse one.
+ *
+ * @throws {RangeError} when the name is unknown, or the quota is missing, superfluous or out of bounds
+ */
+export function createPlan(name: string, quota?: Partial<Quota>): Plan {
+  const known = planNames.find((candidate) => candidate === name);
+  if (known === undefined) {
+    throw new RangeError(`Cannot use plan "${name}": must be one of ${planNames.join(", ")}`);
+  }
+  const { perMinute, perDay } = quota ?? {};
+  if (known !== "enterprise") {
+    if (perMinute !== undefined || perDay !== undefined) {
+      throw new RangeError(`Cannot set the quota of plan "${known}": only enterprise has numbers of its own`);
+    }
+    return { name: known, quota: publishedQuotas[known] };
+  }
+  return { name: known, quota: { perMinute: checked("perMinute", perMinute), perDay: checked("perDay", perDay) } };
+}
+
+function checked(name: keyof Quota, requestCount: number | undefined): number {
+  if (requestCount === undefined || !Number.isInteger(requestCount) || requestCount < 1 || requestCount > quotaMax) {
+    const received = requestCount === undefined ? "nothing" : String(requestCount);
+    throw new RangeError(
+      `Cannot create plan "enterprise": ${name} must be an integer from 1 to ${quotaMax}, received ${received}`,
+    );
+  }
+  return requestCount;
+}
