@@ -1,0 +1,290 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Decision } from "../../src/limits/decision.ts";
+import { Limiter } from "../../src/limits/limiter.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import type { Plan } from "../../src/limits/plans.ts";
+import { ManualClock } from "../manual-clock.ts";
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+const year = 365 * day;
+
+const free = createPlan("free");
+const pro = createPlan("pro");
+
+/** 2026-11-21 12:00:00.250 UTC. */
+const startMs = Date.UTC(2026, 10, 21, 12, 0, 0, 250);
+const startSeconds = Math.floor(startMs / second);
+
+interface Bench {
+  readonly clock: ManualClock;
+  readonly limiter: Limiter;
+  take(count?: number, plan?: Plan): Decision;
+}
+
+/** A limiter and one key. `take` asks for several requests and returns the last decision. */
+function bench(): Bench {
+  const clock = new ManualClock({ wallMs: startMs });
+  const limiter = new Limiter({ clock });
+  const take = (count = 1, plan = free): Decision => {
+    const decisions = Array.from({ length: count }, () => limiter.take("key", plan));
+    const last = decisions.at(-1);
+    assert.ok(last !== undefined);
+    return last;
+  };
+  return { clock, limiter, take };
+}
+
+/** Has the key banned: its minute is used up, and ten refusals follow in ten seconds. */
+function ban({ clock, take }: Bench): Decision {
+  let last = take(60);
+  for (let index = 0; index < 10; index++) {
+    last = take();
+    clock.advance(index < 9 ? second : 0);
+  }
+  assert.equal(last.kind, "key_banned");
+  return last;
+}
+
+test("Limiter.take() counts Remaining down from 59 to 0, in the first window and in a later one", () => {
+  const { clock, limiter } = bench();
+  const countdown = Array.from({ length: 60 }, (_, index) => 59 - index);
+  for (const window of [1, 2, 3]) {
+    const remaining = countdown.map(() => limiter.take("key", free).remaining);
+    assert.deepEqual(remaining, countdown, `window ${window}`);
+    clock.advance(minute);
+  }
+});
+
+test("Limiter.take() admits exactly 60 of 200 parallel requests on Free", async () => {
+  const { limiter } = bench();
+  const kinds = await Promise.all(Array.from({ length: 200 }, async () => limiter.take("key", free).kind));
+  assert.equal(kinds.filter((kind) => kind === "allowed").length, 60);
+});
+
+test("Limiter.take() says on 429 when the minute is full again, and serves whoever waits that long", () => {
+  const { clock, take } = bench();
+  take(60);
+  clock.advance(1_500);
+  const refused = take();
+  const resetSeconds = startSeconds + 61; // 12:01:00.250, rounded up
+  assert.deepEqual(refused, { kind: "rate_limited", limit: 60, remaining: 0, resetSeconds, retryAfterSeconds: 59 });
+  clock.advance(58 * second);
+  assert.equal(take().kind, "rate_limited");
+  clock.advance(second);
+  assert.equal(take().kind, "allowed");
+});
+
+test("Limiter.take() never asks for less than a second, nor for more than the window", () => {
+  for (const [waitedMs, seconds] of [[0, 60], [1, 60], [58_999, 2], [59_000, 1], [59_999, 1]] as const) {
+    const { clock, take } = bench();
+    take(60);
+    clock.advance(waitedMs);
+    assert.equal(take().retryAfterSeconds, seconds, `after ${waitedMs} ms`);
+  }
+});
+
+test("Limiter.take() takes no token when it refuses, from neither bucket", () => {
+  const { clock, take } = bench();
+  take(60);
+  take(900);
+  clock.advance(minute);
+  // 60 of the day's 1,000 are used, and 1 now: had refusals cost the day, it would be the one that is shown.
+  assert.deepEqual([take().limit, take().remaining], [60, 58]);
+});
+
+test("Limiter.take() takes no token of the minute for a request that the day refuses", () => {
+  const plan = createPlan("enterprise", { perMinute: 3, perDay: 2 });
+  const { clock, take } = bench();
+  take(2, plan);
+  clock.advance(minute);
+  take(5, plan);
+  assert.equal(take(1, createPlan("enterprise", { perMinute: 3, perDay: 100 })).remaining, 2);
+});
+
+test("Limiter.take() reports the bucket with fewer tokens left, the day towards its end", () => {
+  const { clock, take } = bench();
+  for (let window = 0; window < 16; window++) {
+    take(60);
+    clock.advance(minute);
+  }
+  const { limit, remaining, resetSeconds } = take(); // the 961st: 59 left of the minute, 39 of the day
+  assert.deepEqual([limit, remaining, resetSeconds], [1_000, 39, startSeconds + day / second + 1]);
+});
+
+test("Limiter.take() reports the bucket that resets later where both have as many left", () => {
+  const plan = createPlan("enterprise", { perMinute: 5, perDay: 5 });
+  const { clock, take } = bench();
+  assert.equal(take(1, plan).resetSeconds, startSeconds + day / second + 1);
+  clock.advance(day - second); // the day ends in a second, a minute opened now ends later
+  const late = take(1, createPlan("enterprise", { perMinute: 4, perDay: 5 }));
+  assert.deepEqual([late.limit, late.remaining, late.resetSeconds], [4, 3, startSeconds + day / second - 1 + 60 + 1]);
+});
+
+test("Limiter.take() names on 429 the later reset of two empty buckets", () => {
+  const plan = createPlan("enterprise", { perMinute: 2, perDay: 2 });
+  const { clock, take } = bench();
+  take(2, plan);
+  assert.equal(take(1, plan).retryAfterSeconds, day / second);
+  clock.advance(day);
+  assert.equal(take(1, plan).kind, "allowed");
+});
+
+test("Limiter.take() shows the same Reset on every response of a window", () => {
+  const { clock, take } = bench();
+  const resets = Array.from({ length: 100 }, () => {
+    const { resetSeconds } = take(1, pro);
+    clock.advance(599);
+    return resetSeconds;
+  });
+  assert.deepEqual([...new Set(resets)], [startSeconds + 61]);
+});
+
+test("Limiter.take() bans at the tenth second refused, and that request is told so", () => {
+  const parts = bench();
+  const banned = ban(parts);
+  assert.deepEqual([banned.limit, banned.remaining, banned.retryAfterSeconds], [60, 0, 300]);
+  assert.equal(banned.resetSeconds, startSeconds + 9 + 300 + 1);
+  assert.equal(parts.limiter.banCount, 1);
+  assert.equal(parts.limiter.bannedKeyCount, 1);
+});
+
+test("Limiter.take() neither lengthens a ban nor counts towards the next during one", () => {
+  const parts = bench();
+  const { resetSeconds } = ban(parts);
+  for (let index = 0; index < 299; index++) {
+    parts.clock.advance(second);
+    const decision = parts.take(3);
+    assert.deepEqual([decision.kind, decision.resetSeconds], ["key_banned", resetSeconds]);
+  }
+  parts.clock.advance(second);
+  assert.equal(parts.take().kind, "allowed");
+  assert.equal(parts.limiter.bannedKeyCount, 0);
+  assert.equal(parts.take(60).kind, "rate_limited");
+});
+
+test("Limiter.take() bans nobody for a burst of any size before its first 429 was read", () => {
+  const { clock, take } = bench();
+  for (let index = 0; index < 100; index++) {
+    assert.notEqual(take(100).kind, "key_banned");
+    clock.advance(9);
+  }
+});
+
+test("Limiter.take() waits for the day where it ends after the ban", () => {
+  const plan = createPlan("enterprise", { perMinute: 10, perDay: 1 });
+  const { clock, take } = bench();
+  take(1, plan);
+  const refusals = Array.from({ length: 10 }, () => {
+    clock.advance(second);
+    return take(1, plan);
+  });
+  assert.deepEqual([refusals[9]?.kind, refusals[9]?.retryAfterSeconds], ["key_banned", day / second - 10]);
+});
+
+test("Limiter: an upgrade lifts a 429 at once and keeps what is used", () => {
+  const { take } = bench();
+  assert.equal(take(61).kind, "rate_limited");
+  const upgraded = take(1, pro);
+  assert.deepEqual([upgraded.kind, upgraded.limit, upgraded.remaining], ["allowed", 300, 239]);
+});
+
+test("Limiter: an upgrade lifts no ban", () => {
+  const parts = bench();
+  ban(parts);
+  assert.equal(parts.take(1, pro).kind, "key_banned");
+});
+
+test("Limiter: a downgrade leaves 0, not less", () => {
+  const { take } = bench();
+  take(100, pro);
+  assert.deepEqual([take().kind, take().remaining], ["rate_limited", 0]);
+});
+
+test("Limiter.unban() lifts the ban of that key and nothing else", () => {
+  const parts = bench();
+  ban(parts);
+  parts.limiter.unban("another");
+  assert.equal(parts.take().kind, "key_banned");
+  parts.limiter.unban("key");
+  assert.equal(parts.take().kind, "rate_limited");
+  parts.clock.advance(minute);
+  assert.equal(parts.take().kind, "allowed");
+});
+
+test("Limiter: one key's fate never touches another's", () => {
+  const parts = bench();
+  ban(parts);
+  assert.equal(parts.limiter.take("another", free).remaining, 59);
+});
+
+for (const stepMs of [hour, -hour, year, -year]) {
+  test(`Limiter: a clock stepped by ${stepMs / hour} h neither blocks nor frees a key, and moves Reset with it`, () => {
+    const { clock, take } = bench();
+    take(60);
+    clock.stepWall(stepMs);
+    const refused = take();
+    assert.deepEqual([refused.kind, refused.retryAfterSeconds], ["rate_limited", 60]);
+    assert.equal(refused.resetSeconds, startSeconds + 61 + stepMs / second);
+    clock.advance(minute - 1);
+    assert.equal(take().kind, "rate_limited");
+    clock.advance(1);
+    assert.equal(take().kind, "allowed");
+  });
+}
+
+test("Limiter: Reset stays where it is until the clocks have parted by more than a second", () => {
+  for (const [stepMs, movedSeconds] of [[999, 0], [1_000, 0], [1_001, 1], [-1_000, 0], [-1_001, -1]] as const) {
+    const { clock, take } = bench();
+    const { resetSeconds } = take();
+    clock.stepWall(stepMs);
+    assert.equal(take().resetSeconds - resetSeconds, movedSeconds, `${stepMs} ms`);
+  }
+});
+
+test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () => {
+  const { clock, limiter, take } = bench();
+  const peeked = limiter.peek("key", free);
+  assert.deepEqual(peeked, {
+    kind: "allowed",
+    limit: 60,
+    remaining: 60,
+    resetSeconds: startSeconds + 61,
+    retryAfterSeconds: 0,
+  });
+  assert.equal(limiter.keyCount, 0);
+  assert.equal(take(61).kind, "rate_limited");
+  for (let index = 0; index < 20; index++) {
+    clock.advance(second);
+    assert.deepEqual([limiter.peek("key", free).kind, limiter.peek("key", free).remaining], ["allowed", 0]);
+  }
+  assert.equal(take().kind, "rate_limited");
+});
+
+test("Limiter.peek() shows what the 429 of a banned key shows", () => {
+  const parts = bench();
+  const { limit, remaining, resetSeconds } = ban(parts);
+  const kind = "allowed";
+  assert.deepEqual(parts.limiter.peek("key", free), { kind, limit, remaining, resetSeconds, retryAfterSeconds: 0 });
+});
+
+test("Limiter.exportState() carries nothing along that is over, and forgets keys about which nothing is left", () => {
+  const parts = bench();
+  const { clock, limiter } = parts;
+  ban(parts);
+  clock.advance(5 * minute);
+  const members = (): readonly string[] => limiter.exportState().keys.flatMap((state) => Object.keys(state));
+  assert.deepEqual(members(), ["id", "day", "ban"]);
+  clock.advance(day - 10 * minute);
+  assert.deepEqual(members(), ["id", "day", "ban"]);
+  clock.advance(10 * minute); // a day after the ban's end
+  assert.deepEqual(members(), ["id", "ban"]);
+  assert.equal(limiter.keyCount, 1);
+  clock.advance(1);
+  assert.deepEqual(members(), []);
+  assert.equal(limiter.keyCount, 0);
+});

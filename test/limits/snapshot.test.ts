@@ -1,0 +1,330 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import type { TestContext } from "node:test";
+
+import { Limiter } from "../../src/limits/limiter.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
+import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
+import type { Disk } from "../../src/log/disk.ts";
+import { sealLine } from "../../src/log/line-seal.ts";
+import { nodeDisk } from "../../src/log/node-disk.ts";
+import { ManualClock } from "../manual-clock.ts";
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+const year = 365 * day;
+
+const free = createPlan("free");
+
+/** A data folder, and processes that follow each other on it. */
+class Folder {
+  clock: ManualClock = new ManualClock();
+  limiter: Limiter = new Limiter({ clock: this.clock });
+  readonly reports: string[] = [];
+  readonly path: string;
+  #disk: Disk = nodeDisk;
+
+  private constructor(path: string) {
+    this.path = path;
+  }
+
+  static async make(context: TestContext): Promise<Folder> {
+    const path = await mkdtemp(join(tmpdir(), "limits-"));
+    context.after(() => rm(path, { recursive: true, force: true }));
+    return new Folder(path);
+  }
+
+  get file(): string {
+    return join(this.path, "limits.json");
+  }
+
+  /** The next process, on a monotonic clock of its own. `downMs` is how long it took by the wall clock. */
+  start(downMs = 0): Promise<LimitsSnapshot> {
+    this.clock = new ManualClock({ wallMs: this.clock.wallMs() + downMs, monotonicMs: 5_000_000 });
+    this.limiter = new Limiter({ clock: this.clock });
+    const { path: dataDir, limiter, reports } = this;
+    // The disk may be exchanged while the process runs.
+    const disk: Disk = {
+      ...nodeDisk,
+      remove: (path) => this.#disk.remove(path),
+      rename: (from, to) => this.#disk.rename(from, to),
+    };
+    return LimitsSnapshot.open({ disk, dataDir, limiter, report: (message) => reports.push(message) });
+  }
+
+  /** A save begins with a remove and ends with a rename. */
+  exchange(parts: Partial<Pick<Disk, "remove" | "rename">>): void {
+    this.#disk = { ...nodeDisk, ...parts };
+  }
+
+  /** Several requests of the key; how the last was decided. */
+  take(count = 1, plan = free): string {
+    const decisions = Array.from({ length: count }, () => this.limiter.take("key", plan));
+    const last = decisions.at(-1);
+    return last === undefined ? "" : `${last.kind} ${last.remaining} ${last.retryAfterSeconds}`;
+  }
+
+  ban(): void {
+    this.take(60);
+    for (let index = 0; index < 10; index++) {
+      this.take();
+      this.clock.advance(second);
+    }
+  }
+}
+
+test("LimitsSnapshot keeps used tokens across a restart, and Reset with them", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  const { resetSeconds } = folder.limiter.take("key", free);
+  folder.take(58);
+  folder.clock.advance(1_234);
+  await snapshot.save();
+  await folder.start(3_456);
+  const last = folder.limiter.take("key", free);
+  assert.deepEqual([last.remaining, last.resetSeconds], [0, resetSeconds]);
+  assert.equal(folder.take(), "rate_limited 0 56");
+});
+
+test("LimitsSnapshot keeps a ban, its count and its doubling across restarts", async (context) => {
+  const folder = await Folder.make(context);
+  let snapshot = await folder.start();
+  folder.take(60);
+  for (let index = 0; index < 10; index++) {
+    folder.take();
+    await snapshot.save();
+    snapshot = await folder.start(second);
+  }
+  assert.equal(folder.take(), "key_banned 0 299");
+  await snapshot.save();
+  snapshot = await folder.start(299 * second);
+  assert.equal(folder.take(), "allowed 59 0");
+  await snapshot.save();
+  await folder.start(minute);
+  folder.ban();
+  assert.equal(folder.take(), "key_banned 0 599");
+});
+
+test("LimitsSnapshot does not count one second twice because of a restart within it", async (context) => {
+  const folder = await Folder.make(context);
+  let snapshot = await folder.start();
+  folder.take(60);
+  for (let index = 0; index < 20; index++) {
+    assert.match(folder.take(), /rate_limited/);
+    await snapshot.save();
+    snapshot = await folder.start(40);
+  }
+});
+
+for (const stepMs of [-year, -hour, hour, year]) {
+  const step = `${stepMs / hour} h`;
+  test(`LimitsSnapshot: a clock stepped by ${step} across a restart holds nobody beyond a window`, async (context) => {
+    const folder = await Folder.make(context);
+    const snapshot = await folder.start();
+    folder.ban();
+    await snapshot.save();
+    await folder.start(stepMs);
+    const [kind, , waitSeconds] = folder.take().split(" ");
+    assert.ok(stepMs > 0 ? kind === "allowed" : kind === "key_banned", kind);
+    assert.ok(Number(waitSeconds) <= 300 - 1, `waits ${waitSeconds} s`);
+    folder.clock.advance(Number(waitSeconds) * second);
+    assert.match(folder.take(), /allowed/);
+  });
+}
+
+test("LimitsSnapshot believes no instant beyond the window or the ban's length", async (context) => {
+  const folder = await Folder.make(context);
+  const savedMs = folder.clock.wallMs();
+  const farMs = savedMs + year;
+  const used = { used: 60, endsMs: farMs };
+  const streak = { refusalCount: 3, secondEndsMs: farMs };
+  const ban = { untilMs: farMs, durationMs: 5 * minute };
+  for (const [name, key, waitSeconds] of [
+    ["minute", { minute: used }, 60],
+    ["day", { day: { ...used, used: 1_000 } }, 86_400],
+    ["ban", { ban }, 300],
+    ["streak", { streak, minute: used }, 60],
+  ] as const) {
+    const keys = [{ id: "key", ...key }];
+    await writeFile(folder.file, sealLine(JSON.stringify({ version: 1, savedMs, keyLogBytes: 0, keys })));
+    await folder.start();
+    assert.match(folder.take(), new RegExp(` 0 ${waitSeconds}$`), name);
+  }
+  folder.clock.advance(second);
+  folder.take(); // the streak's fourth: a second after the third, not a year
+  assert.equal(folder.limiter.exportState().keys[0]?.streak?.refusalCount, 4);
+});
+
+test("LimitsSnapshot keeps how far the key log was applied", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  assert.equal(snapshot.keyLogBytes, 0);
+  snapshot.keyLogBytes = 1_234;
+  await snapshot.save();
+  assert.equal((await folder.start()).keyLogBytes, 1_234);
+});
+
+test("LimitsSnapshot.save() writes only when something has changed", async (context) => {
+  const folder = await Folder.make(context);
+  let renameCount = 0;
+  const rename: Disk["rename"] = (from, to) => {
+    renameCount++;
+    return nodeDisk.rename(from, to);
+  };
+  folder.exchange({ rename });
+  let snapshot = await folder.start();
+  await snapshot.save();
+  assert.equal(renameCount, 1);
+  folder.take();
+  await snapshot.save();
+  await snapshot.save();
+  assert.equal(renameCount, 2);
+  snapshot = await folder.start();
+  await snapshot.save();
+  folder.limiter.peek("key", free);
+  await snapshot.save();
+  assert.equal(renameCount, 2);
+  snapshot.keyLogBytes = 1;
+  await snapshot.save();
+  assert.equal(renameCount, 3);
+  folder.limiter.unban("key");
+  await snapshot.save();
+  assert.equal(renameCount, 4);
+});
+
+test("LimitsSnapshot.save() tells a failure once until it works again, and tries again each time", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  for (const round of [1, 2]) {
+    folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error")) });
+    folder.take();
+    await snapshot.save();
+    await snapshot.save();
+    assert.equal(folder.reports.length, round);
+    assert.match(folder.reports.at(-1) ?? "", /^warning: the limits cannot be kept.*EIO/);
+    folder.exchange({});
+    await snapshot.save();
+    const saved = readSnapshotLine(await readFile(folder.file));
+    assert.ok(typeof saved !== "string");
+    assert.equal(saved.keys[0]?.minute?.used, round);
+  }
+});
+
+const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting one saves what came meanwhile";
+test(overlapping, { timeout: 10 * second }, async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  const ends: (() => void)[] = [];
+  let beginCount = 0;
+  const remove: Disk["remove"] = (path) => {
+    beginCount++;
+    return nodeDisk.remove(path);
+  };
+  const rename: Disk["rename"] = async (from, to) => {
+    await new Promise<void>((resolve) => ends.push(resolve));
+    await nodeDisk.rename(from, to);
+  };
+  folder.exchange({ remove, rename });
+  folder.take();
+  const first = snapshot.save();
+  await until(() => ends.length === 1, context.signal);
+  folder.take();
+  const waiting = [snapshot.save(), snapshot.save(), snapshot.save()];
+  await new Promise(setImmediate);
+  assert.equal(beginCount, 1);
+  folder.take();
+  ends[0]?.();
+  await first;
+  await until(() => ends.length === 2, context.signal);
+  ends[1]?.();
+  await Promise.all(waiting);
+  assert.equal(beginCount, 2);
+  await folder.start();
+  assert.equal(folder.limiter.peek("key", free).remaining, 57);
+});
+
+/** Lets the event loop turn until it is so, or the test was given up. */
+async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+  while (!isSo()) {
+    signal.throwIfAborted();
+    await new Promise(setImmediate);
+  }
+}
+
+test("LimitsSnapshot is nobody else's business: the file has mode 0600 and nothing lies beside it", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  folder.take();
+  await snapshot.save();
+  assert.deepEqual(await readdir(folder.path), ["limits.json"]);
+  assert.equal((await stat(folder.file)).mode & 0o777, 0o600);
+});
+
+test("readSnapshotLine() sees any cut and any flipped bit", () => {
+  const limiter = new Limiter({ clock: new ManualClock() });
+  limiter.take("key", free);
+  const sound = Buffer.from(snapshotLine({ ...limiter.exportState(), keyLogBytes: 7 }));
+  assert.ok(typeof readSnapshotLine(sound) !== "string");
+  for (let size = 0; size < sound.length; size++) {
+    assert.equal(readSnapshotLine(sound.subarray(0, size)), "is damaged", `cut at ${size}`);
+  }
+  for (let bit = 0; bit < sound.length * 8; bit++) {
+    const flipped = Buffer.from(sound);
+    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    assert.equal(readSnapshotLine(flipped), "is damaged", `bit ${bit}`);
+  }
+});
+
+test("LimitsSnapshot sets a damaged file aside with a warning, and starts", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  folder.take(3);
+  await snapshot.save();
+  const sound = await readFile(folder.file);
+  await writeFile(folder.file, sound.subarray(0, 50));
+  const restarted = await folder.start();
+  assert.deepEqual(folder.reports, [
+    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits begin anew`,
+  ]);
+  assert.deepEqual(await readFile(`${folder.file}.damaged`), sound.subarray(0, 50));
+  assert.equal(folder.take(), "allowed 59 0");
+  await restarted.save();
+  await folder.start();
+  assert.equal(folder.take(), "allowed 58 0");
+});
+
+test("readSnapshotLine() refuses a sealed line that says what cannot be", () => {
+  const key = { id: "key", minute: { used: 1, endsMs: 5 } };
+  const line = { version: 1, savedMs: 1, keyLogBytes: 0, keys: [key] };
+  const isRefused = (value: unknown): boolean => {
+    return typeof readSnapshotLine(Buffer.from(sealLine(JSON.stringify(value)))) === "string";
+  };
+  assert.equal(isRefused(line), false);
+  const refused: Readonly<Record<string, unknown>> = {
+    "another version": { ...line, version: 2 },
+    "no version": { ...line, version: undefined },
+    "an unknown member": { ...line, more: 1 },
+    "no keys": { ...line, keys: undefined },
+    "keys that are no array": { ...line, keys: {} },
+    "a key that is null": { ...line, keys: [null] },
+    "a key without id": { ...line, keys: [{ ...key, id: undefined }] },
+    "a key of a later release": { ...line, keys: [{ ...key, hour: key.minute }] },
+    "a fraction": { ...line, keys: [{ ...key, minute: { used: 1.5, endsMs: 5 } }] },
+    "fewer than 0": { ...line, keys: [{ ...key, minute: { used: -1, endsMs: 5 } }] },
+    "more than any quota": { ...line, keys: [{ ...key, minute: { used: 1e9 + 1, endsMs: 5 } }] },
+    "no end": { ...line, keys: [{ ...key, minute: { used: 1 } }] },
+    "a ban of more than an hour": { ...line, keys: [{ ...key, ban: { untilMs: 5, durationMs: hour + 1 } }] },
+    "a streak of ten": { ...line, keys: [{ ...key, streak: { refusalCount: 10, secondEndsMs: 5 } }] },
+    "a negative offset": { ...line, keyLogBytes: -1 },
+    "an array": [1],
+  };
+  for (const [what, value] of Object.entries(refused)) {
+    assert.equal(isRefused(value), true, what);
+  }
+});

@@ -1,0 +1,187 @@
+/**
+ * Goal: no order of requests, waits, plan changes, unbans, restarts and clock steps makes the limiter say anything but
+ * what the contract's section 5 says. Method: worlds of a few hundred random steps with two keys; each decision is
+ * compared, whole, with that of a model that keeps every instant and goes through all of them.
+ *
+ * LIMITS_STEPS sets how many steps (300,000 by default), SEED which.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Decision } from "../../src/limits/decision.ts";
+import { Limiter } from "../../src/limits/limiter.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import type { Plan } from "../../src/limits/plans.ts";
+import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
+import { ManualClock } from "../manual-clock.ts";
+import { seeded } from "../seeded-random.ts";
+import type { SeededRandom } from "../seeded-random.ts";
+import { KeyModel } from "./limits-model.ts";
+import type { Expected } from "./limits-model.ts";
+
+const stepCount = Number(process.env["LIMITS_STEPS"] ?? 300_000);
+const stepsPerWorld = 300;
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** Small quotas are used up often, equal ones tie, and the published ones are what is sold. */
+const plans: readonly Plan[] = [
+  createPlan("free"),
+  createPlan("enterprise", { perMinute: 1, perDay: 1 }),
+  createPlan("enterprise", { perMinute: 2, perDay: 5 }),
+  createPlan("enterprise", { perMinute: 3, perDay: 3 }),
+  createPlan("enterprise", { perMinute: 5, perDay: 12 }),
+  createPlan("enterprise", { perMinute: 7, perDay: 4 }),
+];
+
+/** All of them more than the second by which the clocks may part unnoticed, and so are their sums, or 0. */
+const clockSteps: readonly number[] = [hour, -hour, 365 * day, -365 * day, 2 * second, -2 * second];
+
+interface Key {
+  readonly id: string;
+  readonly model: KeyModel;
+  plan: Plan;
+  /** The whole seconds that the last refusal asked for; 0 when the last request was served. */
+  retryAfterSeconds: number;
+}
+
+class World {
+  stepsLeft: number = stepsPerWorld;
+  readonly #random: SeededRandom;
+  readonly #keys: readonly Key[];
+  #clock: ManualClock;
+  #limiter: Limiter;
+  /** The model's clock, which nobody ever sets. */
+  #nowMs = 0;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+    this.#clock = this.#newClock(Date.UTC(2026, 10, 21, 12, 0, 0, random.integer(0, 999)));
+    this.#limiter = new Limiter({ clock: this.#clock });
+    this.#keys = ["one", "other"].map((id) => {
+      return { id, model: new KeyModel(), plan: random.pick(plans), retryAfterSeconds: 0 };
+    });
+  }
+
+  step(): void {
+    const key = this.#random.pick(this.#keys);
+    const steps: readonly (() => void)[] = [
+      () => this.#requestAtOnce(key, this.#random.integer(1, key.plan.quota.perMinute + 3)),
+      () => this.#hammer(key),
+      () => this.#waitAsTold(key),
+      () => this.#waitASecondLess(key),
+      () => this.#wait(this.#random.integer(0, 2 * second)),
+      () => this.#wait(this.#random.pick([second, minute, 5 * minute, hour, day]) + this.#random.integer(-1, 1)),
+      () => void (key.plan = this.#random.pick(plans)),
+      () => this.#clock.stepWall(this.#random.pick(clockSteps)),
+      () => this.#restart(0),
+      () => this.#restart(this.#random.pick(clockSteps)),
+      () => this.#unban(key),
+      () => this.#peek(key),
+    ];
+    // What wears a quota down comes more often than what changes the world.
+    this.#random.pick([...steps, ...steps.slice(0, 5), ...steps.slice(0, 3)])();
+    this.stepsLeft--;
+  }
+
+  #request(key: Key): Decision {
+    this.stepsLeft--;
+    const expected = key.model.request(this.#nowMs, key.plan.quota);
+    const decision = this.#limiter.take(key.id, key.plan);
+    assert.deepEqual(decision, this.#inWords(expected));
+    key.retryAfterSeconds = decision.retryAfterSeconds;
+    return decision;
+  }
+
+  #requestAtOnce(key: Key, count: number): void {
+    for (let index = 0; index < count; index++) {
+      this.#request(key);
+    }
+  }
+
+  /** Goes on after each 429, faster or slower than once a second. */
+  #hammer(key: Key): void {
+    const pauseMs = this.#random.pick([100, 999, second, 1_001, 1_500]);
+    for (let index = 0; index < 14; index++) {
+      this.#request(key);
+      this.#wait(pauseMs + this.#random.integer(-1, 1));
+    }
+  }
+
+  /** A client that waits exactly as long as it was told is served. */
+  #waitAsTold(key: Key): void {
+    if (this.#isRefused(key)) {
+      this.#wait(key.retryAfterSeconds * second);
+      assert.equal(this.#request(key).kind, "allowed");
+    }
+  }
+
+  #waitASecondLess(key: Key): void {
+    if (this.#isRefused(key) && key.retryAfterSeconds > 1) {
+      this.#wait((key.retryAfterSeconds - 1) * second);
+      assert.notEqual(this.#request(key).kind, "allowed");
+    }
+  }
+
+  /** Asks anew, since plan and time may have changed since the last refusal. */
+  #isRefused(key: Key): boolean {
+    return this.#request(key).kind !== "allowed";
+  }
+
+  #wait(durationMs: number): void {
+    this.#clock.advance(durationMs);
+    this.#nowMs += durationMs;
+  }
+
+  #unban(key: Key): void {
+    this.#limiter.unban(key.id);
+    key.model.unban(this.#nowMs);
+  }
+
+  #peek(key: Key): void {
+    const expected = key.model.look(this.#nowMs, key.plan.quota);
+    assert.deepEqual(this.#limiter.peek(key.id, key.plan), this.#inWords(expected));
+  }
+
+  /**
+   * A new process reads what the old one wrote. Its monotonic clock begins elsewhere, so the time between is what the
+   * wall clock says, and none where that was set back.
+   */
+  #restart(clockStepMs: number): void {
+    const line = snapshotLine({ ...this.#limiter.exportState(), keyLogBytes: 0 });
+    const state = readSnapshotLine(Buffer.from(line));
+    assert.ok(typeof state !== "string", `it ${String(state)}`);
+    const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
+    this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
+    this.#nowMs += Math.max(0, downMs);
+    this.#limiter = new Limiter({ clock: this.#clock });
+    this.#limiter.restoreState(state);
+  }
+
+  /** A machine that has been up for a while, with a fraction that whole milliseconds leave off. */
+  #newClock(wallMs: number): ManualClock {
+    return new ManualClock({ wallMs, monotonicMs: this.#random.integer(0, 1_000_000_000) + 0.75 });
+  }
+
+  #inWords({ resetMs, waitUntilMs, ...expected }: Expected): Decision {
+    const resetSeconds = Math.ceil((this.#clock.wallMs() + resetMs - this.#nowMs) / second);
+    const retryAfterSeconds = waitUntilMs === undefined ? 0 : Math.ceil((waitUntilMs - this.#nowMs) / second);
+    return { ...expected, resetSeconds, retryAfterSeconds };
+  }
+}
+
+test(
+  `Limiter decides as the naive model does, over ${stepCount} steps`,
+  seeded((random) => {
+    for (let stepsLeft = stepCount; stepsLeft > 0; stepsLeft -= stepsPerWorld) {
+      const world = new World(random);
+      while (world.stepsLeft > 0) {
+        world.step();
+      }
+    }
+  }),
+);
