@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Addresses, addressesMax } from "../../src/limits/addresses.ts";
+import { ManualClock } from "../manual-clock.ts";
+import { seeded } from "../seeded-random.ts";
+
+const minute = 60_000;
+
+test("Addresses.take() counts Remaining down from 59 to 0, then refuses until the minute is over", () => {
+  const clock = new ManualClock({ wallMs: 1_000_000_000_250 });
+  const addresses = new Addresses({ clock });
+  for (let remaining = 59; remaining >= 0; remaining--) {
+    const decision = addresses.take("192.0.2.1");
+    assert.deepEqual(decision, {
+      kind: "allowed",
+      limit: 60,
+      remaining,
+      resetSeconds: 1_000_000_061,
+      retryAfterSeconds: 0,
+    });
+  }
+  clock.advance(1_500);
+  const { kind, remaining, resetSeconds, retryAfterSeconds } = addresses.take("192.0.2.1");
+  assert.deepEqual([kind, remaining, resetSeconds, retryAfterSeconds], ["rate_limited", 0, 1_000_000_061, 59]);
+  clock.advance(58_499);
+  assert.equal(addresses.take("192.0.2.1").kind, "rate_limited");
+  clock.advance(1);
+  assert.equal(addresses.take("192.0.2.1").remaining, 59);
+});
+
+test("Addresses.take() leaves other addresses alone", () => {
+  const addresses = new Addresses({ clock: new ManualClock() });
+  for (let index = 0; index < 61; index++) {
+    addresses.take("192.0.2.1");
+  }
+  assert.equal(addresses.take("192.0.2.2").remaining, 59);
+});
+
+test("Addresses.peek() takes no token and needs no room", () => {
+  const addresses = new Addresses({ clock: new ManualClock() });
+  assert.equal(addresses.peek("192.0.2.1").remaining, 60);
+  assert.equal(addresses.count, 0);
+  for (let index = 0; index < 61; index++) {
+    addresses.take("192.0.2.1");
+  }
+  const { kind, remaining } = addresses.peek("192.0.2.1");
+  assert.deepEqual([kind, remaining], ["allowed", 0]);
+});
+
+test("Addresses gives a bucket to as many addresses as it may, and lets all beyond share one", () => {
+  for (const [addressCount, remaining] of [[9, 59], [10, 59], [11, 59], [12, 58], [70, 0], [71, 0]] as const) {
+    const addresses = new Addresses({ clock: new ManualClock(), addressesMax: 10 });
+    const decisions = Array.from({ length: addressCount }, (_, index) => addresses.take(`address ${index}`));
+    assert.equal(decisions.at(-1)?.remaining, remaining, `${addressCount} addresses`);
+    assert.equal(decisions.at(-1)?.kind, addressCount > 70 ? "rate_limited" : "allowed", `${addressCount} addresses`);
+    assert.equal(addresses.count, Math.min(addressCount, 10));
+  }
+});
+
+test("Addresses.peek() shows the shared bucket to an address for which there is no room", () => {
+  const addresses = new Addresses({ clock: new ManualClock(), addressesMax: 1 });
+  ["one", "two", "three"].forEach((address) => addresses.take(address));
+  assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
+});
+
+test("Addresses: a flood cannot evict a used-up bucket, and its own addresses get no fresh one", () => {
+  const clock = new ManualClock();
+  const addresses = new Addresses({ clock, addressesMax: 100 });
+  clock.advance(minute / 2);
+  for (let index = 0; index < 60; index++) {
+    addresses.take("192.0.2.1");
+  }
+  let admittedCount = 0;
+  for (let elapsedMs = 0; elapsedMs < minute; elapsedMs += 100) {
+    assert.equal(addresses.take("192.0.2.1").kind, "rate_limited", `after ${elapsedMs} ms`);
+    for (let index = 0; index < 10; index++) {
+      admittedCount += addresses.take(`address ${elapsedMs} ${index}`).kind === "allowed" ? 1 : 0;
+    }
+    clock.advance(100);
+  }
+  assert.equal(admittedCount, 99 + 60); // those with a bucket of their own, and what the others share
+});
+
+test("Addresses holds no more than its bound of a million addresses, and has room again when a flood is over", () => {
+  const clock = new ManualClock();
+  const addresses = new Addresses({ clock });
+  for (let index = 0; index < 1_000_000; index++) {
+    addresses.take(`address ${index}`);
+    if (index % 4 === 0) {
+      clock.advance(1);
+    }
+    assert.ok(addresses.count <= addressesMax);
+  }
+  clock.advance(2 * minute);
+  assert.equal(addresses.take("192.0.2.1").remaining, 59);
+  assert.equal(addresses.count, 1);
+});
+
+test(
+  "Addresses admits no address more than 60 times in a minute of its own, whenever it comes",
+  seeded((random) => {
+    const clock = new ManualClock();
+    const addresses = new Addresses({ clock });
+    const names = random.times(5, () => `address ${random.uint32()}`);
+    const windows = new Map<string, { openedMs: number; count: number }>();
+    for (let step = 0; step < 50_000; step++) {
+      const name = random.pick(names);
+      clock.advance(random.oneIn(200) ? random.integer(0, 2 * minute) : random.integer(0, 300));
+      const nowMs = clock.monotonicMs();
+      const known = windows.get(name);
+      const window = known !== undefined && nowMs - known.openedMs < minute ? known : { openedMs: nowMs, count: 0 };
+      windows.set(name, window);
+      const expectedKind = window.count < 60 ? "allowed" : "rate_limited";
+      window.count = Math.min(window.count + 1, 60);
+      const { kind, remaining } = addresses.take(name);
+      assert.deepEqual([kind, remaining], [expectedKind, 60 - window.count]);
+    }
+  }),
+);
+
+test("Addresses says which option it cannot take", () => {
+  for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+    assert.throws(() => new Addresses({ clock: new ManualClock(), addressesMax: wrong }), {
+      name: "RangeError",
+      message: `Cannot create Addresses: addressesMax must be an integer >= 1, received ${wrong}`,
+    });
+  }
+});
