@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { test } from "node:test";
+
+import type { ApiKey } from "../../src/keys/key.ts";
+import * as key from "../../src/keys/key.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { seeded } from "../seeded-random.ts";
+
+const nowMs = Date.UTC(2026, 10, 21, 12);
+const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+function numberOf(text: string): bigint {
+  return Array.from(text).reduce((sum, digit) => sum * 62n + BigInt(digits.indexOf(digit)), 0n);
+}
+
+test("createSecret() gives as_ and 43 letters and digits, which a double click selects", () => {
+  for (let round = 0; round < 200; round += 1) {
+    const secret = key.createSecret(randomBytes);
+    assert.match(secret, /^as_[0-9A-Za-z]{43}$/);
+    assert.match(secret, /^\w+$/);
+  }
+});
+
+test("createSecret() asks for 32 random bytes and loses none of their 256 bits", seeded((random) => {
+  for (let round = 0; round < 300; round += 1) {
+    const bytes = Uint8Array.from({ length: 32 }, () => random.integer(0, 255));
+    const secret = key.createSecret((byteCount) => {
+      assert.equal(byteCount, 32);
+      return bytes;
+    });
+    assert.equal(numberOf(secret.slice("as_".length)), BigInt(`0x${Buffer.from(bytes).toString("hex")}`));
+  }
+}));
+
+test("base62() has one width for the smallest and the greatest number of a length", () => {
+  const greatest = new Uint8Array(32).fill(0xff);
+  assert.equal(key.base62(new Uint8Array(32)), "0".repeat(43));
+  assert.equal(key.base62(greatest).length, 43);
+  assert.equal(numberOf(key.base62(greatest)), 2n ** 256n - 1n);
+  assert.equal(key.base62(new Uint8Array(11).fill(0xff)).length, 15);
+});
+
+test("createKeyId() gives key_ and 15 letters and digits", () => {
+  assert.match(key.createKeyId(randomBytes), /^key_[0-9A-Za-z]{15}$/);
+  assert.ok(key.isKeyId(key.createKeyId(randomBytes)));
+});
+
+test("digestOf() is the SHA-256 in hexadecimal", () => {
+  const secret = key.createSecret(randomBytes);
+  assert.equal(key.digestOf(secret), createHash("sha256").update(secret).digest("hex"));
+});
+
+test("isSecret() refuses another length, letter or beginning", () => {
+  const right = `as_${"a".repeat(43)}`;
+  assert.equal(key.isSecret(right), true);
+  for (const wrong of ["", right.slice(1), `${right}a`, right.slice(0, -1), `AS_${"a".repeat(43)}`, `${right}\n`,
+    `as_${"a".repeat(42)}-`, `as_${"a".repeat(42)}_`, `as_${"a".repeat(42)}é`]) {
+    assert.equal(key.isSecret(wrong), false, JSON.stringify(wrong));
+  }
+});
+
+test("checkedLabel() counts code points up to 64", () => {
+  for (const letter of ["x", "ä", "🐕"]) {
+    assert.equal(key.checkedLabel(letter.repeat(63)), letter.repeat(63));
+    assert.equal(key.checkedLabel(letter.repeat(64)), letter.repeat(64));
+    assert.throws(() => key.checkedLabel(letter.repeat(65)), /^RangeError: Cannot label key: .*at most 64 printable/);
+  }
+});
+
+test("withoutSecrets() blots out every secret in a text", () => {
+  const secrets = [key.createSecret(randomBytes), key.createSecret(randomBytes)];
+  assert.equal(key.withoutSecrets(`a --${secrets[0]} ${secrets[1]}, b`), "a --as_… as_…, b");
+  assert.equal(key.withoutSecrets("as_short has_none"), "as_short has_none");
+});
+
+test("checkedLabel() takes an empty label for none", () => {
+  assert.equal(key.checkedLabel(""), undefined);
+  assert.equal(key.checkedLabel(undefined), undefined);
+});
+
+test("checkedLabel() refuses what is not printable", () => {
+  const faults = {
+    "a control character": "\u001b[31m", "a newline": "a\nb", "a C1 control": "\u0085", "a line separator": "\u2028",
+    "a paragraph separator": "\u2029", "a lone surrogate": "\ud800", "a change of direction": "\u202e",
+    "a zero-width joiner": "\u200d", "a private code point": "\ue000", "an unassigned code point": "\u0378",
+  };
+  for (const [name, label] of Object.entries(faults)) {
+    assert.throws(() => key.checkedLabel(label), RangeError, name);
+  }
+});
+
+const expiries: readonly (readonly [text: string, expiresMs: number])[] = [
+  ["2027-01-31", Date.UTC(2027, 0, 31)],
+  ["2028-02-29", Date.UTC(2028, 1, 29)],
+  ["2027-01-31T00:00Z", Date.UTC(2027, 0, 31)],
+  ["2027-01-31T23:59:59Z", Date.UTC(2027, 0, 31, 23, 59, 59)],
+  ["2027-01-31T23:59:59.5+01:00", Date.UTC(2027, 0, 31, 22, 59, 59, 500)],
+  ["2026-11-21T12:00:00.001Z", nowMs + 1],
+];
+
+for (const [text, expected] of expiries) {
+  test(`expiryMs() reads ${text}, a date being its first instant in UTC`, () => {
+    assert.equal(key.expiryMs(text, nowMs), expected);
+  });
+}
+
+const wrongExpiries: readonly string[] = [
+  "", "tomorrow", "2027", "2027-01", "2027-1-31", "2027-02-29", "2027-02-30", "2027-04-31T00:00Z", "2027-13-01",
+  "2027-01-31T24:00Z", "2027-01-31T12:60Z", "2027-01-31T12:00", "2027-01-31 12:00Z", "2027-01-31T12:00:00.0000Z",
+  "2027-01-31Z", "+002027-01-31", "31.01.2027", "2027-01-31T12:00Z ", "9999-12-31T23:59-01:00",
+];
+
+for (const text of wrongExpiries) {
+  test(`expiryMs() refuses ${JSON.stringify(text)}`, () => {
+    assert.throws(() => key.expiryMs(text, nowMs), /^RangeError: Cannot set expiry: must be a date such as/);
+  });
+}
+
+test("expiryMs() refuses the past and the present", () => {
+  for (const text of ["2026-11-21", "2026-11-21T11:59:59.999Z", "2026-11-21T12:00:00Z"]) {
+    assert.throws(() => key.expiryMs(text, nowMs), /^RangeError: Cannot set expiry: must be in the future/, text);
+  }
+});
+
+test("keyState() changes at the very millisecond of expiry and of the grace's end", () => {
+  const made: ApiKey = {
+    id: "key_a", plan: createPlan("free"), label: undefined, createdMs: nowMs, expiresMs: nowMs + 20,
+    revokedMs: undefined, graceUntilMs: nowMs + 10,
+  };
+  const states = [9, 10, 19, 20].map((laterMs) => key.keyState(made, nowMs + laterMs));
+  assert.deepEqual(states, ["rotated", "active", "active", "expired"]);
+  assert.equal(key.keyState({ ...made, revokedMs: nowMs }, nowMs + 20), "revoked");
+});

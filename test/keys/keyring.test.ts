@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { KeyEvent } from "../../src/keys/key.ts";
+import { createKeyId, createSecret, digestOf } from "../../src/keys/key.ts";
+import { Keyring, fieldsMax } from "../../src/keys/keyring.ts";
+import type { Plan } from "../../src/limits/plans.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { ManualClock } from "../manual-clock.ts";
+import { seededBytes } from "./random-bytes.ts";
+
+const free: Plan = createPlan("free");
+
+interface Made {
+  readonly id: string;
+  readonly secret: string;
+  readonly field: string;
+}
+
+/** A ring with a clock, and the events that commands would have written. */
+class Scene {
+  readonly clock: ManualClock = new ManualClock();
+  readonly ring: Keyring = new Keyring({ clock: this.clock });
+  readonly randomBytes: (byteCount: number) => Uint8Array = seededBytes(7);
+
+  make(options: { expiresInMs?: number } = {}): Made {
+    const secret = createSecret(this.randomBytes);
+    const id = createKeyId(this.randomBytes);
+    const timeMs = this.clock.wallMs();
+    const expiresMs = options.expiresInMs === undefined ? undefined : timeMs + options.expiresInMs;
+    this.happen({ event: "made", timeMs, id, sha256: digestOf(secret), plan: free, label: undefined, expiresMs });
+    return { id, secret, field: `Bearer ${secret}` };
+  }
+
+  rotate(id: string, graceMs: number): Made {
+    const secret = createSecret(this.randomBytes);
+    const timeMs = this.clock.wallMs();
+    this.happen({ event: "rotated", timeMs, id, sha256: digestOf(secret), graceUntilMs: timeMs + graceMs });
+    return { id, secret, field: `Bearer ${secret}` };
+  }
+
+  revoke(id: string): void {
+    this.happen({ event: "revoked", timeMs: this.clock.wallMs(), id });
+  }
+
+  happen(event: KeyEvent): void {
+    assert.equal(this.ring.apply(event), undefined);
+  }
+
+  /** The id that the field opens, or the kind of refusal. */
+  ask(field: string | undefined): string {
+    const answer = this.ring.authenticate(field);
+    return answer.kind === "key" ? answer.key.id : answer.kind;
+  }
+}
+
+test("Keyring.authenticate() opens the key whatever the scheme's case, and each time again", () => {
+  const scene = new Scene();
+  const { id, secret } = scene.make();
+  for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer  "]) {
+    for (const time of ["first", "second"]) {
+      assert.equal(scene.ask(`${scheme} ${secret}`), id, `${scheme}, ${time}`);
+    }
+  }
+});
+
+test("Keyring.authenticate() tells a missing key from an invalid one by the scheme alone", () => {
+  const scene = new Scene();
+  const { secret } = scene.make();
+  assert.equal(scene.ask(undefined), "missing");
+  assert.equal(scene.ask(""), "missing");
+  assert.equal(scene.ask(`Basic ${secret}`), "missing");
+  assert.equal(scene.ask("Bearer"), "invalid");
+  assert.equal(scene.ask(`Bearer ${secret} ${secret}`), "invalid");
+  assert.equal(scene.ask(`Bearer ${secret.slice(3)}`), "invalid");
+});
+
+test("Keyring.authenticate() gives one and the same answer for unknown, revoked, expired and rotated-away keys", () => {
+  const scene = new Scene();
+  const revoked = scene.make();
+  const expired = scene.make({ expiresInMs: 1_000 });
+  const rotated = scene.make();
+  const unknown = { field: `Bearer ${createSecret(scene.randomBytes)}` };
+  scene.revoke(revoked.id);
+  scene.rotate(rotated.id, 0);
+  scene.clock.advance(1_000);
+  const answers = [unknown, revoked, expired, rotated].map(({ field }) => scene.ring.authenticate(field));
+  assert.deepEqual(answers[0], { kind: "invalid" });
+  for (const answer of answers) {
+    assert.equal(answer, answers[0]);
+  }
+});
+
+test("Keyring.authenticate() refuses a key from its expiry on, also one whose field it remembers", () => {
+  const scene = new Scene();
+  const { id, field } = scene.make({ expiresInMs: 1_000 });
+  const answers = [0, 999, 1, 1].map((durationMs) => {
+    scene.clock.advance(durationMs);
+    return scene.ask(field);
+  });
+  assert.deepEqual(answers, [id, id, "invalid", "invalid"]);
+});
+
+test("Keyring.authenticate() lets the old secret work until the grace is over, and the new one from the start", () => {
+  const scene = new Scene();
+  const old = scene.make();
+  assert.equal(scene.ask(old.field), old.id);
+  const renewed = scene.rotate(old.id, 1_000);
+  const answers = [0, 999, 1].map((durationMs) => {
+    scene.clock.advance(durationMs);
+    return [scene.ask(old.field), scene.ask(renewed.field)];
+  });
+  assert.deepEqual(answers, [[old.id, old.id], [old.id, old.id], ["invalid", old.id]]);
+});
+
+test("Keyring.authenticate() refuses old secrets after a rotation without grace, even if the clock steps back", () => {
+  const scene = new Scene();
+  const first = scene.make();
+  const second = scene.rotate(first.id, 60_000);
+  const third = scene.rotate(first.id, 0);
+  scene.clock.stepWall(-3_600_000);
+  assert.deepEqual([first, second, third].map(({ field }) => scene.ask(field)), ["invalid", "invalid", first.id]);
+});
+
+test("Keyring.authenticate() does not let a longer grace lengthen an earlier one", () => {
+  const scene = new Scene();
+  const first = scene.make();
+  const second = scene.rotate(first.id, 1_000);
+  scene.rotate(first.id, 5_000);
+  scene.clock.advance(1_000);
+  assert.deepEqual([first, second].map(({ field }) => scene.ask(field)), ["invalid", first.id]);
+  assert.equal(scene.ring.get(first.id)?.graceUntilMs, scene.clock.wallMs() + 4_000);
+});
+
+test("Keyring.authenticate() refuses a rotated key's secrets, old and new, from the expiry on", () => {
+  const scene = new Scene();
+  const old = scene.make({ expiresInMs: 1_000 });
+  const renewed = scene.rotate(old.id, 5_000);
+  scene.clock.advance(1_000);
+  assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], ["invalid", "invalid"]);
+});
+
+test("Keyring.apply() makes a revocation hold from the next request, for a remembered field and in the grace", () => {
+  const scene = new Scene();
+  const old = scene.make();
+  const renewed = scene.rotate(old.id, 1_000);
+  assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], [old.id, old.id]);
+  scene.revoke(old.id);
+  assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], ["invalid", "invalid"]);
+});
+
+test("Keyring.apply() makes a change of plan hold from the next request", () => {
+  const scene = new Scene();
+  const { id, field } = scene.make();
+  scene.ask(field);
+  scene.happen({ event: "plan", timeMs: scene.clock.wallMs(), id, plan: createPlan("pro") });
+  const answer = scene.ring.authenticate(field);
+  assert.ok(answer.kind === "key");
+  const plan: Plan = answer.key.plan;
+  assert.deepEqual(plan, createPlan("pro"));
+});
+
+test("Keyring.authenticate() remembers nothing of fields that open no key, nor of padded ones", () => {
+  const scene = new Scene();
+  const expired = scene.make({ expiresInMs: 1 });
+  const { secret } = scene.make();
+  scene.clock.advance(1);
+  for (let round = 0; round < 1_000; round += 1) {
+    scene.ask(`Bearer ${createSecret(scene.randomBytes)}`);
+  }
+  scene.ask(expired.field);
+  scene.ask(`Bearer  ${secret}`);
+  assert.equal(scene.ring.fieldCount, 0);
+  scene.ask(`Bearer ${secret}`);
+  assert.equal(scene.ring.fieldCount, 1);
+});
+
+test("Keyring.authenticate() remembers a bounded number of fields, and goes on answering past the bound", () => {
+  const scene = new Scene();
+  const made = Array.from({ length: fieldsMax + 1 }, () => scene.make());
+  for (const [index, { id, field }] of made.entries()) {
+    assert.equal(scene.ask(field), id);
+    assert.equal(scene.ring.fieldCount, index < fieldsMax ? index + 1 : 1);
+  }
+});
+
+test("Keyring.apply() forgets the remembered fields at every event", () => {
+  const scene = new Scene();
+  const { id, field } = scene.make();
+  scene.ask(field);
+  scene.happen({ event: "unbanned", timeMs: scene.clock.wallMs(), id });
+  assert.equal(scene.ring.fieldCount, 0);
+});
+
+test("Keyring.list() names every key in the order of making, revoked ones included", () => {
+  const scene = new Scene();
+  const ids = [scene.make().id, scene.make({ expiresInMs: 5 }).id, scene.make().id];
+  scene.revoke(ids[0] ?? "");
+  assert.deepEqual(scene.ring.list().map((key) => key.id), ids);
+  assert.equal(scene.ring.list()[0]?.revokedMs, scene.clock.wallMs());
+});
+
+test("Keyring.apply() refuses what cannot have happened, and is as it was", () => {
+  const scene = new Scene();
+  const { id, secret, field } = scene.make();
+  const revoked = scene.make();
+  scene.revoke(revoked.id);
+  const timeMs = scene.clock.wallMs();
+  const sha256 = digestOf(createSecret(scene.randomBytes));
+  const made = { event: "made", timeMs, plan: free, label: undefined, expiresMs: undefined } as const;
+  const faults: readonly (readonly [KeyEvent, RegExp])[] = [
+    [{ ...made, id, sha256 }, /made twice/],
+    [{ ...made, id: "key_other", sha256: digestOf(secret) }, /secret is given out twice/],
+    [{ event: "rotated", timeMs, id, sha256: digestOf(secret), graceUntilMs: timeMs }, /secret is given out twice/],
+    [{ event: "revoked", timeMs, id: "key_other" }, /never made/],
+    [{ event: "revoked", timeMs, id: revoked.id }, /revoked before/],
+    [{ event: "rotated", timeMs, id: revoked.id, sha256, graceUntilMs: timeMs }, /revoked before/],
+  ];
+  for (const [event, reason] of faults) {
+    assert.match(scene.ring.apply(event) ?? "", reason);
+  }
+  assert.equal(scene.ring.list().length, 2);
+  assert.deepEqual([scene.ask(field), scene.ask(revoked.field)], [id, "invalid"]);
+});
+
+test("Keyring.takeOver() holds what the other ring holds, and forgets the remembered fields", () => {
+  const scene = new Scene();
+  const gone = scene.make();
+  scene.ask(gone.field);
+  const other = new Scene();
+  const { id, field } = other.make({ expiresInMs: 60_000 });
+  scene.ring.takeOver(other.ring);
+  assert.equal(scene.ask(field), id);
+  assert.equal(scene.ring.list().length, 1);
+});
