@@ -1,0 +1,428 @@
+/**
+ * How a running store follows a key file that others write, tear, damage and replace. In each test, `store` is the
+ * server's; others are commands in other processes, which share with it nothing but the folder.
+ */
+
+import assert from "node:assert/strict";
+import { rename, stat } from "node:fs/promises";
+import { test } from "node:test";
+import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
+
+import { encodeKeyEvent } from "../../src/keys/key-events.ts";
+import type { KeyStore } from "../../src/keys/key-store.ts";
+import { sealLine } from "../../src/log/line-seal.ts";
+import { nodeDisk } from "../../src/log/node-disk.ts";
+import type { Disk, DiskFile } from "../../src/log/disk.ts";
+import { ask, KeyFolder } from "./key-folder.ts";
+
+/** The disk of this machine, with `read` in the place of every file's own. */
+function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: number) => Promise<number>): Disk {
+  return {
+    ...nodeDisk,
+    openToRead: async (path) => {
+      const file = await nodeDisk.openToRead(path);
+      return file && {
+        read: (target, position) => read(file, target, position),
+        append: (bytes) => file.append(bytes),
+        sync: () => file.sync(),
+        truncate: (size) => file.truncate(size),
+        size: () => file.size(),
+        close: () => file.close(),
+      };
+    },
+  };
+}
+
+/** One bit of the line's middle is flipped. */
+function damaged(line: string): string {
+  const at = line.length >> 1;
+  return `${line.slice(0, at)}${String.fromCharCode(line.charCodeAt(at) ^ 1)}${line.slice(at + 1)}`;
+}
+
+interface Followed {
+  readonly store: KeyStore;
+  readonly keys: readonly string[];
+  readonly ids: readonly string[];
+  readonly lines: readonly string[];
+}
+
+/** A store that follows a file of three keys and knows them all; their secrets, their ids, and the file's lines. */
+async function followed(folder: KeyFolder): Promise<Followed> {
+  const store = await folder.open();
+  const made = [await store.create(), await store.create(), await store.create()];
+  const lines = await folder.lines();
+  return { store, keys: made.map(({ key }) => key), ids: made.map(({ id }) => id), lines };
+}
+
+test("KeyStore.follow() sees what another process made, changed, rotated and revoked", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const other = await folder.openElsewhere();
+  const { id, key } = await other.create();
+  assert.equal(ask(store, key), "invalid");
+  await store.follow();
+  assert.equal(ask(store, key), id);
+  await other.plan(id, { plan: "pro" });
+  await store.follow();
+  assert.equal(store.keyring.get(id)?.plan.name, "pro");
+  const renewed = await other.rotate(id);
+  await store.follow();
+  assert.deepEqual([ask(store, key), ask(store, renewed.key)], ["invalid", id]);
+  await other.revoke(id);
+  await store.follow();
+  assert.equal(ask(store, renewed.key), "invalid");
+  assert.deepEqual(folder.reports, []);
+});
+
+test("KeyStore.follow() reads only what was appended, and nothing where nothing was", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const positions: number[] = [];
+  const store = await folder.open({
+    disk: diskThatReads((file, target, position) => {
+      positions.push(position);
+      return file.read(target, position);
+    }),
+  });
+  const other = await folder.openElsewhere();
+  await other.create();
+  await store.follow();
+  const { size } = await stat(folder.file);
+  positions.length = 0;
+  await store.follow();
+  assert.deepEqual(positions, []);
+  await other.create();
+  await store.follow();
+  assert.ok(positions.length > 0 && positions.every((position) => position >= size), String(positions));
+});
+
+test("KeyStore.follow() waits for a half-written last line, and says so only if nothing moves", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids, lines } = await followed(folder);
+  const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[0] ?? "" });
+  const cuts = [1, 20, revoked.length - 1];
+  for (const cut of cuts) {
+    await folder.overwrite(`${lines.join("")}${revoked.slice(0, cut)}`);
+    await store.follow();
+  }
+  assert.deepEqual(folder.reports, []);
+  assert.equal(ask(store, keys[0] ?? ""), ids[0]);
+  await store.follow();
+  await store.follow();
+  assert.equal(folder.reports.length, 1);
+  assert.match(folder.reports[0] ?? "", /ends in \d+ bytes that are no whole line: .*; the keys known so far go on/);
+  await folder.append("\n");
+  await store.follow();
+  assert.equal(ask(store, keys[0] ?? ""), "invalid");
+  assert.match(folder.reports[1] ?? "", /keys\.jsonl is sound again$/);
+});
+
+test("KeyStore.follow() does not take for damage a line that is finished while it reads", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { ids, lines } = await followed(folder);
+  const timeMs = folder.clock.wallMs();
+  const [first, second] = ids.map((id) => encodeKeyEvent({ event: "revoked", timeMs, id }));
+  await folder.overwrite(lines.join(""));
+  let rest = "";
+  const store = await folder.open({
+    disk: diskThatReads(async (file, target, position) => {
+      const count = await file.read(target, position);
+      if (count === 0) {
+        await folder.append(rest);
+        rest = "";
+      }
+      return count;
+    }),
+  });
+  await folder.append(first?.slice(0, 30) ?? "");
+  rest = `${first?.slice(30)}${second}`;
+  await store.follow();
+  assert.deepEqual(ids.map((id) => store.keyring.get(id)?.revokedMs), [undefined, undefined, undefined]);
+  await store.follow();
+  assert.deepEqual(folder.reports, []);
+  assert.deepEqual(ids.map((id) => store.keyring.get(id)?.revokedMs), [timeMs, timeMs, undefined]);
+});
+
+test("KeyStore.open() says at once that the last line is torn, and the keys before it work", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { keys, ids, lines } = await followed(folder);
+  for (const cut of [1, 40, (lines[2]?.length ?? 0) - 1]) {
+    await folder.overwrite(`${lines[0]}${lines[1]}${lines[2]?.slice(0, cut)}`);
+    folder.reports.length = 0;
+    const store = await folder.open();
+    assert.deepEqual(keys.map((key) => ask(store, key)), [ids[0], ids[1], "invalid"]);
+    await store.follow();
+    await store.follow();
+    assert.equal(folder.reports.length, 1);
+    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut} bytes that are no whole line`));
+  }
+});
+
+test("KeyStore.create() goes on behind a torn last line whose writer died", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { keys, ids, lines } = await followed(folder);
+  await folder.overwrite(`${lines[0]}${lines[1]}${lines[2]?.slice(0, -1)}`);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  for (const one of [store, await folder.open()]) {
+    assert.deepEqual([...keys, key].map((secret) => ask(one, secret)), [ids[0], ids[1], "invalid", id]);
+  }
+});
+
+test("KeyStore.open() refuses damage before a sound line, with its line and byte", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { lines } = await followed(folder);
+  const place = `line 2, byte ${lines[0]?.length}`;
+  const files = {
+    "a flipped bit": `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]}`,
+    "a lost newline": `${lines[0]}${lines[1]?.trimEnd()}${lines[2]}`,
+    "a blank line": `${lines[0]}\n${lines[1]}${lines[2]}`,
+    "a doubled line": `${lines[0]}${lines[0]}${lines[1]}`,
+    "a flipped bit, before a line that has grown together with a torn one":
+      `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.trimEnd()}${lines[2]?.slice(0, 9)}`,
+    "an event of a newer release": `${lines[0]}${sealLine('{"event":"renamed"}')}`,
+  };
+  for (const [name, content] of Object.entries(files)) {
+    await folder.overwrite(content);
+    const message = new RegExp(`^Cannot read keys: .* is damaged at ${place}: `);
+    await assert.rejects(folder.open(), { name: "KeyError", code: "key_file_damaged", message }, name);
+    assert.equal(await folder.content(), content);
+  }
+});
+
+test("KeyStore.open() refuses a change of a key whose making was lost", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, ids } = await followed(folder);
+  await store.revoke(ids[0] ?? "");
+  await folder.overwrite((await folder.lines()).slice(1).join(""));
+  await assert.rejects(folder.open(), /line 3, .*the key key_\w+ was never made/);
+});
+
+test("KeyStore.follow() tells damage once, keeps the keys known so far, and takes what is mended", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids, lines } = await followed(folder);
+  const timeMs = folder.clock.wallMs();
+  const events = ids.map((id) => encodeKeyEvent({ event: "revoked", timeMs, id }));
+  await folder.append(`${events[0]}${damaged(events[1] ?? "")}${events[2]}`);
+  for (let look = 0; look < 3; look += 1) {
+    await store.follow();
+  }
+  await folder.append(encodeKeyEvent({ event: "unbanned", timeMs, id: ids[1] ?? "" }));
+  await store.follow();
+  assert.equal(folder.reports.length, 1);
+  assert.match(folder.reports[0] ?? "", /is damaged at line 5, byte \d+: .*; the keys known so far go on working$/);
+  assert.deepEqual(keys.map((key) => ask(store, key)), ["invalid", ids[1], ids[2]]);
+  await folder.replace(`${lines.join("")}${events.join("")}`);
+  await store.follow();
+  assert.deepEqual(keys.map((key) => ask(store, key)), ["invalid", "invalid", "invalid"]);
+  assert.match(folder.reports[1] ?? "", /is sound again$/);
+  assert.equal(folder.reports.length, 2);
+});
+
+test("KeyStore refuses to change the keys of a damaged file, and leaves it as it was", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, ids, lines } = await followed(folder);
+  const content = `${lines.join("")}${sealLine('{"event":"renamed"}')}`;
+  await folder.overwrite(content);
+  for (const change of [store.create(), store.revoke(ids[0] ?? "")]) {
+    await assert.rejects(change, { code: "key_file_damaged", message: /^Cannot change keys: .*line 4/ });
+  }
+  assert.equal(await folder.content(), content);
+});
+
+test("KeyStore.follow() takes over a file that took the old one's place, with all it says", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids, lines } = await followed(folder);
+  for (const kept of [[0, 1, 2], [2], [1, 2], [0]]) {
+    await folder.replace(kept.map((index) => lines[index]).join(""));
+    await store.follow();
+    const expected = ids.map((id, index) => (kept.includes(index) ? id : "invalid"));
+    assert.deepEqual(keys.map((key) => ask(store, key)), expected);
+    assert.equal(store.logBytes, (await stat(folder.file)).size);
+  }
+  const { id, key } = await store.create();
+  assert.equal(ask(store, key), id);
+  assert.deepEqual(folder.reports, []);
+});
+
+test("KeyStore.follow() keeps the known keys while the file that took its place is damaged", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids, lines } = await followed(folder);
+  await folder.replace(`${damaged(lines[2] ?? "")}${lines[1]}`);
+  await store.follow();
+  await store.follow();
+  assert.deepEqual(keys.map((key) => ask(store, key)), ids);
+  assert.match(folder.reports.join("\n"), /^.* is damaged at line 1, byte 0: .*$/);
+  await assert.rejects(store.create(), { code: "key_file_damaged" });
+  await folder.replace(`${lines[2]}`);
+  await store.follow();
+  assert.deepEqual(keys.map((key) => ask(store, key)), ["invalid", "invalid", ids[2]]);
+});
+
+test("KeyStore.follow() keeps the known keys while the file is being written anew in its place", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids, lines } = await followed(folder);
+  const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[2] ?? "" });
+  const anew = `${lines[2]}${revoked}${lines[1]}${lines[0]}`;
+  for (const written of [0, 5, (lines[0]?.length ?? 0) - 1]) {
+    await folder.overwrite(anew.slice(0, written));
+    await store.follow();
+    assert.deepEqual(keys.map((key) => ask(store, key)), ids, `${written} bytes written`);
+  }
+  assert.deepEqual(folder.reports, []);
+  await folder.overwrite(anew);
+  await store.follow();
+  assert.deepEqual(keys.map((key) => ask(store, key)), [ids[0], ids[1], "invalid"]);
+});
+
+test("KeyStore.follow() says once that the file is empty or gone, and the keys go on working", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, keys, ids } = await followed(folder);
+  const content = await folder.content();
+  await folder.overwrite("");
+  for (let look = 0; look < 3; look += 1) {
+    await store.follow();
+  }
+  await assert.rejects(store.create(), { code: "key_file_damaged", message: /was emptied/ });
+  await rename(folder.file, `${folder.file}.away`);
+  for (let look = 0; look < 3; look += 1) {
+    await store.follow();
+  }
+  await assert.rejects(store.create(), { code: "key_file_damaged", message: /is gone/ });
+  await folder.overwrite(content);
+  await store.follow();
+  assert.deepEqual(keys.map((key) => ask(store, key)), ids);
+  const told = folder.reports.map((report) => /was emptied|is gone|is sound again/.exec(report)?.[0]);
+  assert.deepEqual(told, ["was emptied", "is gone", "is sound again"]);
+});
+
+test("KeyStore.follow() begins to follow a file that is made after the start", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  await store.follow();
+  const { id, key } = await (await folder.openElsewhere()).create();
+  await store.follow();
+  assert.equal(ask(store, key), id);
+});
+
+test("KeyStore.follow() does not apply an old unban again when the file is replaced", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { store, ids } = await followed(folder);
+  await store.unban(ids[0] ?? "");
+  await folder.replace(await folder.content());
+  await store.follow();
+  assert.deepEqual(folder.unbanned, [ids[0]]);
+  await (await folder.openElsewhere()).unban(ids[1] ?? "");
+  await store.follow();
+  assert.deepEqual(folder.unbanned, [ids[0], ids[1]]);
+});
+
+test("KeyStore.follow() tells once that the disk fails, and reads on when it works again", async (context) => {
+  const folder = await KeyFolder.make(context);
+  let fails = false;
+  const failing = diskThatReads((file, target, position) => {
+    return fails ? Promise.reject(new Error("EIO: i/o error, read")) : file.read(target, position);
+  });
+  const store = await folder.open({ disk: failing });
+  const other = await folder.openElsewhere();
+  await other.create();
+  await store.follow();
+  fails = true;
+  const { id, key } = await other.create();
+  await store.follow();
+  await store.follow();
+  assert.equal(ask(store, key), "invalid");
+  fails = false;
+  await store.follow();
+  assert.equal(ask(store, key), id);
+  const told = folder.reports.map((report) => /cannot be read: EIO|is sound again/.exec(report)?.[0]);
+  assert.deepEqual(told, ["cannot be read: EIO", "is sound again"]);
+});
+
+test("KeyStore.follow() reads on after an error in the midst of lines, and takes none twice", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const other = await folder.openElsewhere();
+  await other.create();
+  let readsLeft = Infinity;
+  const store = await folder.open({
+    disk: diskThatReads((file, target, position) => {
+      readsLeft -= 1;
+      return readsLeft < 0 ? Promise.reject(new Error("EIO")) : file.read(target, position);
+    }),
+  });
+  const made = await other.create();
+  readsLeft = 1;
+  await store.follow();
+  readsLeft = Infinity;
+  await store.follow();
+  assert.equal(ask(store, made.key), made.id);
+  assert.match(folder.reports.join("\n"), /^.*cannot be read: EIO.*\n.*is sound again$/);
+});
+
+test("KeyStore.follow() never has two looks at once, also beside changes", async (context) => {
+  const folder = await KeyFolder.make(context);
+  let open = 0;
+  let openMost = 0;
+  const disk: Disk = {
+    ...nodeDisk,
+    status: async (path) => {
+      openMost = Math.max(openMost, (open += 1));
+      await turnOfTheEventLoop();
+      open -= 1;
+      return nodeDisk.status(path);
+    },
+  };
+  const store = await folder.open({ disk });
+  const changes = Promise.all([store.create(), store.create(), store.list()]);
+  let isDone = false;
+  void changes.then(() => (isDone = true));
+  while (!isDone) {
+    await Promise.all([store.follow(), store.follow()]);
+  }
+  await changes;
+  assert.equal(openMost, 1);
+});
+
+test("KeyStore.list() sees what was there when it was called, also if a look was under way", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const gates: (() => void)[] = [];
+  let isHeld = false;
+  const disk: Disk = {
+    ...nodeDisk,
+    status: async (path) => {
+      const status = await nodeDisk.status(path);
+      if (isHeld) {
+        await new Promise<void>((resolve) => gates.push(resolve));
+      }
+      return status;
+    },
+  };
+  const store = await folder.open({ disk });
+  isHeld = true;
+  const look = store.follow();
+  while (gates.length === 0) {
+    await turnOfTheEventLoop();
+  }
+  isHeld = false;
+  const { id } = await (await folder.openElsewhere()).create();
+  const listed = store.list();
+  gates.forEach((letGo) => letGo());
+  assert.deepEqual((await listed).map((key) => key.id), [id]);
+  await look;
+});
+
+test("KeyStore.rotate() finds a key revoked that was revoked while it waited for the lock", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const other = await folder.openElsewhere();
+  const { id } = await other.create();
+  const store = await folder.open({
+    disk: {
+      ...nodeDisk,
+      claim: async (path) => {
+        await other.revoke(id);
+        return nodeDisk.claim(path);
+      },
+    },
+  });
+  await assert.rejects(store.rotate(id), { code: "revoked_key" });
+  assert.equal((await folder.lines()).length, 2);
+});

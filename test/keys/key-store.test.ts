@@ -1,0 +1,264 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { KeyError } from "../../src/keys/key.ts";
+import type { KeyFault } from "../../src/keys/key.ts";
+import type { KeyStore } from "../../src/keys/key-store.ts";
+import { graceSecondsMax } from "../../src/keys/key-store.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { ask, KeyFolder } from "./key-folder.ts";
+
+const unknownId = "key_000000000000000";
+
+function keyError(code: KeyFault, message: RegExp): (error: unknown) => boolean {
+  return (error) => {
+    assert.ok(error instanceof KeyError);
+    assert.equal(error.code, code);
+    assert.match(error.message, message);
+    return true;
+  };
+}
+
+test("KeyStore.create() makes a Free key that works at once and after a restart", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  assert.deepEqual([ask(store, key), ask(await folder.open(), key)], [id, id]);
+  assert.deepEqual(store.keyring.get(id)?.plan, createPlan("free"));
+});
+
+test("KeyStore.create() keeps plan, label and expiry", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create({
+    plan: "enterprise", perMinute: 7, perDay: 70, label: "Rex 🐕", expires: "2027-01-31",
+  });
+  const expected = {
+    id,
+    plan: { name: "enterprise", quota: { perMinute: 7, perDay: 70 } },
+    label: "Rex 🐕",
+    createdMs: folder.clock.wallMs(),
+    expiresMs: Date.UTC(2027, 0, 31),
+    revokedMs: undefined,
+    graceUntilMs: undefined,
+  };
+  assert.deepEqual(await store.list(), [expected]);
+  assert.deepEqual(await (await folder.open()).list(), [expected]);
+});
+
+test("KeyStore.create() keeps the file for its owner alone, and of a key only the SHA-256", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const made = await store.create({ label: "shop" });
+  const rotated = await store.rotate(made.id, { graceSeconds: 5 });
+  assert.equal((await stat(folder.file)).mode & 0o777, 0o600);
+  const names = await readdir(folder.path);
+  const all = (await Promise.all(names.map((name) => readFile(join(folder.path, name), "latin1")))).join();
+  for (const { key } of [made, rotated]) {
+    assert.ok(!all.includes(key) && !all.includes(key.slice("as_".length)));
+    assert.ok(all.includes(createHash("sha256").update(key).digest("hex")));
+  }
+  assert.ok(!JSON.stringify(await store.list()).includes("as_"));
+});
+
+test("KeyStore.create() makes the data folder where it is missing", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const dataDir = join(folder.path, "a", "b");
+  const { id } = await (await folder.open({ dataDir })).create();
+  assert.equal((await (await folder.open({ dataDir })).list())[0]?.id, id);
+});
+
+const wrongChoices: Readonly<Record<string, object>> = {
+  "an unknown plan": { plan: "gold" },
+  "numbers beside Free": { perMinute: 5, perDay: 5 },
+  "Enterprise without numbers": { plan: "enterprise" },
+  "Enterprise with a number out of bounds": { plan: "enterprise", perMinute: 0, perDay: 5 },
+  "a label that is too long": { label: "x".repeat(65) },
+  "a label with a key in it": { label: `as_${"a".repeat(43)}` },
+  "an expiry in the past": { expires: "2026-11-20" },
+};
+
+test("KeyStore.create() refuses wrong choices and writes nothing", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  for (const [name, choice] of Object.entries(wrongChoices)) {
+    await assert.rejects(store.create(choice), RangeError, name);
+  }
+  assert.deepEqual(await readdir(folder.path), []);
+});
+
+test("KeyStore.create() refuses random numbers that repeat, and the file stays as it was", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
+  await store.create();
+  const before = await folder.content();
+  await assert.rejects(store.create(), /^Error: Cannot create key: the random numbers repeat themselves$/);
+  assert.equal(await folder.content(), before);
+});
+
+test("KeyStore.revoke() holds at once, for good, and a second time changes nothing", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  await store.revoke(id);
+  const revokedMs = folder.clock.wallMs();
+  const before = await folder.content();
+  folder.clock.advance(1_000);
+  await store.revoke(id);
+  assert.equal(await folder.content(), before);
+  for (const one of [store, await folder.open()]) {
+    assert.equal(ask(one, key), "invalid");
+    assert.equal(one.keyring.get(id)?.revokedMs, revokedMs);
+  }
+});
+
+const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<unknown>>> = {
+  revoke: (store, id) => store.revoke(id),
+  change: (store, id) => store.plan(id, { plan: "pro" }),
+  rotate: (store, id) => store.rotate(id),
+  unban: (store, id) => store.unban(id),
+};
+
+for (const [verb, change] of Object.entries(changes)) {
+  test(`KeyStore refuses to ${verb} a key that nobody made`, async (context) => {
+    const folder = await KeyFolder.make(context);
+    const message = new RegExp(`^Cannot ${verb} key: no key has the id "${unknownId}"$`);
+    await assert.rejects(change(await folder.open(), unknownId), keyError("unknown_key", message));
+    assert.deepEqual(await readdir(folder.path), []);
+  });
+
+  test(`KeyStore does not repeat a secret that was given for an id to ${verb}`, async (context) => {
+    const folder = await KeyFolder.make(context);
+    const store = await folder.open();
+    const { key } = await store.create();
+    const message = new RegExp(`^Cannot ${verb} key: what was given is no key's id, `);
+    await assert.rejects(change(store, key), keyError("unknown_key", message));
+  });
+
+  if (verb !== "revoke") {
+    test(`KeyStore refuses to ${verb} a revoked key`, async (context) => {
+      const folder = await KeyFolder.make(context);
+      const store = await folder.open();
+      const { id } = await store.create();
+      await (await folder.openElsewhere()).revoke(id);
+      const message = new RegExp(`^Cannot ${verb} key: ${id} is revoked$`);
+      await assert.rejects(change(store, id), keyError("revoked_key", message));
+      assert.equal((await folder.lines()).length, 2);
+    });
+  }
+}
+
+test("KeyStore.plan() changes the plan and its numbers", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create();
+  await store.plan(id, { plan: "enterprise", perMinute: 1, perDay: 2 });
+  assert.deepEqual((await folder.open()).keyring.get(id)?.plan.quota, { perMinute: 1, perDay: 2 });
+  await store.plan(id, { plan: "business" });
+  assert.deepEqual((await folder.open()).keyring.get(id)?.plan, createPlan("business"));
+  await assert.rejects(store.plan(id, { plan: "free", perDay: 5 }), RangeError);
+});
+
+test("KeyStore.rotate() gives the same id a new secret, and without grace ends the old one", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const old = await store.create({ plan: "pro", label: "shop" });
+  const renewed = await store.rotate(old.id);
+  assert.equal(renewed.id, old.id);
+  assert.deepEqual([ask(store, old.key), ask(store, renewed.key)], ["invalid", old.id]);
+  assert.deepEqual([(await store.list())[0]?.label, (await store.list()).length], ["shop", 1]);
+});
+
+test("KeyStore.rotate() lets the old secret work for the grace, also across a restart", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const old = await (await folder.open()).create();
+  const renewed = await (await folder.open()).rotate(old.id, { graceSeconds: 60 });
+  const store = await folder.open();
+  folder.clock.advance(59_999);
+  assert.deepEqual([ask(store, old.key), ask(store, renewed.key)], [old.id, old.id]);
+  folder.clock.advance(1);
+  for (const one of [store, await folder.open()]) {
+    assert.deepEqual([ask(one, old.key), ask(one, renewed.key)], ["invalid", old.id]);
+  }
+});
+
+test("KeyStore.rotate() takes a grace from 0 seconds to a year", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create();
+  for (const graceSeconds of [-1, 0.5, Number.NaN, graceSecondsMax + 1]) {
+    await assert.rejects(store.rotate(id, { graceSeconds }), /^RangeError: Cannot rotate key: grace must be/);
+  }
+  for (const graceSeconds of [0, 1, graceSecondsMax]) {
+    await store.rotate(id, { graceSeconds });
+  }
+});
+
+test("KeyStore.rotate() refuses an expired key, whose new secret could not work", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create({ expires: "2026-11-21T12:00:01Z" });
+  folder.clock.advance(999);
+  await store.rotate(id);
+  folder.clock.advance(1);
+  await assert.rejects(store.rotate(id), keyError("expired_key", /^Cannot rotate key: .* has expired/));
+});
+
+test("KeyStore.exists says whether a key had ever been made before the start", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create();
+  assert.equal(store.exists, false);
+  await store.revoke(id);
+  assert.equal((await folder.open()).exists, true);
+  const [made = ""] = await folder.lines();
+  for (const left of ["", made.slice(0, 1), made.slice(0, -1)]) {
+    await folder.overwrite(left);
+    assert.equal((await folder.open()).exists, false, JSON.stringify(left));
+  }
+});
+
+test("KeyStore.unban() is told once, to the store that made it and to those that follow", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create();
+  await store.unban(id);
+  assert.deepEqual(folder.unbanned, [id]);
+  await (await folder.openElsewhere()).unban(id);
+  assert.deepEqual(folder.unbanned, [id]);
+  await store.follow();
+  await store.follow();
+  assert.deepEqual(folder.unbanned, [id, id]);
+});
+
+test("KeyStore.open() tells the unbans made since an earlier logBytes, and no others", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const first = await store.create();
+  const second = await store.create();
+  await store.unban(first.id);
+  const unbansFrom = store.logBytes;
+  assert.equal(unbansFrom, Buffer.byteLength(await folder.content()));
+  await (await folder.openElsewhere()).unban(second.id);
+  folder.unbanned.length = 0;
+  await folder.open({ unbansFrom });
+  assert.deepEqual(folder.unbanned, [second.id]);
+  await folder.open();
+  assert.deepEqual(folder.unbanned, [second.id]);
+  await folder.open({ unbansFrom: 0 });
+  assert.deepEqual(folder.unbanned, [second.id, first.id, second.id]);
+});
+
+test("KeyStore.close() waits for the change under way, and follows nobody after it", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const making = store.create();
+  await store.close();
+  const { id } = await making;
+  await (await folder.openElsewhere()).revoke(id);
+  await store.follow();
+  assert.equal(store.keyring.get(id)?.revokedMs, undefined);
+});
