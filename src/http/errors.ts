@@ -1,0 +1,77 @@
+/**
+ * The closed list of error codes (contract, section 4): the only table that says which status and message belong to
+ * one. `message` is for people and may be made more precise by whoever answers; code and status are fixed.
+ */
+
+export interface ErrorKind {
+  /** HTTP status code. */
+  readonly status: number;
+  readonly message: string;
+}
+
+export type ErrorCode =
+  | "malformed_request"
+  | "malformed_json"
+  | "invalid_body"
+  | "invalid_parameter"
+  | "missing_api_key"
+  | "invalid_api_key"
+  | "pet_not_found"
+  | "route_not_found"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "body_too_large"
+  | "uri_too_long"
+  | "unsupported_media_type"
+  | "rate_limited"
+  | "key_banned"
+  | "header_fields_too_large"
+  | "internal_error"
+  | "storage_unavailable"
+  | "outcome_unknown";
+
+export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
+  malformed_request: { status: 400, message: "The request is not well-formed HTTP/1.1." },
+  malformed_json: { status: 400, message: "The content is not well-formed JSON in UTF-8." },
+  invalid_body: { status: 400, message: "The content is not a valid NewPet." },
+  invalid_parameter: { status: 400, message: "A query parameter is not valid." },
+  missing_api_key: { status: 401, message: "Send an API key: Authorization: Bearer <API_KEY>." },
+  invalid_api_key: { status: 401, message: "The API key is not valid." },
+  pet_not_found: { status: 404, message: "There is no animal with this id." },
+  route_not_found: { status: 404, message: "There is nothing at this path." },
+  method_not_allowed: { status: 405, message: "This path does not support the method; Allow lists those it does." },
+  request_timeout: { status: 408, message: "The request did not arrive in time." },
+  body_too_large: { status: 413, message: "The content is larger than 16384 bytes." },
+  uri_too_long: { status: 414, message: "The request target is longer than 8192 bytes." },
+  unsupported_media_type: {
+    status: 415,
+    message: "Send application/json in UTF-8, without a content coding.",
+  },
+  rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
+  key_banned: {
+    status: 429,
+    message: "The API key is banned for a while, for going on after 429; wait as long as Retry-After says.",
+  },
+  header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
+  internal_error: { status: 500, message: "Something went wrong inside the service." },
+  storage_unavailable: { status: 503, message: "Nothing was stored: the service cannot write now. Try again later." },
+  outcome_unknown: {
+    status: 503,
+    message: "The animal may or may not have been stored. List the animals before trying again.",
+  },
+};
+
+/** The body of an error response, exactly (specification, "Error"). `message` makes the table's more precise. */
+export function errorJson(code: ErrorCode, message?: string): string {
+  return message === undefined ? (defaultJson.get(code) ?? "") : jsonOf(code, message);
+}
+
+/** Made once: a flood of refused requests should cost as little as it can. */
+const defaultJson: ReadonlyMap<string, string> = new Map(
+  // Object.entries forgets that the table's names are codes.
+  Object.entries(errorKinds).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),
+);
+
+function jsonOf(code: ErrorCode, message: string): string {
+  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${errorKinds[code].status}}`;
+}
