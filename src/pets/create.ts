@@ -1,0 +1,27 @@
+/**
+ * createPet: `POST /pets`.
+ */
+
+import { type Answer, answer, refusal } from "../http/answer.ts";
+import { decodeJson, JsonSyntaxError, type JsonValue, readJson } from "./json.ts";
+import type { PetRequest } from "./pet-request.ts";
+import { validateNewPet } from "./validate.ts";
+
+/** 201 with the Pet once it is on disk; 400. */
+export async function createPet({ store, content, linkBase }: PetRequest): Promise<Answer> {
+  let body: JsonValue;
+  try {
+    body = readJson(decodeJson(content));
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) {
+      return refusal("malformed_json", [], error.message);
+    }
+    throw error;
+  }
+  const validation = validateNewPet(body);
+  if (validation.kind === "invalid") {
+    return refusal("invalid_body", [], validation.message);
+  }
+  const { id, json } = await store.add(validation.value);
+  return answer(201, json, ["Location", `${linkBase}/pets/${id}`]);
+}

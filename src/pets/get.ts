@@ -1,0 +1,24 @@
+/**
+ * getPet: `GET /pets/{petId}`, deprecated.
+ */
+
+import { type Answer, answer, refusal } from "../http/answer.ts";
+import type { PetRequest } from "./pet-request.ts";
+import { validatePetId } from "./validate.ts";
+
+/** 200 with the Pet; 404 for whatever is not the canonical decimal of an existing animal's id. */
+export async function getPet({ store, parameter }: PetRequest): Promise<Answer> {
+  const id = validatePetId(parameter);
+  const json = id === undefined ? undefined : await store.get(id);
+  return json === undefined ? refusal("pet_not_found") : answer(200, json);
+}
+
+/** Since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: a Unix time in the form of a structured Date). */
+export const deprecationField = "@1795219200";
+/** The removal date of the specification (RFC 8594, 3). */
+export const sunsetField = "Thu, 05 Dec 2030 00:00:00 GMT";
+
+/** Where to go instead (RFC 5829, 3.2). */
+export function successorLink(linkBase: string): string {
+  return `<${linkBase}/pets>; rel="successor-version"`;
+}

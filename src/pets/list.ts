@@ -1,0 +1,26 @@
+/**
+ * listPets: `GET /pets`.
+ */
+
+import { type Answer, answer, refusal } from "../http/answer.ts";
+import type { PetQuery } from "../store/pet-store.ts";
+import type { PetRequest } from "./pet-request.ts";
+import { validateListQuery } from "./validate.ts";
+
+/** 200 with an array of Pet, and a link to the next page where more animals match (RFC 8288); 400. */
+export async function listPets({ store, query, linkBase }: PetRequest): Promise<Answer> {
+  const validation = validateListQuery(query);
+  if (validation.kind === "invalid") {
+    return refusal("invalid_parameter", [], validation.message);
+  }
+  const page = await store.list(validation.value);
+  if (page.nextAfter === undefined) {
+    return answer(200, page.json);
+  }
+  return answer(200, page.json, ["Link", nextLink(linkBase, validation.value, page.nextAfter)]);
+}
+
+function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: number): string {
+  const filter = status === undefined ? "" : `&status=${status}`;
+  return `<${linkBase}/pets?limit=${limit}${filter}&after=${nextAfter}>; rel="next"`;
+}

@@ -1,0 +1,17 @@
+/**
+ * What the three handlers are given, and nothing more.
+ */
+
+import type { PetStore } from "../store/pet-store.ts";
+
+export interface PetRequest {
+  readonly store: PetStore;
+  /** The raw text after `?`; "" where there is none. */
+  readonly query: string;
+  /** What stands in the place of `{petId}`, as it was sent. */
+  readonly parameter: string;
+  /** The content, whole and within its bound; empty for operations that take none. */
+  readonly content: Uint8Array;
+  /** The address of the API, to which `/pets…` is appended to make a link. */
+  readonly linkBase: string;
+}
