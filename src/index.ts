@@ -1,0 +1,16 @@
+/**
+ * The library's face: re-exports only. Importing it starts nothing.
+ */
+
+export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
+export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
+export type { AnimalStoreOptions } from "./options.ts";
+export {
+  OutcomeUnknownError,
+  StorageUnavailableError,
+  type JsonText,
+  type PetPage,
+  type PetQuery,
+  type PetStore,
+  type StoredPet,
+} from "./store/pet-store.ts";

@@ -1,0 +1,79 @@
+/**
+ * Who is told of each answer: the request log and the metrics, where an operator asked for them.
+ */
+
+import type { Clock } from "../clock.ts";
+import type { Exchange } from "../exchange.ts";
+import { Metrics } from "./metrics.ts";
+import { RequestLog } from "./request-log.ts";
+
+export interface ObserverOptions {
+  readonly clock: Clock;
+  readonly hasMetrics: boolean;
+  /** Takes the lines of the request log; none is written where undefined. */
+  readonly writeRequests: ((text: string) => void) | undefined;
+}
+
+export class Observers {
+  readonly metrics: Metrics | undefined;
+  readonly #clock: Clock;
+  readonly #requestLog: RequestLog | undefined;
+
+  constructor({ clock, hasMetrics, writeRequests }: ObserverOptions) {
+    this.#clock = clock;
+    this.metrics = hasMetrics ? new Metrics() : undefined;
+    this.#requestLog = writeRequests === undefined ? undefined : new RequestLog(writeRequests);
+  }
+
+  /** @param status 0 where the client had gone before it could be answered */
+  observe(exchange: Exchange, status: number, contentBytes: number): void {
+    if (this.metrics === undefined && this.#requestLog === undefined) {
+      return;
+    }
+    const { route, incoming, receivedMs, rate } = exchange;
+    const method = incoming.method ?? "";
+    const durationMs = this.#clock.monotonicMs() - receivedMs;
+    this.metrics?.countRequest(route, method, status, durationMs);
+    if (status === 429 && rate !== undefined && rate.kind !== "allowed") {
+      this.metrics?.countRefusal(rate.kind);
+    }
+    this.#requestLog?.add({
+      time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
+      id: exchange.requestId,
+      method,
+      route,
+      status,
+      ms: Math.round(durationMs * 1_000) / 1_000,
+      bytes: contentBytes,
+      key: exchange.keyId ?? null,
+      address: exchange.address,
+    });
+  }
+
+  /** What could not be read as a request was answered all the same; it has no method, and no time that it took. */
+  observeDamage(answered: {
+    readonly requestId: string;
+    readonly address: string;
+    readonly status: number;
+    readonly contentBytes: number;
+  }): void {
+    const { requestId, address, status, contentBytes } = answered;
+    this.metrics?.countRequest("none", "", status, 0);
+    this.#requestLog?.add({
+      time: new Date(this.#clock.wallMs()).toISOString(),
+      id: requestId,
+      method: "",
+      route: "none",
+      status,
+      ms: 0,
+      bytes: contentBytes,
+      key: null,
+      address,
+    });
+  }
+
+  close(): void {
+    this.#requestLog?.flush();
+    this.metrics?.close();
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * The public pages, at the server's root: no key, and no rate fields, since they are not the API (contract, section 8).
+ */
+
+import { type Answer, answer, refusal } from "../http/answer.ts";
+
+const allow = ["Allow", "GET, HEAD, OPTIONS"];
+
+export function answerPublicPage(method: string | undefined, page: () => Answer): Answer {
+  switch (method) {
+    case "GET":
+    case "HEAD":
+      return page();
+    case "OPTIONS":
+      return answer(204, undefined, allow);
+    default:
+      return refusal("method_not_allowed", allow);
+  }
+}
