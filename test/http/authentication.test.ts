@@ -1,0 +1,134 @@
+/**
+ * Who may ask, and in which order a request is judged: authenticate, limit, route (contract, sections 2, 5 and 6).
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ManualClock } from "../manual-clock.ts";
+import { keyWithQuota, runningService } from "./running-service.ts";
+import { exchange, request, rex } from "./wire.ts";
+import { assertPromised, codeOf } from "./wire-response.ts";
+
+const table: readonly (readonly [name: string, fields: (key: string) => readonly string[], code: string | undefined])[] = [
+  ["no Authorization", () => [], "missing_api_key"],
+  ["another scheme", () => ["Authorization: Basic YTpi"], "missing_api_key"],
+  ["an empty Authorization", () => ["Authorization:"], "missing_api_key"],
+  ["a scheme that begins alike", (key) => [`Authorization: Bearers ${key}`], "missing_api_key"],
+  ["a scheme alone", () => ["Authorization: Bearer"], "invalid_api_key"],
+  ["a key that nobody made", () => [`Authorization: Bearer as_${"a".repeat(43)}`], "invalid_api_key"],
+  ["a key with a letter too many", (key) => [`Authorization: Bearer ${key}a`], "invalid_api_key"],
+  ["a key in quotes", (key) => [`Authorization: Bearer "${key}"`], "invalid_api_key"],
+  ["two keys in one field", (key) => [`Authorization: Bearer ${key}, Bearer ${key}`], "invalid_api_key"],
+  ["two Authorization fields", (key) => Array<string>(2).fill(`Authorization: Bearer ${key}`), "invalid_api_key"],
+  ["a second, empty one", (key) => [`Authorization: Bearer ${key}`, "AUTHORIZATION:"], "invalid_api_key"],
+  ["a key", (key) => [`Authorization: Bearer ${key}`], undefined],
+  ["a key behind two spaces", (key) => [`Authorization:  Bearer  ${key}`], undefined],
+  ["the scheme in lower case", (key) => [`authorization: bearer ${key}`], undefined],
+  ["the scheme in upper case", (key) => [`AUTHORIZATION: BEARER ${key}`], undefined],
+];
+
+test("each way to show a key is 200, or 401 with its code and challenge, on known paths and unknown ones", async (context) => {
+  const running = await runningService(context, { options: {} });
+  for (const [name, fields, code] of table) {
+    for (const target of ["/v1/pets", "/v1/pets/1", "/v1/nothing", "*"]) {
+      const parts = { target, method: target === "*" ? "OPTIONS" : "GET", fields: fields(running.key) };
+      const response = await exchange(running.port, request(parts));
+      assertPromised(response);
+      if (code === undefined) {
+        assert.equal(response.status, target === "/v1/pets" ? 200 : 404, `${name} ${target}`);
+      } else if (response.status !== 429) {
+        assert.equal(codeOf(response), code, `${name} ${target}`);
+        assert.equal(response.value("x-ratelimit-limit"), "60");
+        assert.equal(response.value("deprecation"), undefined);
+      }
+    }
+  }
+});
+
+test("failed authentication counts for the address: 60 a minute, then 429, while a valid key is served", async (context) => {
+  const clock = new ManualClock();
+  const running = await runningService(context, { clock });
+  for (let left = 59; left >= 0; left--) {
+    const response = await exchange(running.port, request({ key: "as_wrong" }));
+    assert.equal(response.status, 401);
+    assert.equal(response.value("x-ratelimit-remaining"), String(left));
+  }
+  const refused = await exchange(running.port, request({}));
+  assert.equal(codeOf(refused), "rate_limited");
+  assert.equal(refused.value("retry-after"), "60");
+  assertPromised(refused);
+  assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
+  clock.advance(60_000);
+  assert.equal((await exchange(running.port, request({}))).status, 401);
+});
+
+test("each authenticated request takes one token whatever its outcome, and a 429 none", async (context) => {
+  const clock = new ManualClock();
+  const running = await runningService(context, { clock });
+  const key = await keyWithQuota(running, 12);
+  const outcomes = [
+    [200, {}],
+    [200, { method: "HEAD" }],
+    [204, { method: "OPTIONS" }],
+    [201, { method: "POST", content: rex }],
+    [400, { target: "/v1/pets?limit=0" }],
+    [400, { method: "POST", content: "{" }],
+    [404, { target: "/v1/nothing" }],
+    [404, { target: "/v1/pets/9" }],
+    [405, { method: "PUT" }],
+    [413, { method: "POST", content: " ".repeat(16_385) }],
+    [414, { target: `/${"x".repeat(8_192)}` }],
+    [415, { method: "POST", content: rex, fields: ["Content-Type: text/plain"] }],
+  ] as const;
+  let left = outcomes.length;
+  for (const [status, parts] of outcomes) {
+    const response = await exchange(running.port, request({ key, ...parts }), "method" in parts ? parts.method : "GET");
+    assert.equal(response.status, status);
+    assert.equal(response.value("x-ratelimit-remaining"), String(--left), `${status}`);
+    assertPromised(response, { isHead: "method" in parts && parts.method === "HEAD" });
+  }
+  for (const [, parts] of outcomes) {
+    const response = await exchange(running.port, request({ key, ...parts }), "method" in parts ? parts.method : "GET");
+    assert.equal(response.status, 429);
+  }
+  clock.advance(60_000);
+  assert.equal((await exchange(running.port, request({ key }))).value("x-ratelimit-remaining"), "11");
+});
+
+test("a key that goes on after 429 is banned: 429 key_banned, and other keys are not touched", async (context) => {
+  const clock = new ManualClock();
+  const running = await runningService(context, { clock });
+  const key = await keyWithQuota(running, 1);
+  const ask = () => exchange(running.port, request({ key }));
+  assert.equal((await ask()).status, 200);
+  const codes = [];
+  for (let second = 0; second < 10; second++) {
+    clock.advance(1_000);
+    codes.push(codeOf(await ask()));
+  }
+  assert.deepEqual(codes, [...Array<string>(9).fill("rate_limited"), "key_banned"]);
+  const banned = await ask();
+  assertPromised(banned);
+  assert.equal(banned.value("retry-after"), "300");
+  assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
+});
+
+test("behind trusted proxies the client's own address counts", async (context) => {
+  const running = await runningService(context, { options: { trustProxy: 1 } });
+  const ask = (address: string) =>
+    exchange(running.port, request({ fields: [`X-Forwarded-For: 203.0.113.9, ${address}`] }));
+  assert.equal((await ask("192.0.2.1")).value("x-ratelimit-remaining"), "59");
+  assert.equal((await ask("192.0.2.1")).value("x-ratelimit-remaining"), "58");
+  assert.equal((await ask("192.0.2.2")).value("x-ratelimit-remaining"), "59");
+  assert.deepEqual(running.reports.filter((line) => line.includes("X-Forwarded-For")), []);
+});
+
+test("without trusted proxies X-Forwarded-For is ignored, and warned of once", async (context) => {
+  const running = await runningService(context);
+  for (const [address, left] of [["192.0.2.1", "59"], ["192.0.2.2", "58"]] as const) {
+    const response = await exchange(running.port, request({ fields: [`X-Forwarded-For: ${address}`] }));
+    assert.equal(response.value("x-ratelimit-remaining"), left);
+  }
+  assert.equal(running.reports.filter((line) => line.includes("X-Forwarded-For")).length, 1);
+});

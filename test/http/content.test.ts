@@ -1,0 +1,228 @@
+/**
+ * Content: which is taken, how much of it, and what happens to what nobody wants (contract, sections 3 and 4).
+ */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { after, before, test } from "node:test";
+
+import { type RunningService, startService } from "./running-service.ts";
+import { exchange, petOfBytes, request, rex, Wire } from "./wire.ts";
+import { assertPromised, codeOf } from "./wire-response.ts";
+
+let running: RunningService;
+let key: string;
+
+before(async () => {
+  running = await startService();
+  key = running.key;
+});
+after(() => running.close());
+
+function animalCount(): number {
+  return running.service.gauges.animalCount;
+}
+
+const types: readonly (readonly [type: string, status: number])[] = [
+  ["application/json", 201],
+  ["APPLICATION/JSON", 201],
+  ["application/json;", 201],
+  ["application/json; charset=utf-8", 201],
+  ["application/json ; charset=\"UTF-8\"", 201],
+  ["application/json;version=1;charset=utf-8", 201],
+  ["application/json; charset=latin1", 415],
+  ["application/json; charset=utf-8; charset=utf-16", 415],
+  ["application/json; charset", 415],
+  ["application/json, application/json", 415],
+  ["application/jsonp", 415],
+  ["application/vnd.api+json", 415],
+  ["text/plain", 415],
+  ["", 415],
+];
+for (const [type, status] of types) {
+  test(`Content-Type: ${type} is ${status}`, async () => {
+    const fields = [`Content-Type: ${type}`];
+    const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
+    assert.equal(response.status, status);
+    assertPromised(response);
+  });
+}
+
+test("no Content-Type at all is fine", async () => {
+  assert.equal((await exchange(running.port, request({ method: "POST", key, content: rex }))).status, 201);
+});
+
+test("a content coding is 415, identity is none", async () => {
+  for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201]] as const) {
+    const fields = [`Content-Encoding: ${coding}`];
+    const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
+    assert.equal(response.status, status, coding);
+  }
+});
+
+test("415 is decided before 413", async () => {
+  const parts = { method: "POST", key, content: " ".repeat(20_000), fields: ["Content-Type: text/plain"] };
+  assert.equal((await exchange(running.port, request(parts))).status, 415);
+});
+
+test("a BOM is allowed, other than UTF-8 is malformed_json", async () => {
+  const bom = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(rex)]);
+  assert.equal((await exchange(running.port, request({ method: "POST", key, content: bom }), "POST")).status, 201);
+  const latin = Buffer.from(rex.replace("Rex", "R\xe9x"), "latin1");
+  assert.equal(codeOf(await exchange(running.port, request({ method: "POST", key, content: latin }))), "malformed_json");
+});
+
+test("no content is malformed_json, however it is said", async () => {
+  for (const fields of [[], ["Content-Length: 0"], ["Transfer-Encoding: chunked"]]) {
+    const ending = fields[0]?.startsWith("T") ? "0\r\n\r\n" : "";
+    const response = await exchange(running.port, request({ method: "POST", key, fields, content: ending }));
+    assert.equal(codeOf(response), "malformed_json", fields[0]);
+    assertPromised(response);
+  }
+});
+
+function chunked(content: string, chunkBytes: number): string {
+  let text = "";
+  for (let start = 0; start < content.length; start += chunkBytes) {
+    const chunk = content.slice(start, start + chunkBytes);
+    text += `${chunk.length.toString(16)};extension=1\r\n${chunk}\r\n`;
+  }
+  return `${text}0\r\nX-Trailer: 1\r\n\r\n`;
+}
+
+for (const [byteCount, status] of [[16_383, 201], [16_384, 201], [16_385, 413]] as const) {
+  test(`content of ${byteCount} bytes is ${status}, declared and chunked`, async () => {
+    const pet = petOfBytes(byteCount);
+    const fields = ["Transfer-Encoding: chunked"];
+    for (const parts of [{ content: pet }, { content: chunked(pet, 1_000), fields }, { content: chunked(pet, 1e6), fields }]) {
+      const response = await exchange(running.port, request({ method: "POST", key, ...parts }));
+      assert.equal(response.status, status);
+      assertPromised(response);
+    }
+  });
+}
+
+test("a request in packets of one byte is the same request", async () => {
+  const wire = await Wire.open(running.port);
+  for (const byte of request({ method: "POST", key, content: rex })) {
+    wire.send(Uint8Array.of(byte));
+    await new Promise(setImmediate);
+  }
+  assert.equal((await wire.response()).status, 201);
+  wire.destroy();
+});
+
+test("content that came with the fields keeps the connection after an early refusal", async () => {
+  const wire = await Wire.open(running.port);
+  wire.send(request({ method: "POST", content: rex }));
+  const refused = await wire.response();
+  assert.equal(refused.status, 401);
+  assert.equal(refused.value("connection"), "keep-alive");
+  assert.equal((await wire.send(request({ key })).response()).status, 200);
+  wire.destroy();
+});
+
+test("Expect: 100-continue is answered 100 only when the content is wanted", async () => {
+  const expect = ["Expect: 100-continue", `Content-Length: ${rex.length}`];
+  const wire = await Wire.open(running.port);
+  assert.equal((await wire.send(request({ method: "POST", key, fields: expect })).response()).status, 100);
+  assert.equal((await wire.send(rex).response()).status, 201);
+  wire.destroy();
+  const unwanted = [
+    [401, { fields: expect }],
+    [404, { key, target: "/v1/nothing", fields: expect }],
+    [405, { key, target: "/v1/pets/1", fields: expect }],
+    [415, { key, fields: [...expect, "Content-Type: text/plain"] }],
+    [413, { key, fields: ["Expect: 100-continue", "Content-Length: 16385"] }],
+    [400, { key, fields: [...expect, "Host: a", "Host: b"] }],
+  ] as const;
+  for (const [status, parts] of unwanted) {
+    const response = await exchange(running.port, request({ method: "POST", ...parts }));
+    assert.equal(response.status, status);
+    assert.equal(response.value("connection"), "close");
+    assertPromised(response);
+  }
+});
+
+test("other expectations, and 100-continue in HTTP/1.0, are ignored", async () => {
+  for (const [version, expectation] of [["1.1", "200-ok"], ["1.1", "100-continued"], ["1.0", "100-continue"]] as const) {
+    const fields = [`Expect: ${expectation}`];
+    const response = await exchange(running.port, request({ method: "POST", version, key, content: rex, fields }));
+    assert.equal(response.status, 201, expectation);
+  }
+});
+
+test("Upgrade is ignored, and the connection goes on", async () => {
+  const wire = await Wire.open(running.port);
+  for (const protocol of ["h2c", "websocket"]) {
+    const fields = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${protocol}`, "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"];
+    wire.send(request({ key, fields }));
+    assert.equal((await wire.response()).status, 200);
+    wire.send(request({ method: "POST", key, fields, content: rex }));
+    assert.equal((await wire.response()).status, 201);
+    wire.send(request({ key }));
+    assert.equal((await wire.response()).status, 200);
+  }
+  wire.destroy();
+});
+
+test("a client that half-closes behind its request still gets its 201", async () => {
+  const wire = await Wire.open(running.port);
+  wire.send(request({ method: "POST", key, content: rex })).halfClose();
+  assert.equal((await wire.response()).status, 201);
+  assert.equal((await wire.closed()).rest, "");
+});
+
+test("an early answer is readable under an upload of 5 MB, which is dropped up to a bound", async () => {
+  const sockets: number[] = [];
+  running.listener.server.once("connection", (socket) => socket.once("close", () => sockets.push(socket.bytesRead)));
+  const wire = await Wire.open(running.port);
+  wire.send(request({ method: "POST", fields: ["Content-Length: 5000000"] }));
+  wire.send(Buffer.alloc(5_000_000, "x"));
+  const response = await wire.response();
+  assert.equal(codeOf(response), "missing_api_key");
+  assert.equal(response.value("connection"), "close");
+  assertPromised(response);
+  await wire.closed();
+  while (sockets.length === 0) {
+    await new Promise(setImmediate);
+  }
+  const [bytesRead = 0] = sockets;
+  // Node reads up to 2 MiB in one turn of its loop, before anybody is asked.
+  assert.ok(bytesRead > 1_048_576 && bytesRead < 4_000_000, String(bytesRead));
+});
+
+test("an upload that grows beyond the bound is 413 at once, readable, and nothing is stored", async () => {
+  const before = animalCount();
+  const wire = await Wire.open(running.port);
+  wire.send(request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] }));
+  wire.send(`10000\r\n${" ".repeat(65_536)}\r\n`);
+  const response = await wire.response();
+  assert.equal(codeOf(response), "body_too_large");
+  assertPromised(response);
+  wire.send("0\r\n\r\n");
+  assert.equal((await wire.closed()).ending, "end");
+  assert.equal(animalCount(), before);
+});
+
+test("an upload that the client breaks off leaves nothing, and the service goes on", async () => {
+  const before = animalCount();
+  const closed = new Promise<void>((resolve) => {
+    running.listener.server.once("connection", (socket) => socket.once("close", resolve));
+  });
+  const wire = await Wire.open(running.port);
+  wire.send(request({ method: "POST", key, fields: ["Content-Length: 100"], content: rex }));
+  await once(running.listener.server, "request");
+  wire.socket.resetAndDestroy();
+  await closed;
+  assert.equal((await exchange(running.port, request({ key }))).status, 200);
+  assert.equal(animalCount(), before);
+});
+
+test("content on a method that takes none is dropped, and the next request is read behind it", async () => {
+  const wire = await Wire.open(running.port);
+  wire.send(Buffer.concat([request({ key, content: rex }), request({ key, target: "/v1/pets/99" })]));
+  assert.equal((await wire.response()).status, 200);
+  assert.equal((await wire.response()).status, 404);
+  wire.destroy();
+});

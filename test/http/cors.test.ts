@@ -1,0 +1,98 @@
+/**
+ * Calls from browsers (contract, section 3; Fetch standard, "CORS protocol").
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { runningService } from "./running-service.ts";
+import { exchange, request, rex } from "./wire.ts";
+import { assertPromised } from "./wire-response.ts";
+
+const shop = "https://shop.example";
+const preflight = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization"];
+
+test("CORS is off by default: no field of it, and a preflight is an OPTIONS without a key", async (context) => {
+  const { port, key } = await runningService(context);
+  const response = await exchange(port, request({ key, fields: [`Origin: ${shop}`] }));
+  assert.doesNotMatch(response.text, /access-control|vary/i);
+  const refused = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${shop}`, ...preflight] }));
+  assert.equal(refused.status, 401);
+});
+
+test("a preflight from an allowed origin is free, needs no key, and shows the address's bucket", async (context) => {
+  const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
+  for (const target of ["/v1/pets", "/v1/pets/1", "/v1/nothing"]) {
+    const response = await exchange(port, request({ method: "OPTIONS", target, fields: [`Origin: ${shop}`, ...preflight] }));
+    assert.equal(response.status, 204);
+    assert.equal(response.value("access-control-allow-origin"), shop);
+    assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS");
+    assert.match(response.value("access-control-allow-headers") ?? "", /Authorization, Content-Type/);
+    assert.equal(response.value("vary"), "Origin");
+    assert.equal(response.value("x-ratelimit-limit"), "60");
+    assert.equal(response.value("x-ratelimit-remaining"), "60");
+  }
+});
+
+test("a preflight is answered when the address's bucket is empty, too", async (context) => {
+  const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
+  while ((await exchange(port, request({}))).status === 401) {
+    // Uses up the bucket.
+  }
+  const response = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${shop}`, ...preflight] }));
+  assert.equal(response.status, 204);
+  assert.equal(response.value("x-ratelimit-remaining"), "0");
+});
+
+test("an origin that may not call gets no permission, and its preflight is an OPTIONS like any other", async (context) => {
+  const { port, key } = await runningService(context, { options: { corsOrigins: [shop] } });
+  for (const origin of ["https://evil.example", `${shop}.evil.example`, "null", shop.toUpperCase(), `${shop}, ${shop}`]) {
+    const response = await exchange(port, request({ key, fields: [`Origin: ${origin}`] }));
+    assert.equal(response.status, 200);
+    assert.equal(response.value("access-control-allow-origin"), undefined, origin);
+    assert.equal(response.value("vary"), "Origin");
+    const options = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${origin}`, ...preflight] }));
+    assert.equal(options.status, 401, origin);
+  }
+});
+
+test("every answer to an allowed origin, errors too, carries the permission and exposes our fields", async (context) => {
+  const { port, key } = await runningService(context, { options: { corsOrigins: ["https://other.example", shop] } });
+  const table = [
+    [200, { key }],
+    [201, { key, method: "POST", content: rex }],
+    [400, { key, target: "/v1/pets?limit=0" }],
+    [400, { key, fields: ["Host: a", "Host: b"] }],
+    [401, {}],
+    [404, { key, target: "/v1/nothing" }],
+    [405, { key, method: "DELETE" }],
+    [415, { key, method: "POST", fields: ["Content-Type: text/plain"] }],
+    [200, { target: "/healthz" }],
+  ] as const;
+  for (const [status, parts] of table) {
+    const given = "fields" in parts ? parts.fields : [];
+    const response = await exchange(port, request({ ...parts, fields: [...given, `Origin: ${shop}`] }));
+    assert.equal(response.status, status);
+    assert.equal(response.value("access-control-allow-origin"), shop);
+    assert.equal(response.value("vary"), "Origin");
+    const exposed = (response.value("access-control-expose-headers") ?? "").toLowerCase().split(", ");
+    const simple = ["date", "connection", "keep-alive", "content-type", "content-length", "cache-control", "vary"];
+    for (const [name] of response.fields) {
+      const isHidden = simple.includes(name) || name.startsWith("access-control-") || name === "x-content-type-options";
+      assert.ok(isHidden || exposed.includes(name), name);
+    }
+    if (!("target" in parts && parts.target === "/healthz")) {
+      assertPromised(response);
+    }
+  }
+});
+
+test("* lets every origin call", async (context) => {
+  const { port, key } = await runningService(context, { options: { corsOrigins: ["*"] } });
+  for (const origin of [shop, "null"]) {
+    const response = await exchange(port, request({ key, fields: [`Origin: ${origin}`] }));
+    assert.equal(response.value("access-control-allow-origin"), "*");
+  }
+  const without = await exchange(port, request({ key }));
+  assert.equal(without.value("access-control-allow-origin"), undefined);
+});

@@ -1,0 +1,200 @@
+/**
+ * What every response has, whatever the request (contract, sections 3, 4 and 8).
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { OutcomeUnknownError, StorageUnavailableError } from "../../src/store/pet-store.ts";
+import { FailingStore } from "../pages/failing-store.ts";
+import { type RunningService, runningService, startService } from "./running-service.ts";
+import { exchange, request, rex, Wire } from "./wire.ts";
+import { assertPromised, codeOf, type WireResponse } from "./wire-response.ts";
+
+let running: RunningService;
+let key: string;
+
+before(async () => {
+  running = await startService();
+  key = running.key;
+  await exchange(running.port, request({ method: "POST", key, content: rex }));
+});
+after(() => running.close());
+
+const isPublic = true;
+
+test("HEAD answers as GET without content", async () => {
+  for (const target of ["/v1/pets", "/v1/pets/1", "/v1/pets/2", "/v1/pets?limit=0", "/v1/nothing", "/healthz"]) {
+    const get = await exchange(running.port, request({ target, key }));
+    const head = await exchange(running.port, request({ method: "HEAD", target, key }));
+    assert.equal(head.status, get.status);
+    const comparable = ({ fields }: WireResponse) =>
+      fields.filter(([name]) => !/^(date|x-request-id|x-ratelimit-remaining)$/.test(name));
+    assert.deepEqual(comparable(head), comparable(get), target);
+    assertPromised(head, { isHead: true, isPublic: target === "/healthz" });
+  }
+});
+
+const allowed: readonly (readonly [string, string])[] = [
+  ["/v1/pets", "GET, HEAD, POST, OPTIONS"],
+  ["/v1/pets/1", "GET, HEAD, OPTIONS"],
+  ["/v1/pets/none", "GET, HEAD, OPTIONS"],
+  ["/healthz", "GET, HEAD, OPTIONS"],
+  ["/openapi.json", "GET, HEAD, OPTIONS"],
+];
+for (const [target, allow] of allowed) {
+  test(`${target} allows ${allow}: OPTIONS is 204, other methods are 405`, async () => {
+    const isPage = !target.startsWith("/v1");
+    const options = await exchange(running.port, request({ method: "OPTIONS", target, key }));
+    assert.equal(options.status, 204);
+    assert.equal(options.value("allow"), allow);
+    assertPromised(options, { isPublic: isPage });
+    for (const method of ["PUT", "PATCH", "DELETE", "TRACE", "PROPFIND", ...(allow.includes("POST") ? [] : ["POST"])]) {
+      const refused = await exchange(running.port, request({ method, target, key }));
+      assert.equal(codeOf(refused), "method_not_allowed");
+      assert.equal(refused.value("allow"), allow);
+      assertPromised(refused, { isPublic: isPage });
+    }
+  });
+}
+
+test("public pages need no key, take none, and carry no rate fields", async () => {
+  for (const target of ["/healthz", "/openapi.json", "/healthz?anything", "http://localhost/healthz"]) {
+    for (const secret of ["", "as_wrong"]) {
+      const response = await exchange(running.port, request({ target, key: secret }));
+      assert.equal(response.status, 200);
+      assertPromised(response, { isPublic });
+    }
+  }
+  assert.equal((await exchange(running.port, request({ target: "/healthz" }))).content, '{"status":"ok"}');
+});
+
+function assertDeprecated(response: WireResponse, isDeprecated: boolean): void {
+  assert.equal(response.value("deprecation"), isDeprecated ? "@1795219200" : undefined);
+  assert.equal(response.value("sunset"), isDeprecated ? "Thu, 05 Dec 2030 00:00:00 GMT" : undefined);
+  const link = isDeprecated ? '</v1/pets>; rel="successor-version"' : undefined;
+  assert.equal(response.value("link"), link);
+}
+
+test("every answer of /pets/{petId} says that it is deprecated, and no other does", async (context) => {
+  const table = [
+    [200, "GET", "/v1/pets/1", true],
+    [404, "GET", "/v1/pets/2", true],
+    [405, "DELETE", "/v1/pets/1", true],
+    [204, "OPTIONS", "/v1/pets/1", true],
+    [200, "GET", "/v1/pets", false],
+    [405, "PUT", "/v1/pets", false],
+    [404, "GET", "/v1/pets/1/2", false],
+  ] as const;
+  for (const [status, method, target, isDeprecated] of table) {
+    const response = await exchange(running.port, request({ method, target, key }));
+    assert.equal(response.status, status);
+    assertDeprecated(response, isDeprecated);
+  }
+  assertDeprecated(await exchange(running.port, request({ target: "/v1/pets/1" })), false);
+  const broken = await runningService(context, { options: { store: new FailingStore() } });
+  const failed = await exchange(broken.port, request({ target: "/v1/pets/1", key: broken.key }));
+  assert.equal(failed.status, 500);
+  assertDeprecated(failed, true);
+});
+
+test("X-Request-Id is the client's where it is short and plain, else one of our own", async () => {
+  for (const id of ["a", "x".repeat(64), "0af7651916cd43dd-8448.eb_211c"]) {
+    const response = await exchange(running.port, request({ fields: [`X-Request-Id: ${id}`] }));
+    assert.equal(response.value("x-request-id"), id);
+  }
+  const seen = new Set<string | undefined>();
+  for (const id of ["", "x".repeat(65), "a b", "a\tb", "<b>", "\xe9", "a, b", '"a"']) {
+    const response = await exchange(running.port, request({ target: "/healthz", fields: [`X-Request-Id: ${id}`] }));
+    assertPromised(response, { isPublic });
+    assert.notEqual(response.value("x-request-id"), id);
+    seen.add(response.value("x-request-id"));
+  }
+  const doubled = ["X-Request-Id: a", "X-Request-Id: b"];
+  seen.add((await exchange(running.port, request({ target: "/healthz", fields: doubled }))).value("x-request-id"));
+  assert.equal(seen.size, 9);
+});
+
+test("pipelined requests are answered in their order", async () => {
+  const wire = await Wire.open(running.port);
+  const table = [
+    [201, { method: "POST", content: rex }],
+    [200, {}],
+    [405, { method: "PUT" }],
+    [201, { method: "POST", content: rex }],
+    [404, { target: "/v1/nothing" }],
+    [400, { target: "/v1/pets?limit=0" }],
+  ] as const;
+  const ids = Array.from({ length: 60 }, (_, index) => `request-${index}`);
+  const all = ids.map((id, index) => {
+    const [, parts] = table[index % table.length] ?? table[0];
+    return request({ key, ...parts, fields: [`X-Request-Id: ${id}`] });
+  });
+  wire.send(Buffer.concat(all));
+  for (const [index, id] of ids.entries()) {
+    const response = await wire.response();
+    assert.equal(response.value("x-request-id"), id);
+    assert.equal(response.status, (table[index % table.length] ?? table[0])[0]);
+  }
+  assert.equal(wire.pending, "");
+  wire.destroy();
+});
+
+test("Connection: close is obeyed, and HTTP/1.0 is closed unless it asks to be kept", async () => {
+  const wire = await Wire.open(running.port);
+  wire.send(request({ key, fields: ["Connection: close"] }));
+  assert.equal((await wire.response()).value("connection"), "close");
+  assert.equal((await wire.closed()).ending, "end");
+  const old = await Wire.open(running.port);
+  old.send(request({ key, version: "1.0", fields: ["Connection: keep-alive"] }));
+  assert.equal((await old.response()).value("connection"), "keep-alive");
+  old.send(request({ key, version: "1.0" }));
+  assert.equal((await old.response()).value("connection"), "close");
+  assert.equal((await old.closed()).rest, "");
+});
+
+test("an exception in a handler is 500 for that request alone, and says nothing of the inside", async (context) => {
+  const store = new FailingStore();
+  const broken = await runningService(context, { options: { store } });
+  const wire = await Wire.open(broken.port);
+  for (const [method, target] of [["GET", "/v1/pets"], ["GET", "/v1/pets/1"], ["POST", "/v1/pets"]] as const) {
+    wire.send(request({ method, target, key: broken.key, content: method === "POST" ? rex : "" }));
+    const response = await wire.response();
+    assert.equal(codeOf(response), "internal_error");
+    assertPromised(response);
+    assert.doesNotMatch(response.content, /broken|store|Error:|at /);
+    const id = response.value("x-request-id") ?? "";
+    assert.ok(broken.reports.some((line) => line.includes(id) && line.includes(store.failure.message)));
+  }
+  assert.equal((await wire.send(request({ key: broken.key, target: "/v1/nothing" })).response()).status, 404);
+  wire.destroy();
+});
+
+test("a store that throws before it promises anything is 500 as well", async (context) => {
+  const store = new FailingStore();
+  store.list = () => {
+    throw new Error("at once");
+  };
+  const broken = await runningService(context, { options: { store } });
+  assert.equal(codeOf(await exchange(broken.port, request({ key: broken.key }))), "internal_error");
+});
+
+test("a store that cannot write is 503, with a code that says whether the animal may have been stored", async (context) => {
+  const store = new FailingStore();
+  const broken = await runningService(context, { options: { store } });
+  const table = [
+    [new StorageUnavailableError("no space left"), "storage_unavailable"],
+    [new OutcomeUnknownError("sync failed"), "outcome_unknown"],
+  ] as const;
+  for (const [failure, code] of table) {
+    store.failure = failure;
+    const response = await exchange(broken.port, request({ method: "POST", key: broken.key, content: rex }));
+    assert.equal(codeOf(response), code);
+    assertPromised(response);
+    assert.ok(!response.content.includes(failure.message));
+  }
+  assert.deepEqual(broken.reports, []);
+  const health = await exchange(broken.port, request({ target: "/healthz" }));
+  assert.deepEqual([health.status, health.content], [503, '{"status":"unavailable"}']);
+  assertPromised(health, { isPublic });
+});

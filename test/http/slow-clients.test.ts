@@ -1,0 +1,104 @@
+/**
+ * Slow clients hold their sockets and nothing else: a polite client beside them is served. In full, as a measurement:
+ *
+ *     SLOW_COUNT=1000 IDLE_COUNT=10000 node --test build/test/http/slow-clients.test.js
+ *
+ * (descriptors: `ulimit -n 32768`). The latencies with and without the attack are told, in one run.
+ */
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+
+import { programPath, run, start } from "../program.ts";
+import { request, rex, Wire } from "./wire.ts";
+
+const slowCount = Number(process.env["SLOW_COUNT"] ?? "120");
+const idleCount = Number(process.env["IDLE_COUNT"] ?? "300");
+const politeCount = 500;
+
+/** Milliseconds of each of the polite client's requests, ascending. */
+async function politeLatencies(port: number, key: string): Promise<readonly number[]> {
+  const wire = await Wire.open(port);
+  const latencies: number[] = [];
+  for (let count = 0; count < politeCount; count++) {
+    const startMs = performance.now();
+    wire.send(count % 10 === 0 ? request({ method: "POST", key, content: rex }) : request({ key }));
+    assert.ok((await wire.response()).status < 300);
+    latencies.push(performance.now() - startMs);
+  }
+  wire.destroy();
+  return latencies.sort((one, other) => one - other);
+}
+
+function told(latencies: readonly number[]): string {
+  const at = (share: number): string => (latencies[Math.floor(latencies.length * share)] ?? NaN).toFixed(2);
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(0.9999)} ms`;
+}
+
+test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite client is served`, async (context) => {
+  const data = mkdtempSync(join(tmpdir(), "animal-store-slow-"));
+  context.after(() => rmSync(data, { recursive: true, force: true }));
+  const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
+  const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
+  const program = await start(["--data", data]);
+  context.after(() => program.process.kill("SIGKILL"));
+  const port = Number(new URL(program.url).port);
+  await politeLatencies(port, key);
+  const without = await politeLatencies(port, key);
+  const kinds = [
+    (wire: Wire) => wire.send("GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-Slow: "),
+    (wire: Wire) => wire.send(request({ method: "POST", key, fields: ["Content-Length: 30"] })),
+    (wire: Wire) => {
+      wire.socket.pause();
+      return wire.send(Buffer.concat(Array<Buffer>(20).fill(request({ key, target: "/v1/pets?limit=100" }))));
+    },
+  ];
+  const wires: Wire[] = [];
+  for (let count = 0; count < slowCount + idleCount; count++) {
+    const wire = await Wire.open(port);
+    wires.push(wire);
+    if (count < slowCount) {
+      kinds[count % kinds.length]?.(wire);
+    }
+  }
+  const drip = setInterval(() => wires.slice(0, slowCount).forEach((wire) => wire.socket.write("x")), 200);
+  const beside = await politeLatencies(port, key);
+  clearInterval(drip);
+  context.diagnostic(`without: ${told(without)}; beside: ${told(beside)}`);
+  wires.forEach((wire) => wire.destroy());
+  assert.equal(await program.stop(), 0);
+});
+
+test("a service that has run out of descriptors stays alive, and serves when they are free again", async (context) => {
+  const data = mkdtempSync(join(tmpdir(), "animal-store-descriptors-"));
+  context.after(() => rmSync(data, { recursive: true, force: true }));
+  const key = (await run(["keys", "create", "--data", data])).stdout.trim();
+  const command = 'ulimit -n 64; exec "$0" "$1" --port 0 --data "$2"';
+  const child = spawn("sh", ["-c", command, process.execPath, programPath, data], { stdio: ["ignore", "pipe", "inherit"] });
+  context.after(() => child.kill("SIGKILL"));
+  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+  const port = Number(/:(\d+)\/v1$/.exec(line)?.[1]);
+  const wires = await Promise.all(Array.from({ length: 200 }, () => Wire.open(port)));
+  // The first of them hold what there is; the others are closed at once, or wait.
+  await Promise.all(wires.slice(0, 100).map((wire) => wire.send("GET /v1")));
+  wires.forEach((wire) => wire.destroy());
+  let status = 0;
+  while (status === 0) {
+    const wire = await Wire.open(port);
+    status = await wire.send(request({ method: "POST", key, content: rex })).response().then(
+      (response) => response.status,
+      () => 0, // Those before it are not all gone yet.
+    );
+    wire.destroy();
+  }
+  assert.equal(status, 201);
+  const closed = once(child, "close");
+  child.kill("SIGTERM");
+  assert.deepEqual(await closed, [0, null]);
+});

@@ -1,0 +1,195 @@
+/**
+ * Stopping: what is being answered gets its answer, nothing new is begun, and nobody can hold the service up (contract,
+ * section 9).
+ */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { type RunningProgram, run, start } from "../program.ts";
+import { GatedStore } from "./gated-store.ts";
+import { runningService } from "./running-service.ts";
+import { exchange, request, rex, Wire } from "./wire.ts";
+import { assertPromised } from "./wire-response.ts";
+
+test("a request that is being answered gets its answer, told that the connection closes", async (context) => {
+  const store = new GatedStore();
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "POST", key, content: rex }));
+  await store.added(1);
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  store.open();
+  const response = await wire.response();
+  assert.equal(response.status, 201);
+  assertPromised(response);
+  assert.equal(response.value("connection"), "close");
+  assert.equal((await wire.closed()).rest, "");
+  await stopped;
+});
+
+test("of requests that were pipelined, the last one's answer closes the connection, and none is lost", async (context) => {
+  const store = new GatedStore();
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "POST", key, content: rex }));
+  await store.added(1);
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ target: "/healthz" })]));
+  await store.added(2);
+  store.open();
+  for (const [status, connection] of [[201, "keep-alive"], [201, "keep-alive"], [503, "close"]] as const) {
+    const response = await wire.response();
+    assert.deepEqual([response.status, response.value("connection")], [status, connection]);
+  }
+  assert.equal((await wire.closed()).rest, "");
+  await stopped;
+});
+
+test("fields that were half sent are still taken, and /healthz says 503", async (context) => {
+  const { service, listener, port } = await runningService(context);
+  const wire = await Wire.open(port);
+  const connection = once(listener.server, "connection");
+  const other = await Wire.open(port);
+  await connection;
+  other.send(request({ target: "/healthz" }));
+  await other.response();
+  wire.send("GET /healthz HTTP/1.1\r\nHo");
+  await exchange(port, request({ target: "/healthz" }));
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  wire.send("st: a\r\n\r\n");
+  const response = await wire.response();
+  assert.deepEqual([response.status, response.value("connection")], [503, "close"]);
+  assert.equal((await other.closed()).rest, "");
+  await stopped;
+});
+
+test("an answer that its reader has not taken yet is not cut", async (context) => {
+  const store = new GatedStore();
+  store.listJson = `[${"1,".repeat(4_000_000)}1]`;
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  wire.socket.pause();
+  const asked = once(listener.server, "request");
+  wire.send(request({ key }));
+  await asked;
+  await exchange(port, request({ target: "/healthz" }));
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  wire.socket.resume();
+  assert.equal((await wire.response()).contentBytes, store.listJson.length);
+  await stopped;
+});
+
+test("whoever does not come to an end is cut off when the grace is over", async (context) => {
+  const store = new GatedStore();
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const never = await Wire.open(port);
+  const half = (await Wire.open(port)).send("GET /v1/pets HT");
+  const idle = await Wire.open(port);
+  await idle.send(request({ key })).response();
+  const upload = (await Wire.open(port)).send(request({ method: "POST", key, fields: ["Content-Length: 9"] }));
+  const waiting = (await Wire.open(port)).send(request({ method: "POST", key, content: rex }));
+  const tunnel = (await Wire.open(port)).send(request({ method: "CONNECT", target: "a:1", key }));
+  await store.added(1);
+  await tunnel.response();
+  service.beginStopping();
+  await listener.stop(20);
+  for (const wire of [never, half, idle, upload, waiting, tunnel]) {
+    assert.equal((await wire.closed()).rest, "");
+  }
+});
+
+function temporaryFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-stop-"));
+  context.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Posts one animal after the other and returns the ids that were answered, until the connection closes. */
+async function load(port: number, key: string): Promise<{ ids: number[]; closing: (string | undefined)[] }> {
+  const ids: number[] = [];
+  const closing: (string | undefined)[] = [];
+  for (;;) {
+    let wire: Wire;
+    try {
+      wire = await Wire.open(port);
+    } catch {
+      return { ids, closing }; // Refused: it no longer listens.
+    }
+    for (;;) {
+      wire.send(request({ method: "POST", key, content: rex }));
+      let response;
+      try {
+        response = await wire.response();
+      } catch {
+        break; // Closed between two requests.
+      }
+      assert.equal(response.status, 201);
+      ids.push(Number(/"id":(\d+)/.exec(response.content)?.[1]));
+      closing.push(response.value("connection"));
+      if (response.value("connection") === "close") {
+        break;
+      }
+    }
+    wire.destroy();
+  }
+}
+
+async function startWithKey(context: TestContext): Promise<{ program: RunningProgram; port: number; key: string; data: string }> {
+  const data = temporaryFolder(context);
+  const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
+  const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
+  const program = await start(["--data", data]);
+  context.after(() => program.process.kill("SIGKILL"));
+  return { program, port: Number(new URL(program.url).port), key, data };
+}
+
+test("SIGTERM under load: every answer that was given is on disk, and the exit code is 0", async (context) => {
+  const { program, port, key, data } = await startWithKey(context);
+  const loads = Array.from({ length: 8 }, () => load(port, key));
+  const idle = await Wire.open(port);
+  await idle.send(request({ key })).response();
+  const never = await Wire.open(port);
+  while (!(await exchange(port, request({ target: "/v1/pets?limit=100", key }))).content.includes('"id":100,')) {
+    // Until the load has come to speed.
+  }
+  assert.equal(await program.stop(), 0);
+  const results = await Promise.all(loads);
+  const ids = results.flatMap((result) => result.ids);
+  assert.equal(new Set(ids).size, ids.length);
+  assert.ok(results.some(({ closing }) => closing.includes("close")));
+  assert.equal((await idle.closed()).rest, "");
+  assert.equal((await never.closed()).rest, "");
+  const checked = await run(["check", "--data", data]);
+  const kept = Number(/(\d+) animals/.exec(checked.stdout)?.[1]);
+  assert.ok(kept >= Math.max(...ids) && kept <= ids.length + 8, `${kept} kept, ${ids.length} answered`);
+  assert.match(program.output().stderr, /stopping.*\nstopped.*\n$/);
+});
+
+test("a second signal ends it at once, whatever is under way", async (context) => {
+  const { program, port, key } = await startWithKey(context);
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "POST", key, fields: ["Expect: 100-continue", "Content-Length: 9"] }));
+  assert.equal((await wire.response()).status, 100);
+  program.process.kill("SIGTERM");
+  await new Promise<void>((resolve) => {
+    const probe = (): void => {
+      connect(port, "127.0.0.1", function (this: import("node:net").Socket) {
+        this.destroy();
+        setImmediate(probe);
+      }).on("error", () => resolve());
+    };
+    probe();
+  });
+  assert.notEqual(await program.stop("SIGINT"), 0);
+  await wire.closed();
+});

@@ -1,0 +1,99 @@
+/**
+ * Paths are compared exactly as sent, so each resource has one name (contract, section 3; RFC 9112, 3.2).
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { type RunningService, startService } from "./running-service.ts";
+import { exchange, request, rex } from "./wire.ts";
+import { assertPromised, codeOf } from "./wire-response.ts";
+
+let running: RunningService;
+let key: string;
+
+before(async () => {
+  running = await startService();
+  key = running.key;
+  await exchange(running.port, request({ method: "POST", key, content: rex }));
+});
+after(() => running.close());
+
+const found = ["/v1/pets", "/v1/pets?limit=1", "http://localhost/v1/pets", "HTTPS://other.example:1/v1/pets?limit=1"];
+for (const target of [...found, "/v1/pets/1", "http://localhost/v1/pets/1?anything"]) {
+  test(`${target} is there`, async () => {
+    const response = await exchange(running.port, request({ target, key }));
+    assert.equal(response.status, 200);
+    assertPromised(response);
+  });
+}
+
+const nowhere = [
+  "/", "/v1", "/v1/", "/v1/pets/", "/v1//pets", "//localhost/v1/pets", "/v1/./pets", "/v1/x/../pets", "/../v1/pets",
+  "/v1/%70ets", "/v1%2Fpets", "/v1/pets%2F1", "/V1/pets", "/v1/Pets", "/v2/pets", "/v1/pets/1/", "/v1/pets//1",
+  "/v1/pets/1/2", "/v1/pets;a=b", "/v1/pets#1", "/pets", "/store/orders", "/v1/store/orders", "http://localhost",
+  "http://localhost?/v1/pets", "/healthz/", "/openapi.json/", "/__proto__", "/v1/constructor",
+];
+for (const target of nowhere) {
+  test(`${target} is 404 route_not_found`, async () => {
+    const response = await exchange(running.port, request({ target, key }));
+    assert.equal(codeOf(response), "route_not_found");
+    assertPromised(response);
+    assert.equal(response.value("deprecation"), undefined);
+  });
+}
+
+for (const target of ["/v1/pets/0", "/v1/pets/2", "/v1/pets/01", "/v1/pets/+1", "/v1/pets/%31", "/v1/pets/rex"]) {
+  test(`${target} is 404 pet_not_found`, async () => {
+    const response = await exchange(running.port, request({ target, key }));
+    assert.equal(codeOf(response), "pet_not_found");
+    assertPromised(response);
+  });
+}
+
+function targetOfBytes(byteCount: number): string {
+  return `/v1/pets/${"1".repeat(byteCount - "/v1/pets/".length)}`;
+}
+
+for (const [byteCount, status] of [[8_191, 404], [8_192, 404], [8_193, 414]] as const) {
+  test(`a target of ${byteCount} bytes is ${status}`, async () => {
+    const response = await exchange(running.port, request({ target: targetOfBytes(byteCount), key }));
+    assert.equal(response.status, status);
+    assertPromised(response);
+  });
+}
+
+test("the bound of the target holds in absolute form too, and on every method", async () => {
+  for (const method of ["POST", "DELETE", "OPTIONS", "CONNECT"]) {
+    const target = method === "CONNECT" ? `${"a".repeat(8_190)}:443` : `http://a${targetOfBytes(8_185)}`;
+    const response = await exchange(running.port, request({ method, target, key }));
+    assert.equal(codeOf(response), "uri_too_long", method);
+    assertPromised(response);
+  }
+});
+
+test("a target that is too long is 414 only after authentication", async () => {
+  const response = await exchange(running.port, request({ target: targetOfBytes(8_193) }));
+  assert.equal(response.status, 401);
+});
+
+test("target and fields beyond Node's 16 KiB together are 431, with the address's bucket, then the connection closes", async () => {
+  const ask = (byteCount: number) =>
+    exchange(running.port, request({ key, fields: [`X-Long: ${"x".repeat(byteCount)}`] }));
+  assert.equal((await ask(16_000)).status, 200);
+  const response = await ask(16_384);
+  assert.equal(codeOf(response), "header_fields_too_large");
+  assertPromised(response);
+  assert.equal(response.value("x-ratelimit-limit"), "60");
+  assert.equal(response.value("connection"), "close");
+  const longTarget = await exchange(running.port, request({ key, target: targetOfBytes(17_000) }));
+  assert.equal(longTarget.status, 431);
+});
+
+test("fields beyond the number that Node counts are seen as well", async () => {
+  const many = Array.from({ length: 2_100 }, () => "a:");
+  const authorization = `Authorization: Bearer ${key}`;
+  assert.equal((await exchange(running.port, request({ fields: [...many, authorization] }))).status, 200);
+  const doubled = await exchange(running.port, request({ fields: [authorization, ...many, authorization] }));
+  assert.equal(codeOf(doubled), "invalid_api_key");
+});

@@ -1,0 +1,154 @@
+/**
+ * A client that sends bytes as they are given and reads responses as they come: it puts nothing right and hides
+ * nothing. Every wait has a guard, so that what hangs fails.
+ */
+
+import { connect, type Socket } from "node:net";
+
+import { parseHead, type WireResponse } from "./wire-response.ts";
+
+/** Far beyond what any test needs. */
+const guardMs = 20_000;
+
+export class Wire {
+  readonly socket: Socket;
+  #received: Buffer = Buffer.alloc(0);
+  #ending: "end" | "reset" | undefined;
+  #wake: (() => void) | undefined;
+
+  private constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on("data", (chunk) => {
+      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+      this.#wake?.();
+    });
+    socket.on("end", () => this.#end("end"));
+    socket.on("error", () => this.#end("reset"));
+    socket.on("close", () => this.#end("end"));
+  }
+
+  static open(port: number): Promise<Wire> {
+    return new Promise((resolve, reject) => {
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+      socket.once("error", reject);
+      socket.once("connect", () => {
+        socket.off("error", reject);
+        resolve(new Wire(socket));
+      });
+    });
+  }
+
+  send(bytes: string | Uint8Array): this {
+    this.socket.write(typeof bytes === "string" ? Buffer.from(bytes, "latin1") : bytes);
+    return this;
+  }
+
+  /** Sends no more, but goes on reading. */
+  halfClose(): this {
+    this.socket.end();
+    return this;
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  /** The next response, whole. @param method of the request: an answer to HEAD has no content */
+  async response(method = "GET"): Promise<WireResponse> {
+    for (;;) {
+      const headEnd = this.#received.indexOf("\r\n\r\n");
+      if (headEnd !== -1) {
+        const head = parseHead(this.#received.subarray(0, headEnd).toString("latin1"));
+        const hasContent = method !== "HEAD" && head.status >= 200 && head.status !== 204;
+        const length = hasContent ? Number(head.value("content-length")) : 0;
+        if (Number.isNaN(length)) {
+          throw new Error(`Cannot read the response: it has no Content-Length: ${head.text}`);
+        }
+        const end = headEnd + 4 + length;
+        if (this.#received.length >= end) {
+          const content = this.#received.subarray(headEnd + 4, end);
+          this.#received = this.#received.subarray(end);
+          return { ...head, content: content.toString("utf8"), contentBytes: content.length };
+        }
+      }
+      if (this.#ending !== undefined) {
+        throw new Error(`Cannot read the response: ${this.#ending} after ${JSON.stringify(this.#received.toString())}`);
+      }
+      await this.#more();
+    }
+  }
+
+  /** Resolves when the server has closed its side, to how it did and what nobody had asked for by then. */
+  async closed(): Promise<{ readonly ending: "end" | "reset"; readonly rest: string }> {
+    while (this.#ending === undefined) {
+      await this.#more();
+    }
+    this.socket.destroy();
+    return { ending: this.#ending, rest: this.#received.toString() };
+  }
+
+  /** What has come and was not asked for. */
+  get pending(): string {
+    return this.#received.toString();
+  }
+
+  #end(ending: "end" | "reset"): void {
+    this.#ending ??= ending;
+    this.#wake?.();
+  }
+
+  #more(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const guard = setTimeout(() => reject(new Error(`nothing comes any more; so far: ${this.pending}`)), guardMs);
+      this.#wake = () => {
+        clearTimeout(guard);
+        this.#wake = undefined;
+        resolve();
+      };
+    });
+  }
+}
+
+/** A connection for these bytes alone: the one response, and whether the server kept the connection behind it. */
+export async function exchange(port: number, bytes: string | Uint8Array, method?: string): Promise<WireResponse> {
+  const wire = await Wire.open(port);
+  try {
+    return await wire.send(bytes).response(method ?? String(bytes).split(" ", 1)[0]);
+  } finally {
+    wire.destroy();
+  }
+}
+
+export interface RequestParts {
+  readonly method?: string;
+  readonly target?: string;
+  readonly version?: string;
+  /** "" none. */
+  readonly key?: string;
+  /** Whole lines. Host is there unless it is among them. */
+  readonly fields?: readonly string[];
+  readonly content?: string | Uint8Array;
+}
+
+/** A request as bytes. Content gets its length, unless a field says how long it is. */
+export function request(parts: RequestParts): Buffer {
+  const { method = "GET", target = "/v1/pets", version = "1.1", key = "", fields = [], content = "" } = parts;
+  const contentBytes = Buffer.from(content);
+  const isFramed = fields.some((line) => /^(content-length|transfer-encoding):/i.test(line));
+  const lines = [
+    `${method} ${target} HTTP/${version}`,
+    ...(fields.some((line) => /^host:/i.test(line)) ? [] : ["Host: localhost"]),
+    ...(key === "" ? [] : [`Authorization: Bearer ${key}`]),
+    ...(contentBytes.length === 0 || isFramed ? [] : [`Content-Length: ${contentBytes.length}`]),
+    ...fields,
+  ];
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), contentBytes]);
+}
+
+/** A NewPet of exactly so many bytes. */
+export function petOfBytes(byteCount: number): string {
+  const start = '{"name":"Rex","categoryId":5';
+  return `${start}${" ".repeat(byteCount - start.length - 1)}}`;
+}
+
+export const rex = '{"name":"Rex","categoryId":5}';

@@ -1,0 +1,141 @@
+/**
+ * What an operator sees of requests: log lines and metrics (contract, section 1, `--log` and `--metrics-port`).
+ */
+
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+
+import { Histogram, family } from "../../src/observe/exposition.ts";
+import { Metrics } from "../../src/observe/metrics.ts";
+import { Observers } from "../../src/observe/observers.ts";
+import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
+import { keyWithQuota, type RunningService, runningService } from "../http/running-service.ts";
+import { exchange, request, rex } from "../http/wire.ts";
+import { ManualClock } from "../manual-clock.ts";
+
+interface Watched extends RunningService {
+  readonly observers: Observers;
+  readonly writes: string[];
+}
+
+async function watched(context: TestContext): Promise<Watched> {
+  const clock = new ManualClock();
+  const writes: string[] = [];
+  const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
+  context.after(() => observers.close());
+  const running = await runningService(context, { clock, observers });
+  return { ...running, observers, writes };
+}
+
+test("each request is one JSON line with exactly these members, and nothing secret", async (context) => {
+  const { port, key, service, observers, writes } = await watched(context);
+  const keyId = (await service.keys.list())[0]?.id;
+  const fields = ["X-Request-Id: mine"];
+  await exchange(port, request({ method: "POST", key, content: rex, fields }));
+  await exchange(port, request({ target: "/v1/pets/secret-name?secret=1", key }));
+  await exchange(port, request({ key: "as_wrong" }));
+  await exchange(port, request({ target: "/healthz" }));
+  const damaged = await exchange(port, "garbage\r\n\r\n");
+  assert.deepEqual(writes, [], "lines are gathered");
+  observers.close();
+  assert.equal(writes.length, 1);
+  const text = writes.join("");
+  const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
+  const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1" };
+  const rows = [
+    { id: "mine", method: "POST", route: "/pets", status: 201, bytes: 57, key: keyId },
+    { id: lines[1]?.id, method: "GET", route: "/pets/{petId}", status: 404, bytes: 83, key: keyId },
+    { id: lines[2]?.id, method: "GET", route: "none", status: 401, bytes: lines[2]?.bytes, key: null },
+    { id: lines[3]?.id, method: "GET", route: "none", status: 200, bytes: 15, key: null },
+    { id: damaged.value("x-request-id"), method: "", route: "none", status: 400, bytes: damaged.contentBytes, key: null },
+  ];
+  assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
+  assert.equal(lines[0]?.bytes, 57);
+  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "ms", "bytes", "key", "address"]);
+  assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
+});
+
+test("RequestLog writes lines together: after a moment, when much waits, and at the end", (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const writes: string[] = [];
+  const log = new RequestLog((text) => writes.push(text));
+  const line: RequestLine = {
+    time: "", id: "a", method: "GET", route: "none", status: 200, ms: 1, bytes: 2, key: null, address: "x".repeat(10_000),
+  };
+  log.add(line);
+  log.add(line);
+  context.mock.timers.tick(99);
+  assert.equal(writes.length, 0);
+  context.mock.timers.tick(1);
+  assert.equal(writes.length, 1);
+  for (let count = 0; count < 7; count++) {
+    log.add(line);
+  }
+  assert.equal(writes.length, 2, "64 KiB are waiting: written at once");
+  log.flush();
+  log.flush();
+  assert.deepEqual(writes.map((text) => text.split("\n").length - 1), [2, 7]);
+});
+
+test("a histogram's buckets are cumulative, and a value on a bound is below it", () => {
+  const histogram = new Histogram([0.1, 1]);
+  [0.05, 0.1, 0.2, 1, 5].forEach((seconds) => histogram.observe(seconds));
+  assert.equal(histogram.count, 5);
+  assert.deepEqual(histogram.lines("x", { a: "b" }).split("\n"), [
+    'x_bucket{a="b",le="0.1"} 2',
+    'x_bucket{a="b",le="1"} 4',
+    'x_bucket{a="b",le="+Inf"} 5',
+    'x_sum{a="b"} 6.35',
+    'x_count{a="b"} 5',
+    "",
+  ]);
+});
+
+test("a label's value is escaped", () => {
+  const text = family("x", "gauge", "Help.", [{ labels: { a: 'q"b\\n\n' }, value: 1 }, { value: 0.5 }]);
+  assert.equal(text, '# HELP x Help.\n# TYPE x gauge\nx{a="q\\"b\\\\n\\n"} 1\nx 0.5\n');
+});
+
+test("metrics count requests by route pattern, method and status, and refusals by reason", async (context) => {
+  const running = await watched(context);
+  const { port, key, observers, service } = running;
+  const small = await keyWithQuota(running, 1);
+  await exchange(port, request({ key }));
+  await exchange(port, request({ key: small }));
+  await exchange(port, request({ key: small }));
+  await exchange(port, request({ method: "POST", key, content: rex }));
+  await exchange(port, request({ target: "/v1/pets/1", key }));
+  await exchange(port, "garbage\r\n\r\n");
+  const text = observers.metrics?.expose(service.gauges) ?? "";
+  for (const sample of [
+    'animal_store_requests_total{route="/pets",method="GET",status="200"} 2',
+    'animal_store_requests_total{route="/pets",method="POST",status="201"} 1',
+    'animal_store_requests_total{route="/pets/{petId}",method="GET",status="200"} 1',
+    'animal_store_requests_total{route="none",method="GET",status="429"} 1',
+    'animal_store_requests_total{route="none",method="other",status="400"} 1',
+    'animal_store_request_duration_seconds_count{route="/pets",method="GET",status="200"} 2',
+    'animal_store_refusals_total{reason="rate_limited"} 1',
+    'animal_store_refusals_total{reason="key_banned"} 0',
+    "animal_store_animals 1",
+    "animal_store_healthy 1",
+    "animal_store_fsync_duration_seconds_count 1",
+  ]) {
+    assert.ok(text.split("\n").includes(sample), `${sample}\n${text}`);
+  }
+  const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
+  assert.equal(new Set(names).size, names.length, "each family stands once");
+  for (const line of text.trimEnd().split("\n")) {
+    assert.match(line, /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (-?[0-9.e+-]+|\+Inf))$/);
+  }
+});
+
+test("no client can grow a label: whatever is sent, the series stay few", (context) => {
+  const metrics = new Metrics();
+  context.after(() => metrics.close());
+  for (let count = 0; count < 1_000; count++) {
+    metrics.countRequest("none", `METHOD${count}`, 404, 1);
+  }
+  const gauges = { animalCount: 0, logBytes: 0, banCount: 0, bannedKeyCount: 0, isHealthy: false };
+  const series = metrics.expose(gauges).match(/^animal_store_requests_total\{.*$/gm);
+  assert.deepEqual(series, ['animal_store_requests_total{route="none",method="other",status="404"} 1000']);
+});
