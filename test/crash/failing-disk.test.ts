@@ -1,0 +1,161 @@
+/**
+ * The real server on real disks that fail: a tmpfs that is full and gets room again, a file size limit, calls that
+ * strace makes fail. Where this machine cannot bring such a fault the test is skipped, and says why.
+ */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+
+import { type Answer, Client, createKey, runCommand, type ServerProcess, startServer } from "./server-process.ts";
+
+let folder = "";
+let dataDir = "";
+let key = "";
+let server: ServerProcess | undefined;
+let client: Client | undefined;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "animal-store-"));
+  dataDir = join(folder, "data");
+});
+
+afterEach(async () => {
+  client?.close();
+  await server?.kill("SIGKILL");
+  server = undefined;
+  rmSync(folder, { recursive: true });
+});
+
+async function start(wrapper: readonly string[] = []): Promise<Client> {
+  server = await startServer(dataDir, wrapper);
+  client = new Client(server.port, key);
+  return client;
+}
+
+function add(to: Client, name: string): Promise<Answer> {
+  return to.ask("POST", "/v1/pets", JSON.stringify({ name, categoryId: 1 }));
+}
+
+function codeOf({ status, body }: Answer): string {
+  return status === 503 ? (JSON.parse(body) as { code: string }).code : String(status); // The server's own answer.
+}
+
+/** Each line whole, its ids 1, 2, 3, …; returns the names. */
+function namesInLog(): string[] {
+  const text = readFileSync(join(dataDir, "pets.jsonl"), "utf8");
+  assert.ok(text === "" || text.endsWith("\n"), "no half line stays");
+  return text.split("\n").slice(0, -1).map((line, index) => {
+    const { id, name } = JSON.parse(line) as { id: number; name: string }; // Lines of our own log.
+    assert.equal(id, index + 1, "ids have no gap and no repeat");
+    return name;
+  });
+}
+
+function lacks(command: string, ...args: readonly string[]): string | false {
+  return spawnSync(command, args).status === 0 ? false : `needs ${command} ${args.join(" ")}, which does not work here`;
+}
+
+const noStrace = lacks("strace", "-f", "-q", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=1", "true");
+
+/** The `nth` such call of the one thread that writes fails, and all after it. */
+function failing(call: string, error: string, when: string): string[] {
+  const only = ["-P", join(dataDir, "pets.jsonl")];
+  return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
+}
+
+test("a failed fdatasync is outcome_unknown, nothing is written from then on, and a restart serves", { skip: noStrace },
+  async () => {
+    key = createKey(dataDir);
+    // The first sync is the start's.
+    const failed = await start(failing("fdatasync", "EIO", "3"));
+    assert.equal(codeOf(await add(failed, "kept")), "201");
+    assert.equal(codeOf(await add(failed, "unknown")), "outcome_unknown");
+    assert.equal(codeOf(await add(failed, "refused")), "storage_unavailable");
+    assert.equal((await failed.ask("GET", "/healthz")).status, 503);
+    assert.equal((await failed.animalsAfter(0)).length, 1, "reads go on, without what is unknown");
+    assert.match(server?.stderr() ?? "", /a sync of the log failed .* until a restart/);
+    client?.close();
+    await server?.kill("SIGKILL");
+    const restarted = await start();
+    const animals = await restarted.animalsAfter(0);
+    assert.ok(animals[0]?.includes('"kept"') && !animals.join().includes("refused"));
+    assert.equal(codeOf(await add(restarted, "later")), "201");
+    assert.equal((await restarted.ask("GET", "/healthz")).status, 200);
+  },
+);
+
+for (const error of ["EIO", "ENOSPC"]) {
+  test(`a write that fails with ${error} is storage_unavailable, and the next one works`, { skip: noStrace }, async () => {
+    key = createKey(dataDir);
+    const failed = await start(failing("write", error, "2"));
+    assert.equal(codeOf(await add(failed, "first")), "201");
+    assert.equal(codeOf(await add(failed, "refused")), "storage_unavailable");
+    assert.equal((await failed.ask("GET", "/healthz")).status, 200);
+    assert.equal((await failed.animalsAfter(0)).length, 1);
+    assert.equal(codeOf(await add(failed, "second")), "201");
+    assert.deepEqual(namesInLog(), ["first", "second"]);
+  });
+}
+
+test("a full disk refuses animals without a half line, and takes them when there is room again", {
+  skip: process.getuid?.() === 0 ? false : "needs root, to mount a small disk",
+}, async (context) => {
+  const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=128k", "tmpfs", folder]);
+  if (mounted.status !== 0) {
+    context.skip("needs mount -t tmpfs, which does not work here");
+    return;
+  }
+  try {
+    key = createKey(dataDir);
+    const full = await start();
+    const added: string[] = [];
+    let last = "201";
+    for (let count = 0; last === "201" && count < 5_000; count++) {
+      const names = Array.from({ length: 32 }, (_, index) => `${count} ${index} ${"x".repeat(100)}`);
+      const codes = (await Promise.all(names.map((name) => add(full, name)))).map(codeOf);
+      added.push(...names.filter((_, index) => codes[index] === "201"));
+      last = codes.find((code) => code !== "201") ?? "201";
+    }
+    assert.equal(last, "storage_unavailable");
+    assert.deepEqual(namesInLog().sort(), [...added].sort());
+    assert.equal((await full.animalsAfter(0)).length, added.length, "reads go on");
+    assert.equal(spawnSync("mount", ["-o", "remount,size=8m", folder]).status, 0);
+    assert.equal(codeOf(await add(full, "healed")), "201");
+    assert.deepEqual(namesInLog().sort(), [...added, "healed"].sort());
+    await server?.kill("SIGTERM");
+    assert.equal(runCommand(["check", "--data", dataDir]).code, 0);
+  } finally {
+    await server?.kill("SIGKILL");
+    spawnSync("umount", [folder]);
+  }
+});
+
+test("at a file size limit animals are refused without a half line, and reads go on", async () => {
+  key = createKey(dataDir);
+  const limited = await start(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]);
+  const codes: string[] = [];
+  for (let count = 0; count < 60; count++) {
+    codes.push(codeOf(await add(limited, `${count} ${"x".repeat(200)}`)));
+  }
+  const addedCount = codes.filter((code) => code === "201").length;
+  assert.ok(addedCount > 5 && addedCount < 60);
+  assert.ok(codes.every((code) => code === "201" || code === "storage_unavailable"), codes.join());
+  assert.equal(namesInLog().length, addedCount);
+  assert.equal((await limited.animalsAfter(0)).length, addedCount);
+});
+
+test("where another hand has written to the log, writing stops and says so, and reads go on", async () => {
+  key = createKey(dataDir);
+  const served = await start();
+  assert.equal(codeOf(await add(served, "Rex")), "201");
+  appendFileSync(join(dataDir, "pets.jsonl"), "hello\n");
+  assert.equal(codeOf(await add(served, "Tom")), "storage_unavailable");
+  assert.equal((await served.ask("GET", "/healthz")).status, 503);
+  assert.match(server?.stderr() ?? "", /another hand has written to it/);
+  assert.equal((await served.animalsAfter(0)).length, 1);
+  assert.match(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /hello\n$/, "it is left as it is");
+});

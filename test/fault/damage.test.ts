@@ -1,0 +1,175 @@
+/**
+ * A small log of several groups, cut at every byte of its last lines and with every single bit flipped: each time either
+ * the start is refused, or the sound part is served and the rest is set aside. `check` says the same beforehand.
+ */
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import { checkPetLog } from "../../src/store/check-pet-log.ts";
+import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { SeededRandom } from "../seeded-random.ts";
+import { SimulatedDisk } from "./simulated-disk.ts";
+
+const dataDir = "/pets";
+const path = "/pets/pets.jsonl";
+const groupLengths = [1, 3, 2, 3];
+const lastGroupId = 7; // 1 + 3 + 2 animals are before it.
+
+let log: Buffer = Buffer.alloc(0);
+let lines: string[] = [];
+
+before(async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
+  for (const length of groupLengths) {
+    const names = Array.from({ length }, (_, index) => `Ø${index} "x"`);
+    await Promise.all(names.map((name) => store.add({ name, categoryId: -5n, status: "sold" })));
+  }
+  await store.close();
+  log = disk.seen(path);
+  lines = log.toString().split(/(?<=\n)/);
+  assert.ok(lines[lastGroupId - 1]?.includes(`"id":${lastGroupId}`) && lines[lastGroupId]?.includes(`"group":${lastGroupId}`));
+});
+
+interface Start {
+  /** Undefined where it was refused. */
+  readonly served: string | undefined;
+  readonly refusal: string | undefined;
+  readonly reports: readonly string[];
+  readonly disk: SimulatedDisk;
+}
+
+/** Starts on that content, and asserts that `check` says the same before and changes nothing. */
+async function start(content: Buffer): Promise<Start> {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, content);
+  const { wouldServe, finding } = await checkPetLog(disk.boot(), dataDir, false);
+  assert.deepEqual(disk.seen(path), content, "check changes nothing");
+  assert.equal(disk.seen(`${path}.torn`).length, 0, "check sets nothing aside");
+  const reports: string[] = [];
+  try {
+    const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
+    const { json } = await store.list({ after: 0, limit: 100, status: undefined });
+    assert.ok(wouldServe, "check says that a start would serve");
+    const tornBytes = /the last \d+ bytes/.exec(reports[0] ?? "")?.[0];
+    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check tells of the same torn end");
+    return { served: Buffer.from(json).toString(), refusal: undefined, reports, disk };
+  } catch (error) {
+    if (!(error instanceof DamagedLogError)) {
+      throw error;
+    }
+    assert.ok(!wouldServe && error.message.includes(finding), `check says why a start would refuse: ${finding}`);
+    return { served: undefined, refusal: error.message, reports, disk };
+  }
+}
+
+function textOf(count: number): string {
+  return `[${lines.slice(0, count).map((line) => line.replace(/,"group".*\n/, "}")).join(",")}]`;
+}
+
+test("the log as it was written is served whole, and nothing is reported", async () => {
+  const { served, reports } = await start(log);
+  assert.equal(served, textOf(lines.length));
+  assert.deepEqual(reports, []);
+});
+
+test("a log cut at any byte of its last three lines serves the whole lines and sets the rest aside", async () => {
+  for (let size = log.length; size >= Buffer.byteLength(lines.slice(0, -3).join("")); size--) {
+    const content = log.subarray(0, size);
+    const wholeBytes = content.lastIndexOf("\n") + 1;
+    const count = content.toString().split("\n").length - 1;
+    const { served, reports, disk } = await start(content);
+    assert.equal(served, textOf(count), `cut at ${size}`);
+    assert.deepEqual(disk.kept(path), log.subarray(0, wholeBytes), `cut at ${size}`);
+    assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
+    assert.equal(reports.length, wholeBytes === size ? 0 : 1);
+    assert.ok(wholeBytes === size || reports[0]?.includes(`the last ${size - wholeBytes} bytes`), reports[0]);
+  }
+});
+
+test("after any flipped bit the start is refused with line and offset, or the last group is set aside", async () => {
+  let offset = 0;
+  for (const [index, line] of lines.entries()) {
+    const lineBytes = Buffer.byteLength(line);
+    for (let bit = offset * 8; bit < (offset + lineBytes) * 8; bit++) {
+      const content = Buffer.from(log);
+      content[bit >> 3]! ^= 1 << (bit & 7); // Within the log.
+      const { served, refusal, reports, disk } = await start(content);
+      if (index + 1 < lastGroupId) {
+        assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `bit ${bit}: ${refusal ?? served}`);
+        assert.deepEqual(disk.seen(path), content, `bit ${bit}: the file stays as it was`);
+      } else {
+        assert.equal(served, textOf(index), `bit ${bit}`);
+        assert.match(reports[0] ?? "", /^warning: the last \d+ bytes .* unfinished write/);
+        assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `bit ${bit}: kept beside it`);
+      }
+    }
+    offset += lineBytes;
+  }
+});
+
+const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => readonly string[]])[] = [
+  ["a line is missing", (all) => all.filter((_, index) => index !== 4)],
+  ["the last line but one is missing", (all) => all.filter((_, index) => index !== 7)],
+  ["a line is doubled", (all) => [...all.slice(0, 5), ...all.slice(4)]],
+  ["the last line is doubled", (all) => [...all, ...all.slice(-1)]],
+  ["two lines are exchanged", (all) => [...all.slice(0, 7), ...all.slice(8), ...all.slice(7, 8)]],
+  ["a blank line stands before a group", (all) => [...all.slice(0, 4), "\n", ...all.slice(4)]],
+  ["NUL bytes stand before a group", (all) => [...all.slice(0, 4), "\0\0\n", ...all.slice(4)]],
+];
+
+for (const [title, change] of wrongLogs) {
+  test(`the start is refused where ${title}, and the file stays as it was`, async () => {
+    const content = Buffer.from(change(lines).join(""));
+    const { refusal, disk } = await start(content);
+    assert.match(refusal ?? "served", /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
+    assert.deepEqual(disk.seen(path), content);
+  });
+}
+
+test("a page of an earlier line in the torn end does not keep the server from starting", async () => {
+  const stale = lines[0] ?? "";
+  const { served } = await start(Buffer.concat([log, Buffer.from(`\0\0\0\n${stale}`)]));
+  assert.equal(served, textOf(lines.length));
+});
+
+test("a torn end that a full disk cannot take is served around, and set aside once there is room", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, log.subarray(0, -5));
+  disk.plan = () => "short";
+  const reports: string[] = [];
+  const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
+  assert.match(reports[0] ?? "", /cannot be moved/);
+  const newPet = { name: "Rex", categoryId: 1n, status: "sold" } as const;
+  await assert.rejects(store.add(newPet), { name: "StorageUnavailableError" });
+  assert.equal(store.animalCount, lines.length - 1);
+  disk.plan = () => "none";
+  assert.equal((await store.add(newPet)).id, lines.length);
+  assert.ok(disk.kept(`${path}.torn`).length > 0);
+});
+
+test("check beside a running server takes a write under way for no damage", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, log.subarray(0, -5));
+  const reading = disk.boot();
+  // The write is finished, and another group written, between the first read of the check and the next.
+  let reads = 0;
+  const observed = {
+    ...reading,
+    openToRead: async () => {
+      const file = await reading.openToRead(path);
+      assert.ok(file);
+      const grown = [log.subarray(0, -5), log];
+      return {
+        ...file,
+        size: () => (reads === 0 ? log.length - Buffer.byteLength(lines.slice(4).join("")) - 5 : log.length),
+        read: async (target: Uint8Array, position: number) =>
+          (grown[reads++ > 0 ? 1 : 0] ?? log).subarray(position).copy(target),
+      };
+    },
+  };
+  const { wouldServe, finding } = await checkPetLog(observed, dataDir, true);
+  assert.ok(wouldServe, finding);
+  assert.match(finding, /a write is under way/);
+});
