@@ -1,0 +1,184 @@
+/**
+ * Style, kept by an ordinary test instead of a linter: which room may import which, no cycles, how wide lines and how
+ * long functions and files get, and nothing that nobody uses.
+ */
+
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, sep } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+const lineWidthMax = 120;
+/** Titles and tables read better unbroken. */
+const testLineWidthMax = 150;
+const functionLinesMax = 70;
+const fileLinesMax = 300;
+
+/** Run from build/test. */
+const root = fileURLToPath(new URL("../..", import.meta.url));
+
+interface SourceFile {
+  /** From the project's folder, with slashes. */
+  readonly path: string;
+  readonly lines: readonly string[];
+  readonly imports: readonly Import[];
+}
+
+interface Import {
+  readonly isTypeOnly: boolean;
+  /** A path as in `path`, or `node:…`. */
+  readonly target: string;
+  readonly names: readonly string[];
+}
+
+const sources = readAll("src");
+const tests = readAll("test");
+
+/**
+ * The rooms below each room (style of the house: imports go downward only). What is not listed here stands above all
+ * rooms and may import any of them: the files of src itself, and the commands.
+ */
+const rooms: Readonly<Record<string, readonly string[]>> = {
+  log: [],
+  http: [],
+  store: ["log", "pets/pet.ts"],
+  keys: ["log", "clock.ts"],
+  limits: ["log", "clock.ts"],
+  pets: ["http/answer.ts", "store/pet-store.ts"],
+  pages: ["http", "pets", "limits/plans.ts", "limits/addresses.ts", "limits/ban.ts", "settings.ts", "version.ts"],
+  observe: ["clock.ts", "exchange.ts"],
+};
+
+/** Modules with effects on the world outside, and the only rooms that may call them; types are free. */
+const guardedModules: Readonly<Record<string, readonly string[]>> = {
+  "node:http": ["http"],
+  "node:fs": ["log"],
+  "node:fs/promises": ["log"],
+  "node:child_process": [],
+  "node:worker_threads": [],
+};
+
+test("rooms import only from the rooms below them", () => {
+  for (const { path, imports } of sources) {
+    const allowed = rooms[roomOf(path)];
+    for (const { target } of imports.filter((one) => one.target.startsWith("src/") && allowed !== undefined)) {
+      const place = target.slice("src/".length);
+      const isAllowed = [roomOf(path), ...(allowed ?? [])].some((room) => place === room || place.startsWith(`${room}/`));
+      assert.ok(isAllowed, `${path} imports ${target}`);
+    }
+  }
+});
+
+test("only log touches files, and only http touches node:http", () => {
+  for (const { path, imports } of sources) {
+    for (const { target, isTypeOnly } of imports) {
+      const guards = guardedModules[target];
+      assert.ok(guards === undefined || isTypeOnly || guards.includes(roomOf(path)), `${path} imports ${target}`);
+    }
+  }
+});
+
+test("nothing outside Node's standard library is imported", () => {
+  for (const { path, imports } of [...sources, ...tests.filter(isOwnTest)]) {
+    for (const { target } of imports) {
+      const isKnown = target.startsWith("node:") || [...sources, ...tests].some((file) => file.path === target);
+      assert.ok(isKnown || target === "animal-store", `${path} imports ${target}`);
+    }
+  }
+});
+
+test("imports form no cycle", () => {
+  const state = new Map<string, "open" | "done">();
+  const visit = (path: string, trail: readonly string[]): void => {
+    assert.notEqual(state.get(path), "open", `cycle: ${[...trail, path].join(" -> ")}`);
+    if (state.get(path) === "done") {
+      return;
+    }
+    state.set(path, "open");
+    const file = sources.find((one) => one.path === path);
+    for (const { target } of file?.imports.filter((one) => one.target.startsWith("src/")) ?? []) {
+      visit(target, [...trail, path]);
+    }
+    state.set(path, "done");
+  };
+  sources.forEach(({ path }) => visit(path, []));
+});
+
+test(`lines are at most ${lineWidthMax} columns wide, ${testLineWidthMax} in tests`, () => {
+  for (const { path, lines } of [...sources, ...tests]) {
+    const max = path.startsWith("src/") ? lineWidthMax : testLineWidthMax;
+    const wide = lines.findIndex((line) => line.length > max);
+    assert.equal(wide, -1, `${path}:${wide + 1} is wider`);
+  }
+});
+
+test(`functions are at most ${functionLinesMax} lines long, files at most ${fileLinesMax}`, () => {
+  for (const { path, lines } of sources) {
+    assert.ok(lines.length <= fileLinesMax, `${path} has ${lines.length} lines`);
+    lines.forEach((line, index) => {
+      const indent = /^( *)(?!if|for|while|switch|class|export class).*(?:\)|=>)(?:: [^=]*)? \{$/.exec(line)?.[1];
+      if (indent !== undefined) {
+        const length = lines.slice(index).findIndex((later) => later.startsWith(`${indent}}`)) + 1;
+        assert.ok(length <= functionLinesMax, `${path}:${index + 1} begins a function of ${length} lines`);
+      }
+    });
+  }
+});
+
+test("every file says at its top what lives in it", () => {
+  for (const { path, lines } of sources) {
+    const start = lines[0]?.startsWith("#!") === true ? lines[1] : lines[0];
+    assert.ok(start?.startsWith("/**"), `${path} begins without a comment`);
+  }
+});
+
+test("every export is used somewhere else", () => {
+  const used = new Set([...sources, ...tests].flatMap((file) => file.imports.flatMap((one) => one.names)));
+  const face = new Set(["src/index.ts"]);
+  for (const { path, lines } of sources.filter((file) => !face.has(file.path))) {
+    for (const line of lines) {
+      const name = /^export (?:async )?(?:function\*?|class|const|interface|type) (\w+)/.exec(line)?.[1];
+      const isSignature = name !== undefined && lines.filter((other) => new RegExp(`\\b${name}\\b`).test(other)).length > 1;
+      assert.ok(name === undefined || used.has(name) || isSignature, `${path} exports ${name}, which nobody uses`);
+    }
+  }
+});
+
+test("nothing is left behind: no marks to do later, no switched-off checks", () => {
+  const words = ["TO" + "DO", "FIX" + "ME", "@ts-" + "ignore", "as a" + "ny", ": a" + "ny"];
+  const marks = new RegExp(words.map((word) => `${word}\\b`).join("|"));
+  for (const { path, lines } of [...sources, ...tests]) {
+    lines.forEach((line, index) => assert.doesNotMatch(line, marks, `${path}:${index + 1}`));
+  }
+});
+
+function roomOf(path: string): string {
+  return path.slice("src/".length).split("/")[0] ?? "";
+}
+
+/** Benchmarks and outside judges have packages, and so imports, of their own. */
+function isOwnTest({ path }: SourceFile): boolean {
+  return !path.startsWith("test/bench/") && !path.startsWith("test/judges/");
+}
+
+function readAll(folder: string): readonly SourceFile[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".ts") && !name.includes("node_modules"))
+    .map((name) => read(join(root, folder, name)));
+}
+
+function read(path: string): SourceFile {
+  const text = readFileSync(path, "utf8");
+  const statements = text.matchAll(/^(?:import|export) (type )?(?:([^;'"]*?) from )?"([^"]+)";/gm);
+  const imports = Array.from(statements, ([, type, names = "", target = ""]) => ({
+    isTypeOnly: type !== undefined,
+    target: target.startsWith(".") ? named(join(dirname(path), target)) : target,
+    names: names.split(/[{},\s]+/).filter((name) => name !== "" && name !== "type"),
+  }));
+  return { path: named(path), lines: text.split("\n").slice(0, -1), imports };
+}
+
+function named(path: string): string {
+  return relative(root, path).split(sep).join("/");
+}
