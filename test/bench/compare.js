@@ -1,0 +1,92 @@
+/**
+ * Two builds of the service against each other, for developing: is B faster than A? Needs no npm install.
+ *
+ *     node test/bench/compare.js DIST_A DIST_B --only W1
+ *
+ * One launch of a program differs from the next by more than most changes are worth (memory layout, what was compiled
+ * when), so both are launched anew several times; within a launch, rounds are interleaved.
+ */
+import { statSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { floorOf, prepareService } from "./contenders.js";
+import { describeMachine } from "./machine.js";
+import { chooseWorkloads, inFolder, readFlags, readCount, refuse } from "./options.js";
+import { interleave, launchChecked, median, rate } from "./rounds.js";
+import { animalCount, animalLines } from "./workloads.js";
+
+const help = `node test/bench/compare.js DIST_A DIST_B [flags]
+
+DIST: a folder with server.js, or the file itself. The same build twice shows the noise.
+
+  --only W1,W4     workloads (default W1,W2,W3,W4,W5)
+  --launches 3     how often both are launched anew
+  --rounds 5       rounds of a launch
+  --seconds 1      length of a round
+  --warm-up 1      seconds before the first round of a launch
+  --floor          measures the floor as well
+  --node-flags …   flags of Node for both, comma separated`;
+
+const { values, positionals } = readFlags(help, {
+  only: { type: "string", default: "W1,W2,W3,W4,W5" },
+  launches: { type: "string", default: "3" },
+  rounds: { type: "string", default: "5" },
+  seconds: { type: "string", default: "1" },
+  "warm-up": { type: "string", default: "1" },
+  floor: { type: "boolean", default: false },
+  "node-flags": { type: "string", default: "" },
+});
+if (positionals.length !== 2) refuse("Two builds are needed; --help tells more");
+const settings = {
+  rounds: readCount("rounds", values.rounds),
+  seconds: readCount("seconds", values.seconds),
+  warmUpSeconds: readCount("warm-up", values["warm-up"]),
+};
+const launchCount = readCount("launches", values.launches);
+
+await inFolder(async (folder) => {
+  const chosen = chooseWorkloads(values.only);
+  console.log(describeMachine(folder).join("; "));
+  const animalsFile = join(folder, "animals.jsonl");
+  writeFileSync(animalsFile, animalLines(animalCount));
+  const nodeFlags = values["node-flags"].split(",").filter((flag) => flag !== "");
+  const builds = [];
+  for (const [index, path] of positionals.entries()) {
+    const id = index === 0 ? "A" : "B";
+    const template = join(folder, `template-${id}`);
+    builds.push(await prepareService({ id, label: id, program: programAt(path), animalsFile, template, nodeFlags }));
+  }
+  for (const workload of chosen) await compare(builds, workload, folder);
+});
+
+async function compare(builds, workload, folder) {
+  const contenders = values.floor ? [...builds, await floorFor(builds[0], workload, folder)] : builds;
+  const ratios = [];
+  const rates = new Map(contenders.map(({ id }) => [id, []]));
+  console.log(`\n${workload.id} ${workload.title}`);
+  for (let launch = 0; launch < launchCount; launch += 1) {
+    const order = launch % 2 === 0 ? contenders : [...contenders].reverse();
+    const results = await interleave(order, workload, { ...settings, folder });
+    for (const [id, rounds] of results) rates.get(id).push(...rounds.map(rate));
+    const ofLaunch = results.get("A").map((round, index) => rate(results.get("B")[index]) / rate(round));
+    ratios.push(...ofLaunch);
+    console.log(`  launch ${launch + 1}: B/A ${ofLaunch.map((ratio) => ratio.toFixed(3)).join(" ")}`);
+  }
+  const spread = `${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}`;
+  const perSecond = [...rates].map(([id, all]) => `${id} ${median(all).toFixed(0)}/s`).join(", ");
+  console.log(`  B/A median ${median(ratios).toFixed(3)} (${spread}); ${perSecond}`);
+  if (!values.floor) return;
+  const toFloor = (id) => median(rates.get(id).map((value, index) => value / rates.get("floor")[index]));
+  console.log(`  to the floor: A ${toFloor("A").toFixed(3)}, B ${toFloor("B").toFixed(3)}`);
+}
+
+async function floorFor(build, workload, folder) {
+  const { server, answer } = await launchChecked(build, workload, folder);
+  await server.stop();
+  return floorOf(answer);
+}
+
+/** @param {string} path */
+function programAt(path) {
+  const file = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, "server.js") : path;
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ? resolve(file) : refuse(`There is no build at ${path}`);
+}

@@ -1,0 +1,92 @@
+/**
+ * A load generator in one small program: keep-alive connections, each with one request under way. It stands in for wrk
+ * where that is missing, and is used everywhere for the tail, because it tells reads from creates, which wrk cannot.
+ *
+ *     node generator.js PORT CONNECTIONS SECONDS FILE
+ *
+ * FILE holds raw HTTP/1.1 requests, each ended by a NUL. Prints one JSON line: { all, reads, creates }.
+ * It asks for nothing that HTTP allows and these servers do not send: no trailers, no 1xx, no answer without a length.
+ */
+import { readFileSync } from "node:fs";
+import { connect } from "node:net";
+
+const [port = 0, connectionCount = 0, seconds = 0] = process.argv.slice(2, 5).map(Number);
+const requests = readFileSync(process.argv[5] ?? "", "latin1")
+  .split("\0")
+  .filter((text) => text !== "")
+  .map((text) => ({ bytes: Buffer.from(text, "latin1"), isCreate: text.startsWith("POST") }));
+
+const startedMs = performance.now();
+const endMs = startedMs + seconds * 1000;
+const tallies = { reads: tally(), creates: tally() };
+let nextIndex = 0;
+let openCount = connectionCount;
+let brokenCount = 0;
+
+for (let count = 0; count < connectionCount; count += 1) openConnection();
+
+function tally() {
+  return { latenciesMs: /** @type {number[]} */ ([]), refused: 0 };
+}
+
+function openConnection() {
+  const socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  let sentMs = 0;
+  let request = requests[0];
+  let received = Buffer.alloc(0);
+
+  function send() {
+    request = requests[nextIndex];
+    nextIndex = (nextIndex + 1) % requests.length;
+    sentMs = performance.now();
+    socket.write(request.bytes);
+  }
+
+  socket.on("connect", send);
+  socket.on("data", (chunk) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk]);
+    const status = statusOfWhole(received);
+    if (status === undefined) return;
+    received = received.subarray(received.length);
+    const nowMs = performance.now();
+    const { latenciesMs } = request.isCreate ? tallies.creates : tallies.reads;
+    latenciesMs.push(nowMs - sentMs);
+    if (status > 399) (request.isCreate ? tallies.creates : tallies.reads).refused += 1;
+    if (nowMs < endMs) send();
+    else socket.end();
+  });
+  socket.on("error", () => (brokenCount += 1));
+  socket.on("close", () => {
+    openCount -= 1;
+    if (performance.now() < endMs) brokenCount += 1;
+    if (openCount === 0) report();
+  });
+}
+
+/** @returns {number | undefined} the status of the answer, once it is whole */
+function statusOfWhole(received) {
+  const headEnd = received.indexOf("\r\n\r\n");
+  if (headEnd < 0) return undefined;
+  const head = received.latin1Slice(0, headEnd);
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head);
+  const isWhole =
+    length === null
+      ? received.latin1Slice(Math.max(headEnd, received.length - 5)) === "0\r\n\r\n"
+      : received.length >= headEnd + 4 + Number(length[1]);
+  return isWhole ? Number(head.slice(9, 12)) : undefined;
+}
+
+function report() {
+  const durationSeconds = (performance.now() - startedMs) / 1000;
+  const all = {
+    latenciesMs: tallies.reads.latenciesMs.concat(tallies.creates.latenciesMs),
+    refused: tallies.reads.refused + tallies.creates.refused,
+  };
+  const rounds = Object.entries({ all, ...tallies }).map(([name, { latenciesMs, refused }]) => {
+    const sorted = Float64Array.from(latenciesMs).sort();
+    const quantile = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+    const latency = { p50Ms: quantile(0.5), p99Ms: quantile(0.99), maxMs: quantile(1) };
+    return [name, { requests: sorted.length, seconds: durationSeconds, refused, broken: brokenCount, ...latency }];
+  });
+  console.log(JSON.stringify(Object.fromEntries(rounds)));
+}

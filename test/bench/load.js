@@ -1,0 +1,92 @@
+/**
+ * One round of load against one server on 127.0.0.1, bounded in time, and one request by hand. The load comes from wrk,
+ * or from generator.js where wrk is missing or where reads and creates are to be told apart.
+ */
+import { writeFileSync } from "node:fs";
+import { Agent, request as httpRequest } from "node:http";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { machine } from "./machine.js";
+import { run } from "./processes.js";
+
+const here = import.meta.dirname;
+
+/**
+ * @typedef {object} Round
+ * @property {number} requests
+ * @property {number} seconds
+ * @property {number} refused answers with a status above 399
+ * @property {number} broken connections refused, cut or timed out
+ * @property {number} p50Ms
+ * @property {number} p99Ms
+ * @property {number} maxMs
+ * @typedef {import("./workloads.js").Answer & { rawFields: readonly string[] }} Received
+ */
+
+/**
+ * @param {{ port: number, requests: readonly string[], connections: number, seconds: number, folder: string }} options
+ *   folder: where the file of the requests is written
+ * @returns {Promise<Round>}
+ */
+export async function applyLoad(options) {
+  if (machine.wrk === undefined) return (await generateLoad(options)).all;
+  const { port, connections, seconds } = options;
+  const file = writeRequests(options);
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(here, "requests.lua")];
+  const output = await run("load", { command: "wrk", args: [...args, `http://127.0.0.1:${port}`, "--", file] });
+  return JSON.parse(output.slice(output.lastIndexOf('{"requests"')));
+}
+
+/**
+ * @param {{ port: number, requests: readonly string[], connections: number, seconds: number, folder: string }} options
+ * @returns {Promise<{ all: Round, reads: Round, creates: Round }>}
+ */
+export async function generateLoad(options) {
+  const { port, connections, seconds } = options;
+  const args = [join(here, "generator.js"), String(port), String(connections), String(seconds), writeRequests(options)];
+  return JSON.parse(await run("load", { command: process.execPath, args }));
+}
+
+function writeRequests({ requests, folder }) {
+  const file = join(folder, "requests");
+  writeFileSync(file, requests.map((text) => `${text}\0`).join(""));
+  return file;
+}
+
+/**
+ * Sends one request on a connection of its own, kept alive as the load's connections are.
+ *
+ * @param {number} port
+ * @param {string} text raw HTTP/1.1
+ * @returns {Promise<Received>}
+ */
+export function sendOnce(port, text) {
+  const [head = "", content = ""] = text.split("\r\n\r\n");
+  const [requestLine = "", ...fieldLines] = head.split("\r\n");
+  const [method, path] = requestLine.split(" ");
+  const headers = Object.fromEntries(fieldLines.map((line) => line.split(": ")));
+  const agent = new Agent({ keepAlive: true });
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, method, path, headers, agent };
+    const outgoing = httpRequest(options, (incoming) => {
+      let body = "";
+      incoming.setEncoding("utf8");
+      incoming.on("data", (chunk) => (body += chunk));
+      incoming.on("error", reject);
+      incoming.on("end", () => {
+        resolve({ status: incoming.statusCode, fields: incoming.headers, rawFields: incoming.rawHeaders, body });
+      });
+    });
+    outgoing.on("error", reject);
+    outgoing.end(content);
+  }).finally(() => agent.destroy());
+}
+
+/** @returns {Promise<number>} a port that was free a moment ago */
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

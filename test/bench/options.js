@@ -1,0 +1,79 @@
+/**
+ * Flags of the bench's programs, and the folder they work in.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import { workloads } from "./workloads.js";
+
+/** @param {string} message */
+export function refuse(message) {
+  console.error(message);
+  process.exit(2);
+}
+
+/**
+ * @param {string} help printed for --help
+ * @param {import("node:util").ParseArgsConfig["options"]} flags
+ */
+export function readFlags(help, flags) {
+  try {
+    const { values, positionals } = parseArgs({
+      options: { help: { type: "boolean" }, ...flags },
+      allowPositionals: true,
+    });
+    if (values.help === true) {
+      console.log(help);
+      process.exit(0);
+    }
+    return { values, positionals };
+  } catch (error) {
+    return refuse(error.message);
+  }
+}
+
+/** @returns {number} a whole number above 0 (wrk counts in whole seconds), or the program ends */
+export function readCount(flag, text) {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1) return count;
+  return refuse(`--${flag}: must be an integer >= 1, received "${text}"`);
+}
+
+/**
+ * @template {{ id: string }} T
+ * @param {string} flag
+ * @param {string | undefined} text ids, comma separated; undefined is all
+ * @param {readonly T[]} known
+ * @returns {readonly T[]}
+ */
+export function choose(flag, text, known) {
+  if (text === undefined) return known;
+  const names = text.split(",").filter((name) => name !== "");
+  const unknown = names.find((name) => !known.some(({ id }) => id === name));
+  if (unknown !== undefined) refuse(`--${flag}: "${unknown}" is none of ${known.map(({ id }) => id).join(", ")}`);
+  return known.filter(({ id }) => names.includes(id));
+}
+
+/** @param {string | undefined} text */
+export function chooseWorkloads(text) {
+  return choose("only", text, workloads);
+}
+
+/**
+ * Runs `work` with a new folder that is removed after. It lies in the project, not in the system's temporary folder:
+ * that one is often in memory, where durable writes cost nothing.
+ *
+ * @param {(folder: string) => Promise<void>} work
+ */
+export async function inFolder(work) {
+  const build = resolve(import.meta.dirname, "../../build");
+  mkdirSync(build, { recursive: true });
+  const folder = mkdtempSync(join(build, "bench-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  try {
+    await work(folder);
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * Fastify 5 with the plugins its own organisation keeps: bearer keys, a limit a minute and a limit a day (the plugin
+ * registered twice), schemas for what comes in and for what goes out.
+ */
+import bearerAuth from "@fastify/bearer-auth";
+import rateLimit from "@fastify/rate-limit";
+import Fastify from "fastify";
+import { Animals } from "./animals.js";
+import { animalsFile, dataFolder, dayMs, minuteMs, quotas, quotasByField, sayListening } from "./settings.js";
+
+const status = { type: "string", enum: ["available", "pending", "sold"] };
+const newPet = {
+  type: "object",
+  additionalProperties: false,
+  required: ["name", "categoryId"],
+  properties: { name: { type: "string", minLength: 1, maxLength: 255 }, categoryId: { type: "integer" }, status },
+};
+const pet = {
+  type: "object",
+  properties: { id: { type: "integer" }, name: { type: "string" }, categoryId: { type: "integer" }, status },
+};
+const listQuery = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    limit: { type: "integer", minimum: 1, maximum: 100, default: 20 },
+    status,
+    after: { type: "integer", minimum: 0, default: 0 },
+  },
+};
+
+/** @param {{ groupCommit: boolean }} options */
+export async function serve({ groupCommit }) {
+  const animals = new Animals(dataFolder, animalsFile);
+
+  const fastify = Fastify({ bodyLimit: 16_384, ajv: { customOptions: { removeAdditional: false } } });
+  fastify.setErrorHandler((error, request, reply) => {
+    const code = error.statusCode ?? 500;
+    reply.code(code).send({ code: error.code ?? "error", message: error.message, status: code });
+  });
+  await fastify.register(bearerAuth, {
+    keys: new Set(quotas.keys()),
+    errorResponse: (error) => ({ code: "invalid_api_key", message: error.message, status: 401 }),
+  });
+  for (const timeWindow of [minuteMs, dayMs]) {
+    await fastify.register(rateLimit, {
+      timeWindow,
+      max: (request) => quotasByField.get(request.headers.authorization) ?? 0,
+      keyGenerator: (request) => request.headers.authorization,
+    });
+  }
+
+  fastify.get(
+    "/v1/pets",
+    { schema: { querystring: listQuery, response: { 200: { type: "array", items: pet } } } },
+    (request, reply) => {
+      const page = animals.list(request.query);
+      if (page.next !== undefined) reply.header("link", page.next);
+      reply.send(page.animals);
+    },
+  );
+  fastify.get("/v1/pets/:id", { schema: { response: { 200: pet } } }, (request, reply) => {
+    const found = animals.get(request.params.id);
+    if (found === undefined) reply.code(404).send({ code: "pet_not_found", message: "No such animal", status: 404 });
+    else reply.send(found);
+  });
+  fastify.post("/v1/pets", { schema: { body: newPet, response: { 201: pet } } }, async (request, reply) => {
+    const created = groupCommit ? await animals.createInGroup(request.body) : animals.create(request.body);
+    return reply.code(201).header("location", `/v1/pets/${created.id}`).send(created);
+  });
+
+  await fastify.listen({ host: "127.0.0.1", port: 0 });
+  sayListening(fastify.server.address().port);
+}

@@ -1,0 +1,98 @@
+/**
+ * The result as Markdown.
+ */
+import { median, rate } from "./rounds.js";
+
+/**
+ * @typedef {import("./workloads.js").Workload} Workload
+ * @typedef {{ workload: Workload, rounds: Map<string, import("./load.js").Round[]> }} Result
+ * @typedef {{ id: string, label: string }} Named
+ */
+
+/**
+ * Ratios to the floor, taken within each round.
+ *
+ * @param {Result} result
+ * @param {string} id
+ * @returns {number[]} empty when the contender did not run
+ */
+export function ratiosToFloor({ rounds }, id) {
+  const floor = rounds.get("floor") ?? [];
+  return (rounds.get(id) ?? []).map((round, index) => rate(round) / rate(floor[index]));
+}
+
+/**
+ * @param {readonly Result[]} results
+ * @param {readonly Named[]} contenders without the floor
+ */
+export function ratioTable(results, contenders) {
+  const rows = results.map((result) => {
+    const { id, title, goal } = result.workload;
+    const cells = contenders.map((contender) => {
+      const text = formatRatio(median(ratiosToFloor(result, contender.id)));
+      return contender.id === "service" ? `**${text}**` : text;
+    });
+    return [`${id} ${title}`, goal === undefined ? "" : goal.toFixed(2), ...cells];
+  });
+  return table(["of the floor's requests/s", "goal", ...contenders.map(({ label }) => label)], rows);
+}
+
+/**
+ * @param {readonly Result[]} results
+ * @param {readonly Named[]} contenders with the floor
+ */
+export function rateTable(results, contenders) {
+  const rows = results.map(({ workload, rounds }) => {
+    const cells = contenders.map(({ id }) => formatRate(median((rounds.get(id) ?? []).map(rate))));
+    return [`${workload.id} ${workload.title}`, ...cells];
+  });
+  return table(["requests/s", ...contenders.map(({ label }) => label)], rows);
+}
+
+/**
+ * How far the rounds lie apart. A floor whose own rounds differ by more than a tenth was measured on a machine that had
+ * other things to do.
+ *
+ * @param {readonly Result[]} results
+ */
+export function spreadLines(results) {
+  return results.map((result) => {
+    const ratios = ratiosToFloor(result, "service");
+    const floorRates = (result.rounds.get("floor") ?? []).map(rate);
+    const apart = (Math.max(...floorRates) / Math.min(...floorRates) - 1) * 100;
+    const warning = apart > 10 ? " (**a busy machine: do not trust this**)" : "";
+    const ends = `${formatRatio(Math.min(...ratios))} to ${formatRatio(Math.max(...ratios))}`;
+    return `- ${result.workload.id}: the service's rounds ${ends}; the floor's ${apart.toFixed(0)} % apart${warning}`;
+  });
+}
+
+/** @param {number} ratio NaN: did not run */
+export function formatRatio(ratio) {
+  return Number.isNaN(ratio) ? "" : ratio.toFixed(2);
+}
+
+/** @param {number} perSecond */
+function formatRate(perSecond) {
+  return Number.isNaN(perSecond) ? "" : Math.round(perSecond).toLocaleString("en");
+}
+
+/**
+ * @param {readonly string[]} head
+ * @param {readonly (readonly string[])[]} rows
+ */
+export function table(head, rows) {
+  const rule = head.map((_, index) => (index === 0 ? "---" : "---:"));
+  return [head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
+/** What a reader has to know to read the tables rightly. */
+export const notes = `\
+- The floor is a bare node:http server that answers constant bytes with the same header fields, and does nothing else.
+  Medians of ratios taken within interleaved rounds.
+- Everybody checks a bearer key, counts two windows a key, validates, and syncs each create to disk before it answers.
+  The peers leave out what their stacks do not bring: request ids, int64, bans, a limit for failed keys (W6: they answer
+  401 without counting, the service 429).
+- W4 compares stores more than frameworks: SQLite (WAL, synchronous=FULL) with one insert a commit against the group
+  commit of the service; "group commit" is Fastify with all inserts of a turn of the event loop in one commit.
+- Reads come from memory everywhere: the peers keep their animals as objects beside SQLite, or its queries would decide
+  W1 and W2. Go has its standard library only, and a log with one write and one fdatasync a create.`;

@@ -1,0 +1,137 @@
+/**
+ * The bench: our service, the floor, the peers, side by side; prints Markdown and draws the chart.
+ *
+ *     npm run bench -- --help
+ *
+ * The load goes to 127.0.0.1 only and is bounded in time. An answer that is not as it has to be fails the bench.
+ */
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { drawChart } from "./chart.js";
+import { floorOf, peers, preparePeer, prepareService } from "./contenders.js";
+import { describeMachine } from "./machine.js";
+import { choose, chooseWorkloads, inFolder, readCount, readFlags, refuse } from "./options.js";
+import { run } from "./processes.js";
+import { notes, rateTable, ratioTable, spreadLines } from "./report.js";
+import { interleave, launchChecked } from "./rounds.js";
+import { measureTail } from "./tail.js";
+import { animalCount, animalLines, workloads } from "./workloads.js";
+
+const here = import.meta.dirname;
+const project = resolve(here, "../..");
+
+const help = `npm run bench -- [flags]
+
+  --only W1,W3         workloads: ${workloads.map(({ id, title }) => `${id} (${title})`).join(", ")}
+  --peers fastify,go   peers: ${peers.map(({ id }) => id).join(", ")}; "" for none
+  --rounds 5           rounds of each server in each workload
+  --seconds 2          length of a round
+  --warm-up 2          seconds before the first round
+  --quick              2 rounds of 1 s: does everything work?
+  --no-tail            leaves out the mixed load
+  --no-start-up        leaves out start-up, memory and page cost
+  --animals 1000000    animals of the start-up (10000000 takes minutes)
+  --dist DIR           the build of the service (default dist)
+  --svg FILE           where the chart goes (default test/bench/results.svg; not drawn with --quick or --only
+                       unless it is given)`;
+
+const { values } = readFlags(help, {
+  only: { type: "string" },
+  peers: { type: "string" },
+  rounds: { type: "string", default: "5" },
+  seconds: { type: "string", default: "2" },
+  "warm-up": { type: "string", default: "2" },
+  quick: { type: "boolean", default: false },
+  "no-tail": { type: "boolean", default: false },
+  "no-start-up": { type: "boolean", default: false },
+  animals: { type: "string", default: "1000000" },
+  dist: { type: "string", default: join(project, "dist") },
+  svg: { type: "string" },
+});
+const program = resolve(values.dist, "server.js");
+const rounds = {
+  rounds: values.quick ? 2 : readCount("rounds", values.rounds),
+  seconds: values.quick ? 1 : readCount("seconds", values.seconds),
+  warmUpSeconds: values.quick ? 1 : readCount("warm-up", values["warm-up"]),
+};
+const startUpAnimalCount = readCount("animals", values.animals);
+const chosenWorkloads = chooseWorkloads(values.only);
+const chosenPeers = choose("peers", values.peers, peers);
+if (!existsSync(program)) refuse(`There is no build at ${values.dist}: npm run build`);
+
+await inFolder(async (folder) => {
+  const settings = { ...rounds, folder };
+  const machineLines = describeMachine(folder).map((line) => `- ${line}`);
+  const { service, others, missing } = await prepareAll(folder);
+  const results = [];
+  for (const workload of chosenWorkloads) {
+    progress(`${workload.id} ${workload.title}`);
+    const worthIt = others.filter(({ isOfStores }) => isOfStores !== true || workload.writes === true);
+    const contenders = [await floorFor(service, workload, folder), service, ...worthIt];
+    results.push({ workload, rounds: await interleave(contenders, workload, settings) });
+  }
+  const named = [service, ...others];
+  const parts = [
+    [...machineLines, ...missing.map((line) => `- ${line}`)].join("\n"),
+    ratioTable(results, named),
+    rateTable(results, [{ id: "floor", label: "floor" }, ...named]),
+    [...spreadLines(results), notes].join("\n"),
+  ];
+  if (!values["no-tail"]) parts.push(await tail(service, others, settings));
+  if (!values["no-start-up"]) parts.push(await startUp());
+  console.log(parts.filter((part) => part !== "").join("\n\n"));
+  draw(results, named);
+});
+
+async function prepareAll(folder) {
+  const animalsFile = join(folder, "animals.jsonl");
+  writeFileSync(animalsFile, animalLines(animalCount));
+  const template = join(folder, "template");
+  progress("preparing");
+  const service = await prepareService({ id: "service", label: "this service", program, animalsFile, template });
+  const goFolder = join(project, "build", "bench-go");
+  mkdirSync(goFolder, { recursive: true });
+  const others = [];
+  const missing = [];
+  for (const { id, label, lacks } of chosenPeers) {
+    const lack = await lacks();
+    if (lack === undefined) others.push(await preparePeer(id, animalsFile, goFolder));
+    else missing.push(`**${label} left out**: ${lack}`);
+  }
+  return { service, others, missing };
+}
+
+/** The floor answers what the service really answers. */
+async function floorFor(service, workload, folder) {
+  const { server, answer } = await launchChecked(service, workload, folder);
+  await server.stop();
+  return floorOf(answer);
+}
+
+async function tail(service, others, settings) {
+  progress("tail");
+  const floor = await floorFor(service, workloads[0], settings.folder);
+  const tableOfTail = await measureTail([floor, service, ...others], settings);
+  const title = "Mixed load, 64 connections, 90 % reads and 10 % durable creates; latency in ms, medians of rounds:";
+  return `${title}\n\n${tableOfTail}`;
+}
+
+/** start-up.js is a program of its own that prints Markdown. */
+async function startUp() {
+  const file = readdirSync(here).find((name) => /^start-up\.(js|mjs|ts)$/.test(name));
+  if (file === undefined) return "";
+  progress(`start-up with ${startUpAnimalCount} animals`);
+  const args = [join(here, file), "--animals", String(startUpAnimalCount)];
+  return (await run("server", { command: process.execPath, args })).trim();
+}
+
+function draw(results, contenders) {
+  const isWhole = !values.quick && values.only === undefined && values.peers === undefined;
+  const file = values.svg ?? (isWhole ? join(here, "results.svg") : undefined);
+  if (file !== undefined) writeFileSync(file, drawChart(results, contenders));
+}
+
+/** @param {string} text */
+function progress(text) {
+  console.error(`… ${text}`);
+}

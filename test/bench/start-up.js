@@ -1,0 +1,134 @@
+/**
+ * Start-up, memory and the cost of a page: a log of many animals, read as a start does (every line checked), beside a
+ * raw read of the same file and readline with JSON.parse, each in a process of its own, in turn.
+ *
+ *     node test/bench/start-up.js [--animals 1000000] [--rounds 5] [--dist dist]
+ *
+ * Prints Markdown. Ten million animals take a few minutes and 4 GB.
+ */
+import { execFileSync } from "node:child_process";
+import { closeSync, createReadStream, mkdirSync, openSync, readSync, writeSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+import { inFolder, readCount, readFlags } from "./options.js";
+import { table } from "./report.js";
+import { median } from "./rounds.js";
+
+const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR]", {
+  animals: { type: "string", default: "1000000" },
+  rounds: { type: "string", default: "5" },
+  dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  way: { type: "string" },
+  folder: { type: "string" },
+});
+const animalCount = readCount("animals", values.animals);
+const dist = (path) => import(pathToFileURL(resolve(values.dist, path)).href);
+/** A page is asked for so many times: enough for a mean, few enough to stay within the time of a start. */
+const pageCount = 20_000;
+const groupLength = 32;
+
+const ways = {
+  /** All bytes, kept. */
+  raw: (path) => {
+    const descriptor = openSync(path, "r");
+    const chunks = [];
+    for (;;) {
+      const chunk = Buffer.allocUnsafeSlow(4 << 20);
+      const count = readSync(descriptor, chunk);
+      if (count === 0) break;
+      chunks.push(chunk.subarray(0, count));
+    }
+    closeSync(descriptor);
+    return { kept: chunks };
+  },
+  readline: async (path) => {
+    const animals = new Map();
+    for await (const line of createInterface({ input: createReadStream(path) })) {
+      const animal = JSON.parse(line);
+      animals.set(animal.id, animal);
+    }
+    return { kept: animals };
+  },
+  service: async (path, { openPetStore, nodeDisk }) => {
+    const store = await openPetStore({ disk: nodeDisk, dataDir: resolve(path, ".."), report: () => undefined });
+    return { kept: store, page: (after, status) => store.list({ after, limit: 20, status }) };
+  },
+};
+
+if (values.way === undefined) {
+  await inFolder(compare);
+} else {
+  await measure(values.way, join(values.folder ?? "", "pets.jsonl"));
+}
+
+async function compare(folder) {
+  const textBytes = await writeLog(join(folder, "pets.jsonl"), animalCount);
+  const results = { raw: [], readline: [], service: [] };
+  const rounds = readCount("rounds", values.rounds);
+  for (let round = 0; round < rounds; round++) {
+    for (const way of ["raw", "service", ...(round < 2 ? ["readline"] : [])]) results[way].push(child(way, folder));
+  }
+  const rows = Object.entries(results).map(([way, runs]) => {
+    const ratio = median(runs.map(({ ms }, index) => ms / (results.raw[index]?.ms ?? ms)));
+    const overhead = (median(runs.map(({ bytes }) => bytes)) - (way === "service" ? textBytes : 0)) / animalCount;
+    const name = { raw: "raw read, kept", readline: "readline + JSON.parse", service: "this service" }[way];
+    const memory = way === "service" ? `text + ${overhead.toFixed(0)}` : overhead.toFixed(0);
+    return [name, median(runs.map(({ ms }) => ms)).toFixed(0), ratio.toFixed(1), memory];
+  });
+  console.log(`Start-up with ${animalCount.toLocaleString("en")} animals, medians of ${rounds} rounds\n`);
+  console.log(table(["way", "ms", "times a raw read", "bytes an animal"], rows));
+  const smallFolder = join(folder, "small");
+  mkdirSync(smallFolder);
+  await writeLog(join(smallFolder, "pets.jsonl"), 10_000);
+  const small = child("service", smallFolder).pageUs;
+  const large = median(results.service.map(({ pageUs }) => pageUs));
+  const count = animalCount.toLocaleString("en");
+  console.log(`\nA page of 20 behind a random id, filtered or not: ${small.toFixed(1)} µs at 10,000 animals, ` +
+    `${large.toFixed(1)} µs at ${count}.`);
+}
+
+function child(way, folder) {
+  const flags = ["--way", way, "--folder", folder, "--animals", String(animalCount), "--dist", values.dist];
+  const output = execFileSync(process.execPath, ["--expose-gc", import.meta.filename, ...flags]);
+  return JSON.parse(output.toString());
+}
+
+async function measure(way, path) {
+  const { openPetStore } = await dist("store/json-lines-pet-store.js");
+  const { nodeDisk } = await dist("log/node-disk.js");
+  globalThis.gc();
+  const before = process.memoryUsage().rss;
+  const start = performance.now();
+  const { kept, page } = await ways[way](path, { openPetStore, nodeDisk });
+  const ms = performance.now() - start;
+  globalThis.gc();
+  const bytes = process.memoryUsage().rss - before;
+  const total = kept.animalCount ?? 0;
+  const pageStart = performance.now();
+  for (let index = 0; page !== undefined && index < pageCount; index++) {
+    await page(Math.floor(Math.random() * total), index % 2 === 0 ? undefined : "sold");
+  }
+  console.log(JSON.stringify({ ms, bytes, pageUs: ((performance.now() - pageStart) * 1_000) / pageCount }));
+}
+
+/** Writes a sound log; returns how many bytes of it clients get to see. */
+async function writeLog(path, count) {
+  const { sealLine } = await dist("log/line-seal.js");
+  const descriptor = openSync(path, "w");
+  const statuses = ["available", "pending", "sold"];
+  let text = "";
+  let textBytes = 0;
+  for (let id = 1; id <= count; id++) {
+    const json = `{"id":${id},"name":"Animal ${id}","categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
+    const group = id - ((id - 1) % groupLength);
+    text += sealLine(`${json.slice(0, -1)},"group":${group}}`);
+    textBytes += json.length;
+    if (text.length > 1 << 20 || id === count) {
+      writeSync(descriptor, text);
+      text = "";
+    }
+  }
+  closeSync(descriptor);
+  return textBytes;
+}

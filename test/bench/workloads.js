@@ -1,0 +1,186 @@
+/**
+ * The workloads: which requests are sent, and which answer is right. The requests are the same bytes for every server,
+ * but for the key.
+ */
+
+export const animalCount = 10_000;
+/** How many different ids W3 asks for: enough that nobody can keep the answers of a few. */
+const randomIdCount = 4_096;
+const listDefault = 20;
+const listMax = 100;
+
+/**
+ * @typedef {{ unlimited: string, exhausted: string }} Keys exhausted: of one request a day, which is used before
+ * @typedef {{ status: number, fields: Record<string, string>, body: string }} Answer
+ * @typedef {object} Workload
+ * @property {string} id
+ * @property {string} title
+ * @property {number} connections
+ * @property {readonly number[]} statuses what is right
+ * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent one after the other, over and over
+ * @property {(answer: Answer) => string | undefined} fault what is wrong with an answer
+ * @property {boolean} [writes] creates animals
+ * @property {number} [goal] ratio to the floor that the service is to reach
+ */
+
+/** @type {readonly Workload[]} */
+export const workloads = [
+  {
+    id: "W1",
+    title: "list, default (20)",
+    goal: 0.9,
+    connections: 64,
+    statuses: [200],
+    requests: (keys) => [get("/v1/pets", keys.unlimited)],
+    fault: (answer) => faultOfList(answer, listDefault),
+  },
+  {
+    id: "W2",
+    title: "list, 100 sold",
+    goal: 0.9,
+    connections: 64,
+    statuses: [200],
+    requests: (keys) => [get("/v1/pets?limit=100&status=sold", keys.unlimited)],
+    fault: (answer) => faultOfList(answer, listMax, "sold"),
+  },
+  {
+    id: "W3",
+    title: "get by random id",
+    goal: 0.9,
+    connections: 64,
+    statuses: [200],
+    requests: (keys) => randomIds().map((id) => get(`/v1/pets/${id}`, keys.unlimited)),
+    fault: (answer) => faultOfAnimal(JSON.parse(answer.body), randomIds()[0]),
+  },
+  { ...create("W4", 64), goal: 0.6 },
+  create("W4b", 256),
+  {
+    id: "W5",
+    title: "flood over the limit",
+    goal: 0.95,
+    connections: 64,
+    statuses: [429],
+    requests: (keys) => [get("/v1/pets", keys.exhausted)],
+    fault: (answer) => (fieldOf(answer, "retry-after") === undefined ? "no Retry-After" : undefined),
+  },
+  {
+    id: "W6",
+    title: "flood without a valid key",
+    connections: 64,
+    // 401 until the address is over its limit, then 429; the peers do not count failed keys and answer 401.
+    statuses: [401, 429],
+    requests: () => [get("/v1/pets", `as_${"x".repeat(43)}`)],
+    fault: () => undefined,
+  },
+];
+
+/**
+ * Nine reads, one durable create: for the tail. The reads are those of W1 and W3.
+ *
+ * @param {Keys} keys
+ * @param {boolean} withCreates
+ */
+export function mixedRequests(keys, withCreates) {
+  const ids = randomIds();
+  const creates = createRequests(keys);
+  return Array.from({ length: 1_000 }, (_, index) => {
+    if (index % 10 === 7 && withCreates) return creates[index % creates.length] ?? "";
+    return index % 2 === 0 ? get("/v1/pets", keys.unlimited) : get(`/v1/pets/${ids[index]}`, keys.unlimited);
+  });
+}
+
+/** @returns {string} a JSON-lines file of NewPet bodies, the same on every run */
+export function animalLines(count) {
+  const random = seeded(1);
+  const statuses = ["available", "pending", "sold"];
+  const lines = Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      name: `Animal ${index + 1}`,
+      categoryId: Math.floor(random() * 50),
+      status: statuses[Math.floor(random() * statuses.length)],
+    }),
+  );
+  return `${lines.join("\n")}\n`;
+}
+
+/**
+ * @param {string} id
+ * @param {number} connections
+ * @returns {Workload}
+ */
+function create(id, connections) {
+  return {
+    id,
+    title: `durable create, ${connections} connections`,
+    connections,
+    statuses: [201],
+    requests: createRequests,
+    fault: (answer) => faultOfAnimal(JSON.parse(answer.body)),
+    writes: true,
+  };
+}
+
+/** @param {Keys} keys */
+function createRequests(keys) {
+  return Array.from({ length: 64 }, (_, index) => {
+    const content = JSON.stringify({ name: `Newcomer ${index + 10}`, categoryId: index, status: "available" });
+    return (
+      `POST /v1/pets HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${keys.unlimited}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`
+    );
+  });
+}
+
+/**
+ * @param {string} target
+ * @param {string} key
+ */
+function get(target, key) {
+  return `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+}
+
+function randomIds() {
+  const random = seeded(2);
+  return Array.from({ length: randomIdCount }, () => 1 + Math.floor(random() * animalCount));
+}
+
+/** @param {Answer} answer */
+function faultOfList(answer, count, status) {
+  const animals = JSON.parse(answer.body);
+  if (!Array.isArray(animals) || animals.length !== count) return `not ${count} animals`;
+  if (!/rel="next"/.test(fieldOf(answer, "link") ?? "")) return "no link to the next page";
+  if (status !== undefined && animals.some((animal) => animal.status !== status)) return `not only ${status}`;
+  const isAscending = animals.every((animal, index) => index === 0 || animal.id > animals[index - 1].id);
+  if (!isAscending) return "not in the order of ids";
+  return animals.map((animal) => faultOfAnimal(animal)).find((fault) => fault !== undefined);
+}
+
+function faultOfAnimal(animal, id = animal.id) {
+  const isRight =
+    Number.isSafeInteger(animal.id) &&
+    animal.id === id &&
+    typeof animal.name === "string" &&
+    Number.isSafeInteger(animal.categoryId) &&
+    ["available", "pending", "sold"].includes(animal.status) &&
+    Object.keys(animal).length === 4;
+  return isRight ? undefined : `not the animal asked for: ${JSON.stringify(animal)}`;
+}
+
+/**
+ * @param {Answer} answer
+ * @param {string} name
+ */
+export function fieldOf(answer, name) {
+  return answer.fields[name];
+}
+
+/** mulberry32: small, and the same numbers everywhere. */
+function seeded(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
