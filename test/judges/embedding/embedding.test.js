@@ -1,0 +1,102 @@
+/**
+ * The examples that the README quotes, each run as it stands: the API beside another route, a whole round through it,
+ * links that lead where the client is, and an end by itself.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { request as httpRequest } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createKey, freePort, here, startProgram, stopProgram } from "../running-service.js";
+
+/** Name of the file, where the API is, and what its links begin with. */
+const examples = [
+  { name: "node-http", base: "/v1", links: "/v1" },
+  { name: "node-https", base: "/v1", links: "https://localhost/v1" },
+  { name: "express", base: "/v1", links: "/v1" },
+  { name: "express-prefix", base: "/shop/v1", links: "/shop/v1" },
+  { name: "connect", base: "/shop/v1", links: "/shop/v1" },
+  { name: "fastify", base: "/v1", links: "/v1" },
+  { name: "fastify-prefix", base: "/shop/v1", links: "/shop/v1" },
+];
+
+/** A certificate for localhost, good for a day and for nothing else. */
+function makeCertificate(folder) {
+  const files = { TLS_KEY: join(folder, "key.pem"), TLS_CERT: join(folder, "cert.pem") };
+  const out = ["-keyout", files.TLS_KEY, "-out", files.TLS_CERT];
+  const name = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", ...name, ...out], {
+    stdio: "ignore",
+  });
+  return files;
+}
+
+function ask(send, port, { method = "GET", path, key, content }) {
+  return new Promise((resolve, reject) => {
+    const headers = {
+      connection: "close",
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(content === undefined ? {} : { "content-type": "application/json", "content-length": content.length }),
+    };
+    const options = { host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false };
+    const outgoing = send(options, (incoming) => {
+      let text = "";
+      incoming.setEncoding("utf8");
+      incoming.on("data", (chunk) => (text += chunk));
+      incoming.on("end", () => resolve({ status: incoming.statusCode, headers: incoming.headers, text }));
+    });
+    outgoing.on("error", reject);
+    outgoing.end(content);
+  });
+}
+
+for (const { name, base, links } of examples) {
+  test(`the service works as ${name}.js embeds it`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), "animal-store-embedding-"));
+    const isTls = name === "node-https";
+    const port = await freePort();
+    const certificate = isTls ? makeCertificate(folder) : {};
+    const env = { ...process.env, ...certificate, PORT: String(port), DATA: join(folder, "data") };
+    const { child, firstLine } = await startProgram([join(here, "embedding", `${name}.js`)], { env });
+    assert.equal(firstLine, "listening");
+    const send = isTls ? httpsRequest : httpRequest;
+    const key = createKey(env.DATA, "free");
+
+    const hello = await ask(send, port, { path: "/hello" });
+    assert.deepEqual([hello.status, hello.text], [200, "hello"]);
+    const refused = await ask(send, port, { path: `${base}/pets` });
+    assert.equal(JSON.parse(refused.text).code, "missing_api_key");
+
+    const list = await followedBy(() => ask(send, port, { path: `${base}/pets`, key }));
+    assert.deepEqual([list.status, list.text], [200, "[]"]);
+    for (const id of [1, 2]) {
+      const content = JSON.stringify({ name: "Rex", categoryId: 5 });
+      const created = await ask(send, port, { method: "POST", path: `${base}/pets`, key, content });
+      assert.deepEqual([created.status, created.headers.location], [201, `${links}/pets/${id}`]);
+    }
+    const page = await ask(send, port, { path: `${base}/pets?limit=1`, key });
+    assert.equal(page.headers.link, `<${links}/pets?limit=1&after=1>; rel="next"`);
+    const wrong = await ask(send, port, { method: "POST", path: `${base}/pets`, key, content: "{}" });
+    assert.equal(JSON.parse(wrong.text).code, "invalid_body");
+    const unknown = await ask(send, port, { path: `${base}/dogs`, key });
+    assert.equal(JSON.parse(unknown.text).code, "route_not_found");
+
+    await stopProgram(child);
+    await rm(folder, { recursive: true });
+  });
+}
+
+/** A running service follows a new key within a second (contract, section 1): asks until it has. */
+async function followedBy(act) {
+  const untilMs = performance.now() + 10_000;
+  let answer = await act();
+  while (answer.status === 401 && performance.now() < untilMs) {
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    answer = await act();
+  }
+  return answer;
+}

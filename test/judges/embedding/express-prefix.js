@@ -1,0 +1,12 @@
+import { openAnimalStore } from "animal-store";
+import express from "express";
+
+const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
+
+const app = express();
+app.get("/hello", (request, response) => response.send("hello"));
+app.use("/shop", service.handle); // The API is at /shop/v1, and its links say so.
+
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
+
+process.once("SIGTERM", () => server.close(() => service.close()));

@@ -1,0 +1,12 @@
+import { openAnimalStore } from "animal-store";
+import express from "express";
+
+const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
+
+const app = express();
+app.use(service.handle); // Ahead of express.json(), which would eat the content.
+app.get("/hello", (request, response) => response.send("hello"));
+
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
+
+process.once("SIGTERM", () => server.close(() => service.close()));

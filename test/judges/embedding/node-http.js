@@ -1,0 +1,11 @@
+import { createServer } from "node:http";
+import { openAnimalStore } from "animal-store";
+
+const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
+
+const server = createServer((request, response) => {
+  service.handle(request, response, () => response.end("hello")); // Outside /v1 the request is ours.
+});
+server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
+
+process.once("SIGTERM", () => server.close(() => service.close()));

@@ -1,0 +1,25 @@
+/**
+ * Makes the package that would be published and lays it into node_modules, so that everything here imports
+ * "animal-store" as its users will: from the tarball, not from the sources.
+ */
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const generated = join(here, "generated");
+const installed = join(here, "node_modules", "animal-store");
+
+rmSync(generated, { recursive: true, force: true });
+rmSync(installed, { recursive: true, force: true });
+mkdirSync(generated);
+mkdirSync(installed);
+
+const root = join(here, "..", "..");
+const pack = ["pack", "--json", "--pack-destination", generated];
+const report = execFileSync("npm", pack, { cwd: root, encoding: "utf8" });
+writeFileSync(join(generated, "pack.json"), report);
+const [{ filename }] = JSON.parse(report);
+execFileSync("tar", ["-xzf", join(generated, filename), "-C", installed, "--strip-components=1"]);
