@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { here, runJudge, startProgram, stopProgram } from "./running-service.js";
+import { createKey, here, runJudge, startProgram, stopProgram } from "./running-service.js";
 
 const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
 const tarball = join(here, "generated", report.filename);
@@ -49,6 +49,7 @@ test("the tarball installs alone in an empty folder, with no dependency, and run
 
 test("the installed program serves", async () => {
   const program = join(folder, "node_modules", "animal-store", "dist", "server.js");
+  createKey(join(folder, "data"), "free"); // Or a first start would tell of its key before it tells its address.
   const { child, firstLine } = await startProgram([program, "--port", "0", "--data", join(folder, "data")]);
   const origin = new URL(firstLine.replace("listening on ", "")).origin;
   assert.deepEqual(await (await fetch(`${origin}/healthz`)).json(), { status: "ok" });
