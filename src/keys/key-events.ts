@@ -15,6 +15,7 @@
  */
 
 import { isSealAt, isSealed, sealBytes, sealLine } from "../log/line-seal.ts";
+import { viewOf } from "../log/literal.ts";
 import type { LineFault } from "../log/log-reader.ts";
 import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
@@ -60,7 +61,7 @@ export type DecodedLine =
  * not skipped, since it might take a right away.
  */
 export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
-  if (!isSealed(bytes, start, end)) {
+  if (!isSealed(viewOf(bytes), start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
@@ -80,7 +81,7 @@ export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, cr
 export function isSealedFrom(bytes: Uint8Array, start: number, end: number): boolean {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
   const seal = line.indexOf(',"crc":"');
-  return seal > 0 && isSealAt(bytes, start, start + seal, end);
+  return seal > 0 && isSealAt(viewOf(bytes), start, start + seal, end);
 }
 
 function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {

