@@ -5,7 +5,9 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { test } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 
 import { GatedStore } from "./gated-store.ts";
 import { runningService } from "./running-service.ts";
@@ -63,19 +65,25 @@ test("a slow request behind one that is still being answered is 408 after that o
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("a request that we are slow to answer is not cut off", async (context) => {
+test("a request that we are slow to answer is not cut off, not even behind an answer that waited for its reader", async (context) => {
   const store = new GatedStore();
+  store.listJson = `[${"1,".repeat(5_000_000)}1]`;
   const { port, key, listener } = await runningService(context, {
-    limits: { ...limits, stalledReaderMs: 50 },
+    limits: { stalledReaderMs: 200, timeoutCheckMs: 10 },
     options: { store },
   });
-  let quietCount = 0;
-  const quiet = new Promise<void>((resolve) => listener.server.on("timeout", () => ++quietCount === 1 && resolve()));
+  const connected = once(listener.server, "connection");
+  const quiet = once(listener.server, "timeout");
   const wire = await Wire.open(port);
-  wire.send(request({ method: "POST", key, content: rex }));
-  const silent = await Wire.open(port);
+  wire.socket.pause();
+  wire.send(request({ key })).send(request({ method: "POST", key, content: rex }));
+  const [socket] = (await connected) as [Socket];
+  while (socket.timeout !== 200) {
+    await immediate();
+  }
+  wire.socket.resume();
+  assert.equal((await wire.response()).status, 200);
   await quiet;
-  await silent.closed();
   store.open();
   assert.equal((await wire.response()).status, 201);
   wire.destroy();
@@ -84,7 +92,7 @@ test("a request that we are slow to answer is not cut off", async (context) => {
 test("a reader that takes nothing is cut off", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(20_000_000)}1]`;
-  const { port, key, listener } = await runningService(context, { limits: { stalledReaderMs: 100 }, options: { store } });
+  const { port, key, listener } = await runningService(context, { limits: { stalledReaderMs: 100, timeoutCheckMs: 10 }, options: { store } });
   const cut = new Promise<void>((resolve) => {
     listener.server.once("connection", (socket) => socket.once("close", () => resolve()));
   });
