@@ -5,6 +5,8 @@
  * only for what is shown to people or has to be understood by a later process.
  */
 
+import { performance } from "node:perf_hooks";
+
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */
   wallMs(): number;

@@ -97,7 +97,7 @@ async function open(
     report: context.report,
   });
   try {
-    return await openService(options, { observers: context.observers });
+    return await openService(options, context.observers.isWatching ? { observers: context.observers } : {});
   } catch (error) {
     if (error instanceof FolderInUseError || (error instanceof Error && "code" in error && "path" in error)) {
       throw new UsageError(`Cannot use ${context.cite("data")}: ${error.message}`);

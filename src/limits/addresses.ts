@@ -56,8 +56,9 @@ export class Addresses {
       this.#current.set(address, bucket);
     }
     if (tokensLeft(bucket, failuresPerMinute, nowMs) === 0) {
+      const { limit, remaining, resetSeconds } = this.#standing(bucket, nowMs);
       const retryAfterSeconds = Math.ceil((bucket.endsMs - nowMs) / 1_000);
-      return { ...this.#standing(bucket, nowMs), kind: "rate_limited", retryAfterSeconds };
+      return { kind: "rate_limited", limit, remaining, resetSeconds, retryAfterSeconds };
     }
     takeToken(bucket, minuteMs, nowMs);
     return this.#standing(bucket, nowMs);

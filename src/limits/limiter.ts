@@ -120,11 +120,11 @@ export class Limiter {
     if (!isBanned(entry.ban, nowMs) && countRefusal(entry.ban, nowMs)) {
       this.#banCount += 1;
     }
-    const standing = this.#standing(entry, plan, nowMs);
+    const { limit, remaining, resetSeconds } = this.#standing(entry, plan, nowMs);
     const kind = isBanned(entry.ban, nowMs) ? "key_banned" : "rate_limited";
     // At least 1 by itself: what refuses ends after now, and instants are whole milliseconds.
     const retryAfterSeconds = Math.ceil((refusedUntilMs(entry, plan.quota, nowMs) - nowMs) / 1_000);
-    return { ...standing, kind, retryAfterSeconds };
+    return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
   }
 
   /**

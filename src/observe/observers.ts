@@ -16,6 +16,8 @@ export interface ObserverOptions {
 
 export class Observers {
   readonly metrics: Metrics | undefined;
+  /** Whether anything is asked for; where not, nobody needs to tell us anything. */
+  readonly isWatching: boolean;
   readonly #clock: Clock;
   readonly #requestLog: RequestLog | undefined;
 
@@ -23,13 +25,11 @@ export class Observers {
     this.#clock = clock;
     this.metrics = hasMetrics ? new Metrics() : undefined;
     this.#requestLog = writeRequests === undefined ? undefined : new RequestLog(writeRequests);
+    this.isWatching = this.metrics !== undefined || this.#requestLog !== undefined;
   }
 
   /** @param status 0 where the client had gone before it could be answered */
   observe(exchange: Exchange, status: number, contentBytes: number): void {
-    if (this.metrics === undefined && this.#requestLog === undefined) {
-      return;
-    }
     const { route, incoming, receivedMs, rate } = exchange;
     const method = incoming.method ?? "";
     const durationMs = this.#clock.monotonicMs() - receivedMs;

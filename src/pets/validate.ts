@@ -189,9 +189,6 @@ function readAfter(text: string | undefined, faults: Faults): number {
  * undefined: whatever it is, there is no such animal (contract, section 3: 404, never 400).
  */
 export function validatePetId(segment: string): number | undefined {
-  if (!/^[1-9][0-9]{0,15}$/.test(segment)) {
-    return undefined;
-  }
   const id = Number(segment);
-  return Number.isSafeInteger(id) ? id : undefined;
+  return Number.isSafeInteger(id) && id > 0 && String(id) === segment ? id : undefined;
 }
