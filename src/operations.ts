@@ -10,7 +10,7 @@ import { listPets } from "./pets/list.ts";
 import type { PetRequest } from "./pets/pet-request.ts";
 
 export interface Operation {
-  readonly handle: (request: PetRequest) => Promise<Answer>;
+  readonly handle: (request: PetRequest) => Answer | Promise<Answer>;
   readonly takesContent: boolean;
 }
 

@@ -53,7 +53,8 @@ export class Reply {
       fields.push(part);
     }
     if (exchange.route === petRoute.pattern) {
-      fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", successorLink(exchange.linkBase));
+      const link = successorLink(exchange.arrival.linkBase);
+      fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", link);
     }
     if (!this.#parts.cors.isOff) {
       this.#parts.cors.appendFields(fields, incoming.headers.origin);

@@ -10,11 +10,11 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Clock } from "./clock.ts";
-import { Exchange } from "./exchange.ts";
+import { type Arrival, Exchange } from "./exchange.ts";
 import { type Answer, answer, refusal } from "./http/answer.ts";
 import type { ErrorCode } from "./http/errors.ts";
 import { countFields, messageFault } from "./http/message.ts";
-import { originForm, Router } from "./http/router.ts";
+import { Router } from "./http/router.ts";
 import type { ApiKey } from "./keys/key.ts";
 import type { Authentication, Keyring } from "./keys/keyring.ts";
 import { clientAddress } from "./limits/address.ts";
@@ -25,6 +25,7 @@ import { type Operation, routes } from "./operations.ts";
 import { answerPublicPage } from "./pages/public-page.ts";
 import type { PetRequest } from "./pets/pet-request.ts";
 import { Reply, type ReplyParts } from "./reply.ts";
+import { isComing } from "./pets/when-there.ts";
 import { fixedLimits } from "./settings.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "./store/pet-store.ts";
 import { ContentTakenError, takeContent } from "./take-content.ts";
@@ -46,14 +47,8 @@ export interface RequestPathParts extends ReplyParts {
   readonly report: (message: string) => void;
 }
 
-export interface Arrival {
-  /** Path and query; the request's own target where not given. */
-  readonly target?: string | undefined;
-  readonly linkBase: string;
-  readonly expectsContinue: boolean;
-  /** Takes an error that belongs to the program around us rather than to the client. */
-  readonly passOn?: ((error: Error) => void) | undefined;
-}
+/** What a step comes to. Undefined: the way goes on when the content is there. */
+type Outcome = Answer | Promise<Answer> | undefined;
 
 const noContent = new Uint8Array(0);
 
@@ -75,41 +70,23 @@ export class RequestPath {
     if (this.#parts.trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
     }
-    return new Exchange({
-      incoming,
-      outgoing,
-      target: arrival.target ?? originForm(incoming.url ?? ""),
-      linkBase: arrival.linkBase,
+    return new Exchange(incoming, outgoing, arrival, {
       requestId: this.#requestId(incoming.headers["x-request-id"]),
       receivedMs: this.#parts.observers === undefined ? 0 : this.#parts.clock.monotonicMs(),
-      expectsContinue: arrival.expectsContinue,
-      passOn: arrival.passOn,
       trustedProxyCount: this.#parts.trustedProxyCount,
     });
   }
 
   /** Answers the request: at once where nothing has to be waited for. Never throws. */
   answer(exchange: Exchange): void {
-    try {
-      const result = this.#arrive(exchange);
-      if (result instanceof Promise) {
-        result.then(
-          (answered) => this.#reply.send(exchange, answered),
-          (error: unknown) => this.#fail(exchange, error),
-        );
-      } else {
-        this.#reply.send(exchange, result);
-      }
-    } catch (error) {
-      this.#fail(exchange, error);
-    }
+    this.#give(exchange, () => this.#arrive(exchange));
   }
 
   /** CONNECT: takes the same way, but its answer has to be written to the socket. Never rejects. */
   async answerRaw(exchange: Exchange): Promise<string> {
     try {
       const result = await this.#arrive(exchange);
-      return this.#reply.raw(exchange, result ?? refusal("route_not_found"));
+      return this.#reply.raw(exchange, result ?? refusal("route_not_found")); // CONNECT is no method of any route.
     } catch (error) {
       return this.#reply.raw(exchange, refusal(this.#failureCode(exchange, error)));
     }
@@ -124,7 +101,24 @@ export class RequestPath {
     return this.#reply.damage(code, this.#requestId(undefined), address, this.#parts.addresses.peek(address));
   }
 
-  #arrive(exchange: Exchange): Answer | Promise<Answer | undefined> {
+  /** Sends what a step comes to, now or when it is there. */
+  #give(exchange: Exchange, step: () => Outcome): void {
+    try {
+      const outcome = step();
+      if (isComing(outcome)) {
+        outcome.then(
+          (answered) => this.#reply.send(exchange, answered),
+          (error: unknown) => this.#fail(exchange, error),
+        );
+      } else if (outcome !== undefined) {
+        this.#reply.send(exchange, outcome);
+      }
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #arrive(exchange: Exchange): Outcome {
     const { incoming } = exchange;
     const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
     const fault = messageFault(incoming, hostCount);
@@ -146,7 +140,7 @@ export class RequestPath {
     return this.#authenticate(exchange, authorizationCount);
   }
 
-  #authenticate(exchange: Exchange, authorizationCount: number): Answer | Promise<Answer | undefined> {
+  #authenticate(exchange: Exchange, authorizationCount: number): Outcome {
     const { addresses } = this.#parts;
     const authentication = this.#authentication(exchange, authorizationCount);
     if (authentication.kind === "key") {
@@ -160,14 +154,14 @@ export class RequestPath {
     return authentication.kind === "missing" ? missingKey : invalidKey;
   }
 
-  #limit(exchange: Exchange, key: ApiKey): Answer | Promise<Answer | undefined> {
+  #limit(exchange: Exchange, key: ApiKey): Outcome {
     exchange.keyId = key.id;
     const rate = this.#parts.limiter.take(key.id, key.plan);
     exchange.rate = rate;
     return rate.kind === "allowed" ? this.#route(exchange) : refuseOverLimit(rate);
   }
 
-  #route(exchange: Exchange): Answer | Promise<Answer | undefined> {
+  #route(exchange: Exchange): Outcome {
     const { incoming } = exchange;
     if ((incoming.url ?? "").length > fixedLimits.targetBytesMax) {
       return refusal("uri_too_long");
@@ -183,27 +177,27 @@ export class RequestPath {
       const allow = ["Allow", this.#router.allow(match.route)];
       return method === "OPTIONS" ? answer(204, undefined, allow) : refusal("method_not_allowed", allow);
     }
-    return operation.takesContent
-      ? this.#handleContent(exchange, operation, match.parameter)
-      : operation.handle(this.#petRequest(exchange, match.parameter, noContent));
+    if (!operation.takesContent) {
+      return operation.handle(this.#petRequest(exchange, match.parameter, noContent));
+    }
+    takeContent(exchange, (taken) => {
+      if (taken instanceof Uint8Array) {
+        this.#give(exchange, () => operation.handle(this.#petRequest(exchange, match.parameter, taken)));
+      } else {
+        this.#reply.send(exchange, taken);
+      }
+    });
+    return undefined;
   }
 
-  async #handleContent(
-    exchange: Exchange,
-    operation: Operation,
-    parameter: string,
-  ): Promise<Answer | undefined> {
-    const taken = await takeContent(exchange);
-    return taken instanceof Uint8Array ? operation.handle(this.#petRequest(exchange, parameter, taken)) : taken;
-  }
-
-  #petRequest({ query, linkBase }: Exchange, parameter: string, content: Uint8Array): PetRequest {
-    return { store: this.#parts.store, query, parameter, content, linkBase };
+  #petRequest({ query, arrival }: Exchange, parameter: string, content: Uint8Array): PetRequest {
+    return { store: this.#parts.store, query, parameter, content, linkBase: arrival.linkBase };
   }
 
   #fail(exchange: Exchange, error: unknown): void {
-    if (error instanceof ContentTakenError && exchange.passOn !== undefined) {
-      exchange.passOn(error);
+    const { passOn } = exchange.arrival;
+    if (error instanceof ContentTakenError && passOn !== undefined) {
+      passOn(error);
       return;
     }
     this.#reply.send(exchange, refusal(this.#failureCode(exchange, error)));
@@ -250,7 +244,7 @@ export class RequestPath {
     if (typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given)) {
       return given;
     }
-    return `${this.#parts.requestIdPrefix}${(this.#requestCount++).toString(36)}`;
+    return `${this.#parts.requestIdPrefix}${this.#requestCount++}`;
   }
 }
 

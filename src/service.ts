@@ -8,7 +8,7 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./clock.ts";
-import type { Exchange } from "./exchange.ts";
+import type { Arrival, Exchange } from "./exchange.ts";
 import { answer } from "./http/answer.ts";
 import { Cors } from "./http/cors.ts";
 import type { ErrorCode } from "./http/errors.ts";
@@ -109,7 +109,9 @@ export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   readonly #parts: Parts;
   readonly #options: CheckedOptions;
-  readonly #linkBase: string;
+  /** How requests come to a listener of our own; the second kind expects `100 Continue`. */
+  readonly #arrival: Arrival;
+  readonly #expectingArrival: Arrival;
   readonly #path: RequestPath;
   readonly #timers: readonly NodeJS.Timeout[];
   #isStopping = false;
@@ -118,7 +120,9 @@ export class Service implements AnimalStore {
   constructor(options: CheckedOptions, parts: Parts) {
     this.#options = options;
     this.#parts = parts;
-    this.#linkBase = options.baseUrl ?? options.basePath;
+    const linkBase = options.baseUrl ?? options.basePath;
+    this.#arrival = { target: undefined, linkBase, expectsContinue: false, passOn: undefined };
+    this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
     const descriptionPage = answer(200, Buffer.from(JSON.stringify(this.description)));
     this.#path = new RequestPath({
@@ -182,15 +186,14 @@ export class Service implements AnimalStore {
 
   /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): Exchange {
-    const exchange = this.#path.begin(incoming, outgoing, { linkBase: this.#linkBase, expectsContinue });
+    const exchange = this.#path.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
     this.#path.answer(exchange);
     return exchange;
   }
 
   /** The whole answer to CONNECT, as bytes. */
   onConnect(incoming: IncomingMessage): Promise<string> {
-    const arrival = { linkBase: this.#linkBase, expectsContinue: false };
-    return this.#path.answerRaw(this.#path.begin(incoming, undefined, arrival));
+    return this.#path.answerRaw(this.#path.begin(incoming, undefined, this.#arrival));
   }
 
   /** The whole answer to something that is no request, as bytes. */

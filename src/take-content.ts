@@ -16,38 +16,36 @@ export class ContentTakenError extends Error {
 }
 
 /**
- * Resolves to the content, to the answer that refuses it, or to undefined where the client has gone.
+ * Hands on the content, the answer that refuses it, or undefined where the client has gone.
  *
+ * @param next is called once
  * @throws {ContentTakenError}
  */
-export async function takeContent(exchange: Exchange): Promise<Uint8Array | Answer | undefined> {
+export function takeContent(exchange: Exchange, next: (taken: Uint8Array | Answer | undefined) => void): void {
   const { incoming } = exchange;
+  const refused = refuseContent(exchange);
+  if (refused !== undefined) {
+    next(refused);
+    return;
+  }
+  if (incoming.readableDidRead) {
+    throw new ContentTakenError();
+  }
+  if (exchange.arrival.expectsContinue) {
+    exchange.outgoing?.writeContinue();
+  }
+  exchange.damage = readContent(incoming, fixedLimits.contentBytesMax, (outcome) => {
+    next(typeof outcome === "string" ? refusal(outcome) : outcome);
+  });
+}
+
+/** What can be refused by its fields alone. */
+function refuseContent({ incoming }: Exchange): Answer | undefined {
   if (!isJsonInUtf8(incoming.headers["content-type"])) {
     return refusal("unsupported_media_type");
   }
   if (isCoded(incoming.headers["content-encoding"])) {
     return refusal("unsupported_media_type", ["Accept-Encoding", "identity"]); // RFC 9110, 15.5.16
   }
-  if (declaresMoreThan(incoming, fixedLimits.contentBytesMax)) {
-    return refusal("body_too_large");
-  }
-  if (incoming.readableDidRead) {
-    throw new ContentTakenError();
-  }
-  if (exchange.expectsContinue) {
-    exchange.outgoing?.writeContinue();
-  }
-  const outcome = await readContent(incoming, fixedLimits.contentBytesMax, (damage) => {
-    exchange.damage = damage;
-  });
-  switch (outcome.kind) {
-    case "read":
-      return outcome.content;
-    case "too_large":
-      return refusal("body_too_large");
-    case "damaged":
-      return refusal(outcome.code);
-    case "gone":
-      return undefined;
-  }
+  return declaresMoreThan(incoming, fixedLimits.contentBytesMax) ? refusal("body_too_large") : undefined;
 }

@@ -52,44 +52,44 @@ export function declaresMoreThan(incoming: IncomingMessage, bytesMax: number): b
   return declared !== undefined && Number(declared) > bytesMax;
 }
 
-export type ContentOutcome =
-  | { readonly kind: "read"; readonly content: Uint8Array }
-  | { readonly kind: "too_large" }
-  /** What arrived cannot be a request, or did not arrive in time. */
-  | { readonly kind: "damaged"; readonly code: ErrorCode }
-  /** The client went away. Nobody is left to answer. */
-  | { readonly kind: "gone" };
+/** The content; the code of the error that ended it; or undefined where the client has gone. */
+export type ContentOutcome = Uint8Array | ErrorCode | undefined;
 
 /**
- * Reads the content, counting what arrives; the bound is inclusive.
+ * Reads the content, counting what arrives; the bound is inclusive. No promise: content nearly always comes with the
+ * fields, and whatever is still pending while a group waits for the disk is paid for by every request in it.
  *
- * @param onDamage is given the function by which whoever watches the connection ends the reading
+ * @param done is called once
+ * @returns the function by which whoever watches the connection ends the reading
  */
 export function readContent(
   incoming: IncomingMessage,
   bytesMax: number,
-  onDamage: (damage: (code: ErrorCode) => void) => void,
-): Promise<ContentOutcome> {
-  return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let byteCount = 0;
-    incoming.on("data", (chunk: Uint8Array) => {
-      byteCount += chunk.length;
-      if (byteCount > bytesMax) {
-        incoming.removeAllListeners("data");
-        resolve({ kind: "too_large" });
-      } else {
-        chunks.push(chunk);
-      }
-    });
-    incoming.on("end", () => {
-      const [first] = chunks;
-      const content = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, byteCount);
-      resolve({ kind: "read", content });
-    });
-    incoming.on("close", () => resolve({ kind: "gone" }));
-    // The reason follows as "close"; without a listener it would end the process.
-    incoming.on("error", () => undefined);
-    onDamage((code) => resolve({ kind: "damaged", code }));
+  done: (outcome: ContentOutcome) => void,
+): (outcome: ContentOutcome) => void {
+  const chunks: Uint8Array[] = [];
+  let byteCount = 0;
+  let isDone = false;
+  const finish = (outcome: ContentOutcome): void => {
+    if (!isDone) {
+      isDone = true;
+      done(outcome);
+    }
+  };
+  incoming.on("data", (chunk: Uint8Array) => {
+    byteCount += chunk.length;
+    if (byteCount > bytesMax) {
+      incoming.removeAllListeners("data");
+      finish("body_too_large");
+    } else {
+      chunks.push(chunk);
+    }
   });
+  incoming.on("end", () => {
+    const [first] = chunks;
+    finish(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, byteCount));
+  });
+  // Why the client has gone, Node says by "error" only to those who listen to it.
+  incoming.on("close", () => finish(undefined));
+  return finish;
 }

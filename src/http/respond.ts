@@ -89,7 +89,6 @@ export function respond(
     outgoing.end(wire.content);
     return;
   }
-  incoming.on("error", () => undefined); // A client that goes away takes its content along; nobody waits for it.
   incoming.resume();
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   setImmediate(() => {

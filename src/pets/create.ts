@@ -8,7 +8,7 @@ import type { PetRequest } from "./pet-request.ts";
 import { validateNewPet } from "./validate.ts";
 
 /** 201 with the Pet once it is on disk; 400. */
-export async function createPet({ store, content, linkBase }: PetRequest): Promise<Answer> {
+export function createPet({ store, content, linkBase }: PetRequest): Answer | Promise<Answer> {
   let body: JsonValue;
   try {
     body = readJson(decodeJson(content));
@@ -22,6 +22,5 @@ export async function createPet({ store, content, linkBase }: PetRequest): Promi
   if (validation.kind === "invalid") {
     return refusal("invalid_body", [], validation.message);
   }
-  const { id, json } = await store.add(validation.value);
-  return answer(201, json, ["Location", `${linkBase}/pets/${id}`]);
+  return store.add(validation.value).then(({ id, json }) => answer(201, json, ["Location", `${linkBase}/pets/${id}`]));
 }

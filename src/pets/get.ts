@@ -3,13 +3,18 @@
  */
 
 import { type Answer, answer, refusal } from "../http/answer.ts";
+import type { JsonText } from "../store/pet-store.ts";
 import type { PetRequest } from "./pet-request.ts";
 import { validatePetId } from "./validate.ts";
+import { whenThere } from "./when-there.ts";
 
 /** 200 with the Pet; 404 for whatever is not the canonical decimal of an existing animal's id. */
-export async function getPet({ store, parameter }: PetRequest): Promise<Answer> {
+export function getPet({ store, parameter }: PetRequest): Answer | Promise<Answer> {
   const id = validatePetId(parameter);
-  const json = id === undefined ? undefined : await store.get(id);
+  return id === undefined ? petAnswer(undefined) : whenThere(store.get(id), petAnswer);
+}
+
+function petAnswer(json: JsonText | undefined): Answer {
   return json === undefined ? refusal("pet_not_found") : answer(200, json);
 }
 

@@ -6,18 +6,18 @@ import { type Answer, answer, refusal } from "../http/answer.ts";
 import type { PetQuery } from "../store/pet-store.ts";
 import type { PetRequest } from "./pet-request.ts";
 import { validateListQuery } from "./validate.ts";
+import { whenThere } from "./when-there.ts";
 
 /** 200 with an array of Pet, and a link to the next page where more animals match (RFC 8288); 400. */
-export async function listPets({ store, query, linkBase }: PetRequest): Promise<Answer> {
+export function listPets({ store, query, linkBase }: PetRequest): Answer | Promise<Answer> {
   const validation = validateListQuery(query);
   if (validation.kind === "invalid") {
     return refusal("invalid_parameter", [], validation.message);
   }
-  const page = await store.list(validation.value);
-  if (page.nextAfter === undefined) {
-    return answer(200, page.json);
-  }
-  return answer(200, page.json, ["Link", nextLink(linkBase, validation.value, page.nextAfter)]);
+  const petQuery = validation.value;
+  return whenThere(store.list(petQuery), ({ json, nextAfter }) =>
+    nextAfter === undefined ? answer(200, json) : answer(200, json, ["Link", nextLink(linkBase, petQuery, nextAfter)]),
+  );
 }
 
 function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: number): string {

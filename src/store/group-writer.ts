@@ -18,7 +18,7 @@ import { OutcomeUnknownError, StorageUnavailableError } from "./pet-store.ts";
 /** What a group consists of: the owner's business. */
 export interface GroupOwner<Item, Result> {
   /** Encodes items into `bytes`, from the first on, as many as fit: at least one. */
-  encode(items: readonly Item[], bytes: Buffer): EncodedGroup<Result>;
+  encode(waiting: readonly { readonly item: Item }[], bytes: Buffer): EncodedGroup<Result>;
   /** The group last encoded is on disk. */
   publish(): void;
 }
@@ -111,21 +111,18 @@ export class GroupWriter<Item, Result> {
   }
 
   async #writeGroup(): Promise<void> {
-    const { byteCount, results } = this.#owner.encode(
-      this.#queue.map(({ item }) => item),
-      this.#bytes,
-    );
-    const group = this.#queue.slice(0, results.length);
-    this.#queue = this.#queue.slice(results.length);
+    const { byteCount, results } = this.#owner.encode(this.#queue, this.#bytes);
+    const group = this.#queue;
+    this.#queue = group.splice(results.length);
     const failure = await this.#commit(this.#bytes.subarray(0, byteCount));
-    group.forEach(({ resolve, reject }, index) => {
+    for (const [index, { resolve, reject }] of group.entries()) {
       const result = results[index];
       if (failure === undefined && result !== undefined) {
         resolve(result);
       } else {
         reject(failure ?? new Error("Cannot match the group's results to its items"));
       }
-    });
+    }
   }
 
   /** Resolves to why the group is not known to be on disk. */

@@ -17,7 +17,13 @@ import { setTornEndAside } from "../log/set-aside.ts";
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
-import { type GroupTimes, groupBytesMax, GroupWriter, type GroupWriterOptions } from "./group-writer.ts";
+import {
+  type EncodedGroup,
+  type GroupTimes,
+  groupBytesMax,
+  GroupWriter,
+  type GroupWriterOptions,
+} from "./group-writer.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
 import { PetLog } from "./pet-log.ts";
 import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "./pet-store.ts";
@@ -126,7 +132,7 @@ export class JsonLinesPetStore implements PetStore {
     this.#catalogue = catalogue;
     this.#file = options.file;
     const owner = {
-      encode: (newPets: readonly NewPet[], bytes: Buffer) => this.#encode(newPets, bytes),
+      encode: (waiting: readonly { readonly item: NewPet }[], bytes: Buffer) => this.#encode(waiting, bytes),
       publish: () => this.#publish(),
     };
     this.#writer = new GroupWriter(owner, options);
@@ -164,11 +170,11 @@ export class JsonLinesPetStore implements PetStore {
     }
   }
 
-  async get(id: number): Promise<JsonText | undefined> {
+  get(id: number): JsonText | undefined {
     return this.#catalogue.get(id);
   }
 
-  async list({ after, limit, status }: PetQuery): Promise<PetPage> {
+  list({ after, limit, status }: PetQuery): PetPage {
     return this.#catalogue.page(after, limit, status === undefined ? undefined : petStatuses.indexOf(status));
   }
 
@@ -186,22 +192,23 @@ export class JsonLinesPetStore implements PetStore {
     await this.#file.close();
   }
 
-  #encode(newPets: readonly NewPet[], bytes: Buffer): { byteCount: number; results: readonly StoredPet[] } {
+  #encode(waiting: readonly { readonly item: NewPet }[], bytes: Buffer): EncodedGroup<StoredPet> {
     const line = createPetLine();
     const firstId = this.#catalogue.count + 1;
     line.group = firstId;
     const results: StoredPet[] = [];
     this.#group = { bytes, lines: [] };
     let end = 0;
-    for (const newPet of newPets) {
+    for (const { item } of waiting) {
       if (end + petLineBytesMax > bytes.length) {
         break;
       }
       const id = firstId + results.length;
-      const json = petToJson({ ...newPet, id });
+      const { name, categoryId, status } = item;
+      const json = petToJson({ id, name, categoryId, status }); // { ...item, id } took 300 ns.
       const start = end;
       end = encodePetLine(bytes, start, json, line);
-      this.#group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(newPet.status) });
+      this.#group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(status) });
       results.push({ id, json });
     }
     return { byteCount: end, results };

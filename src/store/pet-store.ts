@@ -43,8 +43,8 @@ export interface PetStore {
    */
   add(newPet: NewPet): Promise<StoredPet>;
   /** The animal as one JSON object; undefined where there is none of this id (a positive safe integer). */
-  get(id: number): Promise<JsonText | undefined>;
-  list(query: PetQuery): Promise<PetPage>;
+  get(id: number): JsonText | undefined | Promise<JsonText | undefined>;
+  list(query: PetQuery): PetPage | Promise<PetPage>;
   /** False once adding cannot succeed any more without help from outside. */
   isWritable(): boolean;
   /** Resolves when everything accepted is kept and everything held is released. Closing twice is fine. */
