@@ -31,16 +31,14 @@ export function sealLine(json: string): string {
 }
 
 /** Seals the line `[start, end)`, which has no `}` yet, in place; returns the end of it all. */
-export function sealBytesAt(bytes: Uint8Array, start: number, end: number): number {
-  const view = viewOf(bytes);
-  const crc = crc32(view, start, end);
-  bytes.set(beforeDigits.bytes, end);
-  let at = end + beforeDigits.length;
+export function sealBytesAt(bytes: DataView, start: number, end: number): number {
+  const crc = crc32(bytes, start, end);
+  let at = beforeDigits.writeTo(bytes, end);
   for (let shift = 24; shift >= 0; shift -= 8, at += 2) {
-    view.setUint16(at, digitsOf[(crc >>> shift) & 255]!);
+    bytes.setUint16(at, digitsOf[(crc >>> shift) & 255]!); // a byte
   }
-  view.setUint16(at, afterDigits);
-  view.setUint8(at + 2, newline);
+  bytes.setUint16(at, afterDigits);
+  bytes.setUint8(at + 2, newline);
   return at + 3;
 }
 

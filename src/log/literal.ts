@@ -4,17 +4,15 @@
  */
 
 export class Literal {
-  /** Bytes. */
+  /** In bytes. */
   readonly length: number;
-  readonly bytes: Uint8Array;
   readonly #words: Int32Array;
   readonly #lastWord: number;
 
   /** @param text ASCII, four characters or more */
   constructor(text: string) {
-    this.bytes = Buffer.from(text, "latin1");
     this.length = text.length;
-    const view = viewOf(this.bytes);
+    const view = viewOf(Buffer.from(text, "latin1"));
     this.#words = Int32Array.from({ length: text.length >> 2 }, (_, index) => view.getInt32(index * 4));
     this.#lastWord = view.getInt32(text.length - 4);
   }
@@ -32,6 +30,16 @@ export class Literal {
       }
     }
     return bytes.getInt32(last) === this.#lastWord;
+  }
+
+  /** Puts it at `at`; returns its end. */
+  writeTo(bytes: DataView, at: number): number {
+    const last = at + this.length - 4;
+    for (let index = 0, place = at; place < last; index++, place += 4) {
+      bytes.setInt32(place, this.#words[index]!); // A word for every four bytes.
+    }
+    bytes.setInt32(last, this.#lastWord);
+    return last + 4;
   }
 }
 

@@ -1,9 +1,10 @@
 /**
  * The one writer of the log, with group commit: all appends that wait share one write and one fdatasync, and a group is
- * synced before the next one begins. A group starts at the end of the turn of the event loop in which its first append
- * came, so that requests read in one go share it, and a lone one waits for nobody.
+ * synced before the next one begins. A group starts a turn of the event loop after its first append came or the group
+ * before it ended, so that requests read in one go share it, those of clients just answered too; a lone one waits for
+ * nobody.
  *
- * Both calls are asynchronous: on a disk that takes its time a synchronous one would stop every reader as long.
+ * Readers go on meanwhile: the sync is asynchronous, and on a disk that takes its time only it does.
  *
  * When writing fails, what was written of the group is cut off again and the cut synced, or a loss of power could bring
  * back what was refused; the next group is tried again: `storage_unavailable`. Where it cannot be cut off the group's
@@ -93,7 +94,7 @@ export class GroupWriter<Item, Result> {
         return;
       }
       this.#queue.push({ item, resolve, reject });
-      this.#running ??= new Promise((started) => setImmediate(started)).then(() => this.#run());
+      this.#running ??= this.#run();
     });
   }
 
@@ -104,7 +105,7 @@ export class GroupWriter<Item, Result> {
   }
 
   async #run(): Promise<void> {
-    while (this.#queue.length > 0) {
+    for (await turn(); this.#queue.length > 0; await turn()) {
       await this.#writeGroup();
     }
     this.#running = undefined;
@@ -115,7 +116,8 @@ export class GroupWriter<Item, Result> {
     const group = this.#queue;
     this.#queue = group.splice(results.length);
     const failure = await this.#commit(this.#bytes.subarray(0, byteCount));
-    for (const [index, { resolve, reject }] of group.entries()) {
+    for (let index = 0; index < group.length; index++) {
+      const { resolve, reject } = group[index]!; // below its length
       const result = results[index];
       if (failure === undefined && result !== undefined) {
         resolve(result);
@@ -222,6 +224,11 @@ export class GroupWriter<Item, Result> {
     this.#queue = [];
     waiting.forEach(({ reject }) => reject(new StorageUnavailableError(reason)));
   }
+}
+
+/** Resolves when the sockets have been read once: an immediate set by an immediate runs behind the next poll. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }
 
 function messageOf(error: unknown): string {

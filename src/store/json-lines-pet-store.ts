@@ -24,7 +24,7 @@ import {
   GroupWriter,
   type GroupWriterOptions,
 } from "./group-writer.ts";
-import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
+import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 import { PetLog } from "./pet-log.ts";
 import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "./pet-store.ts";
 
@@ -115,8 +115,7 @@ function reportProgress(path: string, file: DiskFile, report: (message: string) 
   };
 }
 
-interface WrittenGroup {
-  readonly bytes: Buffer;
+interface WrittenGroup extends LineBytes {
   readonly lines: { readonly start: number; readonly textEnd: number; readonly statusIndex: number }[];
 }
 
@@ -125,7 +124,7 @@ export class JsonLinesPetStore implements PetStore {
   readonly #file: DiskFile;
   readonly #writer: GroupWriter<NewPet, StoredPet>;
   /** The group that is being written: its lines, each with its start, the end of its text, and its status. */
-  #group: WrittenGroup = { bytes: Buffer.alloc(0), lines: [] };
+  #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
   #closing: Promise<void> | undefined;
 
   constructor(catalogue: Catalogue, options: GroupWriterOptions) {
@@ -197,7 +196,8 @@ export class JsonLinesPetStore implements PetStore {
     const firstId = this.#catalogue.count + 1;
     line.group = firstId;
     const results: StoredPet[] = [];
-    this.#group = { bytes, lines: [] };
+    const group: WrittenGroup = { bytes, view: viewOf(bytes), lines: [] };
+    this.#group = group;
     let end = 0;
     for (const { item } of waiting) {
       if (end + petLineBytesMax > bytes.length) {
@@ -207,16 +207,15 @@ export class JsonLinesPetStore implements PetStore {
       const { name, categoryId, status } = item;
       const json = petToJson({ id, name, categoryId, status }); // { ...item, id } took 300 ns.
       const start = end;
-      end = encodePetLine(bytes, start, json, line);
-      this.#group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(status) });
+      end = encodePetLine(group, start, json, line);
+      group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(status) });
       results.push({ id, json });
     }
     return { byteCount: end, results };
   }
 
   #publish(): void {
-    const { bytes, lines } = this.#group;
-    const view = viewOf(bytes);
+    const { view, lines } = this.#group;
     for (const { start, textEnd, statusIndex } of lines) {
       this.#catalogue.append(view, start, textEnd, statusIndex);
     }

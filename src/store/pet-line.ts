@@ -40,16 +40,23 @@ export function createPetLine(): PetLine {
   return { id: 0, group: 0, statusIndex: 0, textEnd: 0 };
 }
 
+/** Where lines are written: text by Node, words by us. */
+export interface LineBytes {
+  readonly bytes: Buffer;
+  /** The same bytes. */
+  readonly view: DataView;
+}
+
 /**
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
  *
  * @param json the served text, with its `}`
  * @param line is told where the served text ends
  */
-export function encodePetLine(bytes: Buffer, start: number, json: string, line: PetLine): number {
+export function encodePetLine({ bytes, view }: LineBytes, start: number, json: string, line: PetLine): number {
   const textEnd = start + bytes.write(json.slice(0, -1), start);
   line.textEnd = textEnd;
-  return sealBytesAt(bytes, start, textEnd + bytes.write(`,"group":${line.group}`, textEnd, "latin1"));
+  return sealBytesAt(view, start, textEnd + bytes.write(`,"group":${line.group}`, textEnd, "latin1"));
 }
 
 const idStart = new Literal('{"id":');

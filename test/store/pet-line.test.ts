@@ -35,7 +35,7 @@ test("what is written is read back: odd names, and int64 to its bounds", () => {
     for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
       const line = { ...createPetLine(), group: 7 };
       const bytes = Buffer.alloc(petLineBytesMax);
-      const end = encodePetLine(bytes, 0, petToJson({ ...members, name, categoryId }), line);
+      const end = encodePetLine({ bytes, view: viewOf(bytes) }, 0, petToJson({ ...members, name, categoryId }), line);
       const found = createPetLine();
       assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined, JSON.stringify(name));
       assert.deepEqual([found.id, found.group, found.statusIndex, found.textEnd], [8, 7, 2, line.textEnd]);
