@@ -86,19 +86,30 @@ async function statusOf(path: string): Promise<FileStatus> {
   return { size, modifiedMs: mtimeMs, inode: ino };
 }
 
-/** A new folder is a name in the one above it, which has to be synced, or a power cut takes all that is in it. */
+/**
+ * A new folder is a name in the one above it, which has to be synced, or a power cut takes all that is in it. One by
+ * one: in a place like /proc, which takes no folder, Node's `recursive` tries for ever.
+ */
 async function makeFolder(path: string): Promise<void> {
-  const options = { recursive: true, mode: folderMode } as const;
-  const topmost = await result<string | undefined>((callback) => fs.mkdir(path, options, callback));
-  if (topmost === undefined) {
-    return;
+  const missing: string[] = [];
+  for (let folder = resolve(path); !(await isFolder(folder)); folder = dirname(folder)) {
+    missing.unshift(folder);
   }
-  const last = dirname(resolve(topmost));
-  let above = resolve(path);
-  do {
-    above = dirname(above);
-    await syncFolder(above);
-  } while (above !== last && above !== dirname(above));
+  for (const folder of missing) {
+    try {
+      await done((callback) => fs.mkdir(folder, folderMode, callback));
+    } catch (error) {
+      if (!(await isFolder(folder))) {
+        throw error;
+      }
+    }
+    await syncFolder(dirname(folder)); // Also where another has just made it: it may not have been synced yet.
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const stats = await undefinedWhereAbsent(result<fs.Stats>((callback) => fs.stat(path, callback)));
+  return stats?.isDirectory() ?? false;
 }
 
 async function syncFolder(path: string): Promise<void> {
