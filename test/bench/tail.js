@@ -14,11 +14,9 @@ const connections = 64;
 /** p99 of reads beside creates, of that of reads alone: at most this for the service. */
 const goal = 2;
 
-/**
- * The metric of the service that says how long its event loop once stood still: the first whose name fits, in seconds
- * (or in milliseconds where its name says so). Where none fits, the report leaves the pause out.
- */
-const pauseMetric = /^(\S*event_?loop\S*(?:max|longest)\S*)\s+(\S+)/m;
+/** The metric of the service that says how long its event loop once stood still, in seconds, a timer's period included. */
+const pauseMetric = /^animal_store_event_loop_delay_seconds\{percentile="100"\} (\S+)/m;
+const timerPeriodMs = 10;
 
 /**
  * @param {readonly import("./contenders.js").Contender[]} contenders
@@ -87,8 +85,6 @@ async function longestPauseMs(port) {
     });
     outgoing.on("error", () => resolve("")); // No metrics: then no pause in the report.
   });
-  const match = pauseMetric.exec(text);
-  if (match === null) return undefined;
-  const [, name = "", value] = match;
-  return Number(value) * (/milliseconds|_ms\b/.test(name) ? 1 : 1_000);
+  const seconds = pauseMetric.exec(text)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1_000 - timerPeriodMs;
 }
