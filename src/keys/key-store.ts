@@ -226,7 +226,7 @@ export class KeyStore {
     await updateUnderLock(this.#options.disk, this.#path, async () => {
       await this.#file.readUnderLock();
       const event = decide();
-      return event === undefined ? [] : [encodeKeyEvent(event)];
+      return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
     });
     await this.#file.followAnew();
   }

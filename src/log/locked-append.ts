@@ -6,40 +6,41 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Claim, Disk, DiskFile } from "./disk.ts";
-import { readFully } from "./log-reader.ts";
 import { appendAll, setTornEndAside } from "./set-aside.ts";
 
-const newline = 0x0a;
 /** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */
 const waitMs = 10;
 const attemptsMax = 1_000;
 
+export interface LogUpdate {
+  /** Sealed lines to append; none: nothing is written. */
+  readonly lines: readonly string[];
+  /** Of the sound part: what stands behind it is an end that a writer left unfinished, and is set aside first. */
+  readonly lengthBytes: number;
+}
+
 /**
- * `decide` runs under the lock, can read what is there, and returns sealed lines to append; none: nothing is written.
- * They are on disk when this resolves. An end that a writer left unfinished is set aside first.
+ * `decide` runs under the lock, so that it can read what is there. Its lines are on disk when this resolves.
  *
- * @throws {Error} when others hold the lock for ten seconds on end, or the disk fails; then nothing was appended
+ * @throws {Error} when others hold the lock for ten seconds on end, or the disk fails. Then nothing was appended, but
+ *   where the disk refuses even to cut it off again
  */
-export async function updateUnderLock(
-  disk: Disk,
-  path: string,
-  decide: () => Promise<readonly string[]>,
-): Promise<void> {
+export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
   const lock = await claimPatiently(disk, `${path}.lock`);
   try {
-    const lines = await decide();
+    const { lines, lengthBytes } = await decide();
     if (lines.length > 0) {
-      await append(disk, path, Buffer.from(lines.join("")));
+      await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
     }
   } finally {
     await lock.release();
   }
 }
 
-async function append(disk: Disk, path: string, bytes: Uint8Array): Promise<void> {
+async function append(disk: Disk, path: string, lengthBytes: number, bytes: Uint8Array): Promise<void> {
   const file = await disk.openToAppend(path);
   try {
-    const lengthBytes = await cutUnfinishedLine(disk, path, file);
+    await makeReady(disk, path, file, lengthBytes);
     try {
       await appendAll(file, bytes);
       await file.sync();
@@ -54,16 +55,14 @@ async function append(disk: Disk, path: string, bytes: Uint8Array): Promise<void
   }
 }
 
-/** Under the lock nobody is writing: a last line without newline is what a writer left that died. */
-async function cutUnfinishedLine(disk: Disk, path: string, file: DiskFile): Promise<number> {
-  const sizeBytes = file.size();
-  const last = Buffer.alloc(Math.min(sizeBytes, 65_536));
-  await readFully(file, last, sizeBytes - last.length);
-  const lengthBytes = sizeBytes - last.length + last.lastIndexOf(newline) + 1;
-  if (lengthBytes < sizeBytes) {
+async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
+  const foundBytes = file.size();
+  if (foundBytes < lengthBytes) {
+    throw new Error(`${path} has ${foundBytes} bytes instead of ${lengthBytes}: another hand has written to it`);
+  }
+  if (foundBytes > lengthBytes) {
     await setTornEndAside(disk, path, file, lengthBytes);
   }
-  return lengthBytes;
 }
 
 async function claimPatiently(disk: Disk, path: string): Promise<Claim> {

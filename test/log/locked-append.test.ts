@@ -1,0 +1,127 @@
+/**
+ * Appending under a lock, on a disk that fails, forgets and dies at each call in turn.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Disk } from "../../src/log/disk.ts";
+import { sealLine } from "../../src/log/line-seal.ts";
+import { lineBytesMax } from "../../src/log/log-reader.ts";
+import { updateUnderLock } from "../../src/log/locked-append.ts";
+import { type Fault, SimulatedDisk } from "../fault/simulated-disk.ts";
+import { SeededRandom, seeded } from "../seeded-random.ts";
+
+const path = "/log/log.jsonl";
+const old = sealLine('{"n":1}') + sealLine('{"n":2}');
+const added = sealLine('{"n":3}');
+
+function diskWith(content: string | Buffer, random = new SeededRandom(1)): SimulatedDisk {
+  const disk = new SimulatedDisk(random);
+  disk.place(path, Buffer.from(content));
+  return disk;
+}
+
+/** Appends behind the lines that are sound. */
+function append(disk: Disk, line = added): Promise<void> {
+  return updateUnderLock(disk, path, async () => ({ lines: [line], lengthBytes: old.length }));
+}
+
+test("an update reads and decides while it holds the lock, and frees it afterwards", async () => {
+  const disk = diskWith(old).boot();
+  const held: boolean[] = [];
+  await updateUnderLock(disk, path, async () => {
+    held.push(await disk.isClaimed(`${path}.lock`));
+    return { lines: [], lengthBytes: old.length };
+  });
+  held.push(await disk.isClaimed(`${path}.lock`));
+  assert.deepEqual(held, [true, false]);
+});
+
+test("an update that decides by throwing writes nothing and frees the lock", async () => {
+  const simulated = diskWith(`${old}torn`);
+  const disk = simulated.boot();
+  await assert.rejects(updateUnderLock(disk, path, () => Promise.reject(new RangeError("no"))), RangeError);
+  assert.equal(simulated.seen(path).toString(), `${old}torn`);
+  assert.equal(await disk.isClaimed(`${path}.lock`), false);
+});
+
+test("an update waits for whoever holds the lock", async () => {
+  const simulated = diskWith(old);
+  const disk = simulated.boot();
+  const claim = await disk.claim(`${path}.lock`);
+  let claims = 0;
+  const patient: Disk = {
+    ...disk,
+    claim: async (name) => {
+      if (++claims === 3) {
+        await claim?.release();
+      }
+      return disk.claim(name);
+    },
+  };
+  await append(patient);
+  assert.equal(claims, 3);
+  assert.equal(simulated.kept(path).toString(), old + added);
+});
+
+const tornEnds: Readonly<Record<string, Buffer>> = {
+  "half a line": Buffer.from(added.slice(0, -5)),
+  "a whole line but its newline": Buffer.from(added.slice(0, -1)),
+  "a line whose first page never came, with its newline": Buffer.from(`\0\0\0\0${added.slice(4)}`),
+  "two damaged lines": Buffer.from("junk\njunk\n"),
+  "a blank line": Buffer.from("\n"),
+  "more than any line has, without a newline": Buffer.alloc(lineBytesMax + 2, "x"),
+};
+
+for (const [name, end] of Object.entries(tornEnds)) {
+  test(`an end that a dead writer left is set aside from its first byte on: ${name}`, async () => {
+    const disk = diskWith(Buffer.concat([Buffer.from(old), end]));
+    await append(disk.boot());
+    assert.equal(disk.kept(path).toString(), old + added);
+    assert.deepEqual(disk.kept(`${path}.torn`), end);
+  });
+}
+
+test("a log that is shorter than what was read of it is another hand's work, and is left alone", async () => {
+  const disk = diskWith(old.slice(0, -1));
+  await assert.rejects(append(disk.boot()), /another hand has written to it/);
+  assert.equal(disk.seen(path).toString(), old.slice(0, -1));
+});
+
+/** What becomes of one update whose `nth` call has that fault; the old lines are there whatever it is. */
+async function updateWithFault(random: SeededRandom, nth: number, fault: Fault): Promise<{ calls: number }> {
+  const disk = diskWith(`${old}torn`, random);
+  disk.plan = (call) => (call === nth ? fault : "none");
+  const update = append(disk.boot()).then(
+    () => "done",
+    () => "rejected",
+  );
+  const outcome = await Promise.race([update, disk.death.then(() => "dead")]);
+  const { calls } = disk;
+  const name = `call ${nth}: ${fault}, ${outcome}`;
+  const seen = disk.seen(path).toString();
+  if (outcome === "rejected" && !seen.endsWith(added)) {
+    assert.ok(seen === old || seen === `${old}torn`, `${name}: no half line stays`);
+  }
+  disk.losePower();
+  const kept = disk.kept(path).toString();
+  assert.ok(kept.startsWith(old), `${name}: the old lines stay`);
+  assert.ok(outcome !== "done" || kept === old + added, `${name}: done is durable`);
+  assert.ok(outcome !== "rejected" || kept.endsWith(added) === seen.endsWith(added), `${name}: what was refused stays away`);
+  const aside = disk.kept(`${path}.torn`).toString();
+  assert.ok(kept.startsWith(`${old}torn`) || outcome === "dead" || aside.includes("torn"), `${name}: nothing is thrown away`);
+  return { calls };
+}
+
+for (const fault of ["error", "short", "kill", "power"] as const) {
+  test(`an update whose Nth call meets "${fault}" is on disk or not there, for every N`, seeded(async (random) => {
+    const { calls } = await updateWithFault(new SeededRandom(random.uint32()), 0, "none");
+    assert.ok(calls > 10, String(calls));
+    for (let nth = 1; nth <= calls; nth++) {
+      for (let attempt = 0; attempt < 20; attempt++) {
+        await updateWithFault(new SeededRandom(random.uint32()), nth, fault);
+      }
+    }
+  }));
+}
