@@ -6,21 +6,24 @@ import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Claim, Disk, DiskFile } from "./disk.ts";
+import { lineBytesMax } from "./log-reader.ts";
 import { appendAll, setTornEndAside } from "./set-aside.ts";
+import { writeEndAgain } from "./write-again.ts";
 
 /** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */
 const waitMs = 10;
 const attemptsMax = 1_000;
 
 export interface LogUpdate {
-  /** Sealed lines to append; none: nothing is written. */
+  /** Sealed lines to append. There may be none: what was read is on disk all the same when the update resolves. */
   readonly lines: readonly string[];
   /** Of the sound part: what stands behind it is an end that a writer left unfinished, and is set aside first. */
   readonly lengthBytes: number;
 }
 
 /**
- * `decide` runs under the lock, so that it can read what is there. Its lines are on disk when this resolves.
+ * `decide` runs under the lock, so that it can read what is there. When this resolves its lines are on disk, and so is
+ * what it read.
  *
  * @throws {Error} when others hold the lock for ten seconds on end, or the disk fails. Then nothing was appended, but
  *   where the disk refuses even to cut it off again
@@ -29,9 +32,7 @@ export async function updateUnderLock(disk: Disk, path: string, decide: () => Pr
   const lock = await claimPatiently(disk, `${path}.lock`);
   try {
     const { lines, lengthBytes } = await decide();
-    if (lines.length > 0) {
-      await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
-    }
+    await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
   } finally {
     await lock.release();
   }
@@ -63,6 +64,7 @@ async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: 
   if (foundBytes > lengthBytes) {
     await setTornEndAside(disk, path, file, lengthBytes);
   }
+  await writeEndAgain(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
 }
 
 async function claimPatiently(disk: Disk, path: string): Promise<Claim> {

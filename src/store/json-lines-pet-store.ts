@@ -3,8 +3,8 @@
  *
  * Opening reads the log once and checks every line. A torn end is set aside; any other damage stops the start with the
  * file as it was. What was read is synced before it is served, so that no reader sees what a loss of power could undo;
- * and as a sync that failed before this start may have left the last group in the kernel's memory only, taken for
- * written (PostgreSQL's "fsyncgate"), that is written over with itself first.
+ * and as a sync that failed before this start may have left the last group in the kernel's memory only, that is written
+ * over with itself first (log/write-again.ts).
  * From then on an animal is appended, synced, put into memory and handed out, in this order.
  */
 
@@ -12,8 +12,9 @@ import { join } from "node:path";
 
 import type { Disk, DiskFile } from "../log/disk.ts";
 import { viewOf } from "../log/literal.ts";
-import { readFully, readLog } from "../log/log-reader.ts";
+import { readLog } from "../log/log-reader.ts";
 import { setTornEndAside } from "../log/set-aside.ts";
+import { writeEndAgain } from "../log/write-again.ts";
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
@@ -63,7 +64,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
-    await writeLastGroupAgain(disk, path, file, end.lengthBytes);
+    // No group is longer, so this covers the last one.
+    await writeEndAgain(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
     return new JsonLinesPetStore(catalogue, { ...options, file, lengthBytes: end.lengthBytes, prepare });
@@ -91,16 +93,6 @@ async function setAside(
     const reason = error instanceof Error ? error.message : String(error);
     report(`warning: ${tornText(path, end)}; they cannot be moved (${reason}), and until then no animal can be added`);
     return run;
-  }
-}
-
-/** No group is longer than `groupBytesMax`, so this covers the last one. */
-async function writeLastGroupAgain(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
-  const last = Buffer.allocUnsafe(Math.min(lengthBytes, groupBytesMax));
-  if (last.length > 0) {
-    const position = lengthBytes - last.length;
-    const count = await readFully(file, last, position);
-    await disk.overwrite(path, last.subarray(0, count), position);
   }
 }
 

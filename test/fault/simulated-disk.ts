@@ -31,6 +31,8 @@ interface File {
   readonly versions: Map<number, Buffer[]>;
   /** Sizes since the last sync, the synced one first. */
   sizes: number[];
+  /** How often it was changed, for its time of modification. */
+  changes: number;
   readonly inode: number;
 }
 
@@ -112,7 +114,7 @@ export class SimulatedDisk {
       status: (path) =>
         call("status", () => {
           const file = this.#seenNames.get(path);
-          return file && { size: file.seen.length, modifiedMs: 0, inode: file.inode };
+          return file && { size: file.seen.length, modifiedMs: file.changes, inode: file.inode };
         }),
       rename: (from, to) =>
         call("rename", () => {
@@ -180,6 +182,7 @@ export class SimulatedDisk {
     file.seen.copy(seen);
     seen.set(bytes, position);
     file.seen = seen;
+    file.changes++;
     file.sizes.push(seen.length);
     for (let page = Math.floor(position / pageBytes); page * pageBytes < end; page++) {
       const versions = file.versions.get(page) ?? [];
@@ -190,6 +193,7 @@ export class SimulatedDisk {
 
   #truncate(file: File, size: number): void {
     file.seen = Buffer.from(file.seen.subarray(0, size));
+    file.changes++;
     file.sizes.push(size);
   }
 
@@ -262,6 +266,6 @@ export class SimulatedDisk {
 
   #newFile(): File {
     const empty = Buffer.alloc(0);
-    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], inode: ++this.#inodes };
+    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], changes: 0, inode: ++this.#inodes };
   }
 }

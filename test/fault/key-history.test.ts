@@ -1,0 +1,142 @@
+/**
+ * Random histories of the key file on a simulated disk, as history.test.ts has them of the catalogue.
+ *
+ * A history is some lives of a process that makes and revokes keys while calls fail, until it dies. The model is the
+ * file as it stood when the last change was acknowledged: from then on every file begins with it, in memory and after a
+ * loss of power, and a start with a disk that works needs no help.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { KeyError } from "../../src/keys/key.ts";
+import { KeyStore } from "../../src/keys/key-store.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import type { Disk } from "../../src/log/disk.ts";
+import { seededBytes } from "../keys/random-bytes.ts";
+import { ManualClock } from "../manual-clock.ts";
+import { SeededRandom, seeded } from "../seeded-random.ts";
+import { type Fault, type Plan, SimulatedDisk } from "./simulated-disk.ts";
+
+const historyCount = 500;
+const dataDir = "/keys";
+const path = "/keys/keys.jsonl";
+
+/** What happened over all histories: a test that never met a kind of fault proves nothing about it. */
+interface Counts {
+  acknowledged: number;
+  rejected: number;
+  deaths: number;
+  setAside: number;
+}
+
+class KeyHistory {
+  readonly disk: SimulatedDisk;
+  readonly #random: SeededRandom;
+  readonly #counts: Counts;
+  readonly #clock = new ManualClock();
+  readonly #randomBytes;
+  /** The file when the last change was acknowledged. */
+  #acknowledged: Buffer = Buffer.alloc(0);
+
+  constructor(random: SeededRandom, counts: Counts) {
+    this.#random = random;
+    this.#counts = counts;
+    this.#randomBytes = seededBytes(random.uint32());
+    this.disk = new SimulatedDisk(random);
+  }
+
+  /** One process: opens under the plan, makes so many changes, and dies unless the plan has killed it. */
+  async live(plan: Plan, changeCount: number): Promise<void> {
+    this.disk.plan = plan;
+    const disk = this.disk.boot();
+    const life = this.#changeKeys(disk, changeCount);
+    const hasDied = await Promise.race([life.then(() => false), this.disk.death.then(() => true)]);
+    this.#counts.deaths += hasDied ? 1 : 0;
+    if (this.#random.oneIn(2)) {
+      this.disk.killProcess();
+    } else {
+      this.disk.losePower();
+    }
+    this.#compare();
+    this.#counts.setAside += this.disk.seen(`${path}.torn`).length > 0 ? 1 : 0;
+  }
+
+  async #changeKeys(disk: Disk, changeCount: number): Promise<void> {
+    const store = await this.#open(disk);
+    if (store === undefined) {
+      return;
+    }
+    for (let change = 0; change < changeCount; change++) {
+      try {
+        await this.#change(store);
+      } catch (error) {
+        assert.match(String(error), /EIO|could be written/);
+        this.#counts.rejected++;
+        continue;
+      }
+      this.#acknowledged = this.disk.seen(path);
+      this.#counts.acknowledged++;
+      this.#compare();
+    }
+  }
+
+  /** Undefined where the disk failed. @throws when the store refuses what a crash left */
+  async #open(disk: Disk): Promise<KeyStore | undefined> {
+    const surroundings = { disk, clock: this.#clock, randomBytes: this.#randomBytes, report: () => undefined };
+    try {
+      return await KeyStore.open({ ...surroundings, dataDir, createPlan });
+    } catch (error) {
+      if (error instanceof KeyError) {
+        throw new Error(`a start needs help: ${error.message}\n${this.disk.seen(path).toString("latin1")}`, { cause: error });
+      }
+      assert.match(String(error), /EIO/);
+      return undefined;
+    }
+  }
+
+  async #change(store: KeyStore): Promise<void> {
+    const keys = store.keyring.list().filter((key) => key.revokedMs === undefined);
+    if (keys.length > 0 && this.#random.oneIn(2)) {
+      await store.revoke(this.#random.pick(keys).id);
+    } else {
+      await store.create({ label: this.#random.pick(["shop", "Żółw \u{1F40D}", "long ".repeat(12)]) });
+    }
+  }
+
+  #compare(): void {
+    const acknowledged = this.#acknowledged;
+    for (const [name, content] of [["seen", this.disk.seen(path)], ["kept", this.disk.kept(path)]] as const) {
+      const isThere = content.subarray(0, acknowledged.length).equals(acknowledged);
+      assert.ok(isThere, `acknowledged:\n${acknowledged.toString("latin1")}\n${name}:\n${content.toString("latin1")}`);
+    }
+  }
+}
+
+function randomPlan(random: SeededRandom): Plan {
+  const kinds = random.pick<readonly Fault[]>([["kill"], ["power"], ["short"], ["error"], ["short", "error", "power"]]);
+  const rarity = random.pick([5, 15, 40]);
+  return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");
+}
+
+test("whatever the disk does and whenever it dies, no change of a key that was acknowledged is lost", seeded(
+  async (random) => {
+    const counts: Counts = { acknowledged: 0, rejected: 0, deaths: 0, setAside: 0 };
+    for (let index = 0; index < historyCount; index++) {
+      const seed = random.uint32();
+      try {
+        const own = new SeededRandom(seed);
+        const history = new KeyHistory(own, counts);
+        for (let life = own.integer(2, 5); life > 0; life--) {
+          await history.live(randomPlan(own), own.integer(1, 6));
+        }
+        await history.live(() => "none", 2);
+      } catch (cause) {
+        throw new Error(`history ${seed}: ${String(cause)}`, { cause });
+      }
+    }
+    for (const [name, count] of Object.entries(counts)) {
+      assert.ok(count > 0, `no history had any of: ${name}`);
+    }
+  },
+));
