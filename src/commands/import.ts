@@ -14,6 +14,7 @@ import type { NewPet } from "../pets/pet.ts";
 import { validateNewPet } from "../pets/validate.ts";
 import { dataDirOf, fixedLimits } from "../settings.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
+import { OutcomeUnknownError } from "../store/pet-store.ts";
 import { exitDone, exitNotDone, type Terminal } from "./terminal.ts";
 
 /** How many bad lines are named. */
@@ -31,25 +32,39 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
   if (animalCount === undefined) {
     return exitNotDone;
   }
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
   const dataDir = dataDirOf(values.get("data"), terminal.environment);
   const claim = await claimFolder(nodeDisk, dataDir);
   try {
-    const store = await openPetStore({ disk: nodeDisk, dataDir, report });
-    try {
-      await store.addAll(animals(path), (addedCount) => {
-        if (addedCount % progressEvery === 0 && addedCount > 0) {
-          report(`added ${addedCount} of ${animalCount}`);
-        }
-      });
-    } finally {
-      await store.close();
-    }
+    await addAll(path, animalCount, dataDir, terminal);
   } finally {
     await claim.release();
   }
   terminal.stdout(`imported ${animalCount} animals\n`);
   return exitDone;
+}
+
+/** @throws {Error} when not all could be added: it says how many were, so that somebody can go on from there */
+async function addAll(path: string, animalCount: number, dataDir: string, terminal: Terminal): Promise<void> {
+  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  const store = await openPetStore({ disk: nodeDisk, dataDir, report });
+  let addedCount = 0;
+  let nextProgress = progressEvery;
+  try {
+    await store.addAll(animals(path), (count) => {
+      addedCount = count;
+      if (addedCount >= nextProgress) {
+        nextProgress += progressEvery;
+        report(`added ${addedCount} of ${animalCount}`);
+      }
+    });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    const others = error instanceof OutcomeUnknownError ? "and some of those after them may have been" : "no others";
+    const added = `the first ${addedCount} of ${animalCount} animals were added, ${others}`;
+    throw new Error(`Cannot import all of ${path}: ${reason}; ${added}`, { cause: error });
+  } finally {
+    await store.close();
+  }
 }
 
 /** Resolves to how many animals the file holds; undefined when a line is bad, after naming the first of them. */
@@ -75,7 +90,7 @@ async function* animals(path: string): AsyncGenerator<NewPet> {
   for await (const line of linesOf(path)) {
     const validation = validateLine(line);
     if (validation.kind === "invalid") {
-      throw new Error(`Cannot import ${path}: it changed while it was read`);
+      throw new Error("the file changed while it was read");
     }
     yield validation.value;
   }

@@ -15,7 +15,7 @@ import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/log-reader.ts";
 import { setTornEndAside } from "../log/set-aside.ts";
 import { writeEndAgain } from "../log/write-again.ts";
-import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
 import {
@@ -45,8 +45,10 @@ export interface PetStoreOptions {
 /** Loading that takes longer than this is told about, and again each such time. */
 const progressMs = 2_000;
 
-/** How many animals an import hands to the writer before it waits for the disk. */
+/** An import hands to the writer so many animals at most, and no more bytes than a group takes, before it waits. */
 const importBatchLength = 2_000;
+const importBatchBytes = groupBytesMax - petLineBytesMax;
+const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
 /**
  * Opens the catalogue of a folder that this process has claimed, and makes it where there is none.
@@ -141,20 +143,29 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.add(newPet);
   }
 
-  /** Adds many, as durable as one by one, in large groups. */
+  /**
+   * Adds many, as durable as one by one, in large groups. `onProgress` is told how many of them, from the first on, are
+   * on disk; where this rejects, the ones after those were not added, or as `OutcomeUnknownError` says.
+   */
   async addAll(newPets: AsyncIterable<NewPet>, onProgress: (addedCount: number) => void): Promise<void> {
-    let batch: Promise<StoredPet>[] = [];
+    let batch: NewPet[] = [];
+    let batchBytes = 0;
     let addedCount = 0;
     const finish = async (): Promise<void> => {
-      addedCount += (await Promise.all(batch)).length;
+      // Handed over at once, and they fit: so they are one group, which is added as a whole or not at all.
+      await Promise.all(batch.map((newPet) => this.add(newPet)));
+      addedCount += batch.length;
       batch = [];
+      batchBytes = 0;
       onProgress(addedCount);
     };
     for await (const newPet of newPets) {
-      batch.push(this.add(newPet));
-      if (batch.length === importBatchLength) {
+      const lineBytes = newPet.name.length * 6 + lineBytesBesideName;
+      if (batch.length === importBatchLength || batchBytes + lineBytes > importBatchBytes) {
         await finish();
       }
+      batch.push(newPet);
+      batchBytes += lineBytes;
     }
     if (batch.length > 0) {
       await finish();

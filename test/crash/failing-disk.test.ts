@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -146,6 +146,24 @@ test("at a file size limit animals are refused without a half line, and reads go
   assert.ok(codes.every((code) => code === "201" || code === "storage_unavailable"), codes.join());
   assert.equal(namesInLog().length, addedCount);
   assert.equal((await limited.animalsAfter(0)).length, addedCount);
+});
+
+test("an import that a file size limit breaks off says how many animals were added, exits 1, and they are there", async () => {
+  mkdirSync(dataDir);
+  const file = join(folder, "animals.jsonl");
+  const lines = Array.from({ length: 5_000 }, (_, index) => `{"name":"animal ${index}","categoryId":1}\n`);
+  writeFileSync(file, lines.join(""));
+  const limited = ["sh", "-c", 'ulimit -f 600; exec "$@"', "sh"];
+  const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], limited);
+  assert.deepEqual([code, stdout], [1, ""]);
+  const told = /^Cannot import all of .*; the first (\d+) of 5000 animals were added, no others$/m.exec(stderr);
+  const names = namesInLog();
+  assert.equal(Number(told?.[1]), names.length, stderr);
+  assert.ok(names.length > 0 && names.every((name, index) => name === `animal ${index}`));
+  const rest = join(folder, "rest.jsonl");
+  writeFileSync(rest, lines.slice(names.length).join(""));
+  assert.equal(runCommand(["import", rest, "--data", dataDir]).code, 0);
+  assert.deepEqual(namesInLog(), lines.map((_, index) => `animal ${index}`));
 });
 
 test("where another hand has written to the log, writing stops and says so, and reads go on", async () => {

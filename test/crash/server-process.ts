@@ -25,8 +25,16 @@ export function createKey(dataDir: string): string {
   return execFileSync(process.execPath, [program, "keys", "create", "--data", dataDir, ...plan]).toString().trim();
 }
 
-export function runCommand(args: readonly string[]): { code: number | null; stdout: string; stderr: string } {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: "utf8" });
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @param wrapper as that of `startServer` */
+export function runCommand(args: readonly string[], wrapper: readonly string[] = []): Ran {
+  const [command = process.execPath, ...rest] = [...wrapper, process.execPath, program, ...args];
+  const { status, stdout, stderr } = spawnSync(command, rest, { encoding: "utf8" });
   return { code: status, stdout, stderr };
 }
 
