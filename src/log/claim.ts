@@ -115,7 +115,7 @@ class Claimant {
         await fs.rename(rightPath, path);
         return "ours";
       }
-      await fs.unlink(rightPath);
+      await unlinkIfThere(rightPath); // Where it was taken over from a dead one, the new holder may have swept it away.
     }
     return "held";
   }
