@@ -67,6 +67,11 @@ function failing(call: string, error: string, when: string): string[] {
   return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
 }
 
+/** No file may grow beyond so many blocks: a write that would is short, and the next one fails. */
+function withFileLimit(blocks: number): string[] {
+  return ["sh", "-c", `ulimit -f ${blocks}; exec "$@"`, "sh"];
+}
+
 test("a failed fdatasync is outcome_unknown, nothing is written from then on, and a restart serves", { skip: noStrace },
   async () => {
     key = createKey(dataDir);
@@ -100,6 +105,64 @@ for (const error of ["EIO", "ENOSPC"]) {
     assert.deepEqual(namesInLog(), ["first", "second"]);
   });
 }
+
+test("half a group that cannot be cut off is outcome_unknown, and the next write cuts it off first", { skip: noStrace },
+  async () => {
+    key = createKey(dataDir);
+    const failed = await start([...failing("ftruncate", "EIO", "1"), ...withFileLimit(8)]);
+    const added: string[] = [];
+    const long = "x".repeat(200);
+    let code = "201";
+    for (let count = 0; code === "201" && count < 60; count++) {
+      const name = `${count} ${long}`;
+      code = codeOf(await add(failed, name));
+      added.push(...(code === "201" ? [name] : []));
+    }
+    assert.equal(code, "outcome_unknown");
+    assert.doesNotMatch(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /\n$/, "half a line stands there");
+    assert.equal((await failed.ask("GET", "/healthz")).status, 200);
+    assert.equal((await failed.animalsAfter(0)).length, added.length, "reads go on, without what is unknown");
+    assert.equal(codeOf(await add(failed, long)), "storage_unavailable", "this one cannot be written, and is cut off again");
+    assert.equal(codeOf(await add(failed, "short")), "201");
+    assert.deepEqual(namesInLog(), [...added, "short"]);
+    client?.close();
+    await server?.kill("SIGKILL");
+    const restarted = await start();
+    assert.equal(codeOf(await add(restarted, "later")), "201");
+    assert.deepEqual(namesInLog(), [...added, "short", "later"]);
+    assert.equal(server?.stderr(), "", "nothing had to be set aside");
+  },
+);
+
+test("half a group that can never be cut off is outcome_unknown, and a restart keeps its whole lines at most", { skip: noStrace },
+  async () => {
+    key = createKey(dataDir);
+    const failed = await start([...failing("ftruncate", "EIO", "1+"), ...withFileLimit(8)]);
+    const namesByCode = new Map<string, string[]>([["201", []], ["outcome_unknown", []], ["storage_unavailable", []]]);
+    for (let count = 0; namesByCode.get("outcome_unknown")?.length === 0 && count < 60; count++) {
+      await Promise.all(Array.from({ length: 8 }, async (_, index) => {
+        const name = `${count} ${index}`;
+        namesByCode.get(codeOf(await add(failed, name)))?.push(name);
+      }));
+    }
+    const [added = [], unknown = [], refused = []] = namesByCode.values();
+    assert.equal(codeOf(await add(failed, "refused")), "storage_unavailable");
+    assert.ok(added.length > 8 && unknown.length > 0);
+    assert.equal((await failed.animalsAfter(0)).length, added.length, "reads go on, without what is unknown");
+    client?.close();
+    await server?.kill("SIGKILL");
+    const isTorn = !readFileSync(join(dataDir, "pets.jsonl"), "utf8").endsWith("\n");
+    const restarted = await start();
+    const told = /^warning: the last \d+ bytes .* were moved to .*pets\.jsonl\.torn, and the rest is served\n$/;
+    assert.match(server?.stderr() ?? "", isTorn ? told : /^$/);
+    assert.equal(codeOf(await add(restarted, "later")), "201");
+    const names = namesInLog();
+    assert.equal(names.length, new Set(names).size, "nothing is there twice");
+    assert.deepEqual([...added].sort(), names.slice(0, added.length).sort(), "what was acknowledged is there, before all else");
+    const others = names.slice(added.length, -1);
+    assert.ok(others.every((name) => unknown.includes(name)), `${others.join()}; refused: ${refused.join()}`);
+  },
+);
 
 test("a full disk refuses animals without a half line, and takes them when there is room again", {
   skip: process.getuid?.() === 0 ? false : "needs root, to mount a small disk",
@@ -136,16 +199,16 @@ test("a full disk refuses animals without a half line, and takes them when there
 
 test("at a file size limit animals are refused without a half line, and reads go on", async () => {
   key = createKey(dataDir);
-  const limited = await start(["sh", "-c", 'ulimit -f 8; exec "$@"', "sh"]);
+  const full = await start(withFileLimit(8));
   const codes: string[] = [];
   for (let count = 0; count < 60; count++) {
-    codes.push(codeOf(await add(limited, `${count} ${"x".repeat(200)}`)));
+    codes.push(codeOf(await add(full, `${count} ${"x".repeat(200)}`)));
   }
   const addedCount = codes.filter((code) => code === "201").length;
   assert.ok(addedCount > 5 && addedCount < 60);
   assert.ok(codes.every((code) => code === "201" || code === "storage_unavailable"), codes.join());
   assert.equal(namesInLog().length, addedCount);
-  assert.equal((await limited.animalsAfter(0)).length, addedCount);
+  assert.equal((await full.animalsAfter(0)).length, addedCount);
 });
 
 test("an import that a file size limit breaks off says how many animals were added, exits 1, and they are there", async () => {
@@ -153,8 +216,7 @@ test("an import that a file size limit breaks off says how many animals were add
   const file = join(folder, "animals.jsonl");
   const lines = Array.from({ length: 5_000 }, (_, index) => `{"name":"animal ${index}","categoryId":1}\n`);
   writeFileSync(file, lines.join(""));
-  const limited = ["sh", "-c", 'ulimit -f 600; exec "$@"', "sh"];
-  const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], limited);
+  const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], withFileLimit(600));
   assert.deepEqual([code, stdout], [1, ""]);
   const told = /^Cannot import all of .*; the first (\d+) of 5000 animals were added, no others$/m.exec(stderr);
   const names = namesInLog();
