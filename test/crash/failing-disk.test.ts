@@ -67,6 +67,12 @@ function failing(call: string, error: string, when: string): string[] {
   return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
 }
 
+/** Each such call takes so many microseconds longer. */
+function delaying(call: string, delayUs: number): string[] {
+  const only = ["-P", join(dataDir, "pets.jsonl")];
+  return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:delay_enter=${delayUs}`];
+}
+
 /** No file may grow beyond so many blocks: a write that would is short, and the next one fails. */
 function withFileLimit(blocks: number): string[] {
   return ["sh", "-c", `ulimit -f ${blocks}; exec "$@"`, "sh"];
@@ -226,6 +232,25 @@ test("an import that a file size limit breaks off says how many animals were add
   writeFileSync(rest, lines.slice(names.length).join(""));
   assert.equal(runCommand(["import", rest, "--data", dataDir]).code, 0);
   assert.deepEqual(namesInLog(), lines.map((_, index) => `animal ${index}`));
+});
+
+test("while a sync takes its time reads are answered, without the animal that waits for it", { skip: noStrace }, async () => {
+  key = createKey(dataDir);
+  const slow = await start(delaying("fdatasync", 1_500_000));
+  let answered: Answer | undefined;
+  const adding = add(slow, "Rex").then((answer) => (answered = answer));
+  // The kernel says that the animal is in the file, so all reads from here on come during its sync.
+  while (readFileSync(join(dataDir, "pets.jsonl"), "utf8") === "") {
+    await slow.ask("GET", "/healthz");
+  }
+  for (let read = 0; read < 5; read++) {
+    const list = await slow.ask("GET", "/v1/pets");
+    const pet = await slow.ask("GET", "/v1/pets/1");
+    assert.equal(answered, undefined, `read ${read} is answered while the animal waits`);
+    assert.deepEqual([list.status, list.body, pet.status], [200, "[]", 404]);
+  }
+  assert.equal((await adding).status, 201);
+  assert.equal((await slow.ask("GET", "/v1/pets")).body, `[${answered?.body}]`);
 });
 
 test("where another hand has written to the log, writing stops and says so, and reads go on", async () => {
