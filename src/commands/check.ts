@@ -9,6 +9,7 @@ import { parseFlags, UsageError } from "../flags.ts";
 import { KeyError } from "../keys/key.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { createPlan } from "../limits/plans.ts";
+import type { Disk } from "../log/disk.ts";
 import { isFolderClaimed } from "../log/folder.ts";
 import { nodeDisk } from "../log/node-disk.ts";
 import { dataDirOf } from "../settings.ts";
@@ -16,14 +17,14 @@ import { checkPetLog, type CheckResult } from "../store/check-pet-log.ts";
 import { exitDone, exitNotDone, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code: 0 it would serve, 1 it would refuse. @throws {UsageError} */
-export async function check(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
   const { values, operands } = parseFlags(args, { data: "value" });
   if (operands[0] !== undefined) {
     throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data`);
   }
   const dataDir = dataDirOf(values.get("data"), terminal.environment);
-  const isServed = await isFolderClaimed(nodeDisk, dataDir);
-  const results = [await checkPetLog(nodeDisk, dataDir, isServed), await checkKeys(dataDir)];
+  const isServed = await isFolderClaimed(disk, dataDir);
+  const results = [await checkPetLog(disk, dataDir, isServed), await checkKeys(disk, dataDir)];
   for (const { finding } of results) {
     terminal.stdout(`${finding}\n`);
   }
@@ -34,11 +35,11 @@ export async function check(args: readonly string[], terminal: Terminal): Promis
   return wouldServe ? exitDone : exitNotDone;
 }
 
-async function checkKeys(dataDir: string): Promise<CheckResult> {
+async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
   try {
-    const keys = await KeyStore.open({ disk: nodeDisk, clock: systemClock, dataDir, createPlan, randomBytes, report });
+    const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, createPlan, randomBytes, report });
     const keyCount = (await keys.list()).length;
     await keys.close();
     return { wouldServe: true, finding: [`the key file is sound: ${keyCount} keys`, ...findings].join("; ") };

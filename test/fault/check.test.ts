@@ -1,0 +1,159 @@
+/**
+ * `check` and a start look at the same damaged folder, on a simulated disk: they have to say the same. And `check` asks
+ * the disk for nothing but to read.
+ */
+
+import assert from "node:assert/strict";
+import { before, test } from "node:test";
+
+import { check } from "../../src/commands/check.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { SeededRandom, seeded } from "../seeded-random.ts";
+import { SimulatedDisk } from "./simulated-disk.ts";
+
+const dataDir = "/data";
+const flipCount = 200;
+
+/** The two files that a start may refuse. */
+interface Files {
+  readonly pets: Buffer;
+  readonly keys: Buffer;
+}
+
+let sound: Files = { pets: Buffer.alloc(0), keys: Buffer.alloc(0) };
+
+before(async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const service = await openService(checkOptions({ dataDir, report: assert.fail }), { disk: disk.boot() });
+  const { id } = await service.keys.create({ label: "shop" });
+  await service.keys.plan(id, { plan: "pro" });
+  await service.keys.create();
+  await service.keys.revoke(id);
+  await service.close();
+  const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
+  for (const length of [1, 3, 2]) {
+    const names = Array.from({ length }, (_, index) => `Ø${index} "x"`);
+    await Promise.all(names.map((name) => store.add({ name, categoryId: -5n, status: "sold" })));
+  }
+  await store.close();
+  sound = { pets: disk.seen("/data/pets.jsonl"), keys: disk.seen("/data/keys.jsonl") };
+});
+
+interface Told {
+  readonly code: number;
+  readonly stdout: string;
+}
+
+async function checked(disk: SimulatedDisk): Promise<Told> {
+  const calls = new Set<string>();
+  disk.plan = (_, name) => {
+    calls.add(name);
+    return "none";
+  };
+  let stdout = "";
+  const terminal = { environment: {}, stdout: (text: string) => void (stdout += text), stderr: assert.fail };
+  const code = await check(["--data", dataDir], terminal, disk.boot());
+  disk.plan = () => "none";
+  const reading = ["close", "isClaimed", "openToRead", "read", "status"];
+  assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check only reads");
+  return { code, stdout };
+}
+
+/** Resolves to whether it serves, which `check` has to have told, with the same numbers and reasons. */
+async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: string): Promise<boolean> {
+  const reports: string[] = [];
+  const options = checkOptions({ dataDir, report: (message) => void reports.push(message) });
+  const about = `${damage}; check says:\n${stdout}`;
+  const [petFinding = "", keyFinding = "", verdict] = stdout.split("\n");
+  try {
+    const service = await openService(options, { disk: disk.boot() });
+    const keyCount = (await service.keys.list()).length;
+    const { animalCount } = service.gauges;
+    await service.close();
+    assert.deepEqual([code, verdict], [0, "a start would serve"], about);
+    assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animals`), about);
+    assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} keys`), about);
+    const told = reports.map((report) => /(?:the last|\/data\/keys\.jsonl ends in) \d+ bytes .*?(?=; they were|$)/.exec(report)?.[0]);
+    const said = `${about}\na start says: ${reports.join("\n")}`;
+    assert.ok(told.every((text) => text !== undefined && stdout.includes(text)), said);
+    assert.equal(`${petFinding}${keyFinding}`.includes("; "), reports.length > 0, said);
+    return true;
+  } catch (error) {
+    if (error instanceof assert.AssertionError) {
+      throw error;
+    }
+    const { message } = error as Error; // All that is thrown here.
+    assert.deepEqual([code, verdict], [1, "a start would refuse"], `${about}\na start says: ${message}`);
+    assert.ok([petFinding, keyFinding].some((finding) => message.includes(finding)), `${about}\na start says: ${message}`);
+    return false;
+  }
+}
+
+/** Resolves to whether a folder with those files in the place of the sound ones is served. */
+async function compare(files: Partial<Files>, damage: string): Promise<boolean> {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  for (const [name, content] of Object.entries({ ...sound, ...files })) {
+    disk.place(`/data/${name}.jsonl`, content);
+  }
+  return startAsTold(disk, await checked(disk), damage);
+}
+
+function linesOf(content: Buffer): string[] {
+  return content.toString("latin1").split(/(?<=\n)/);
+}
+
+function joined(lines: readonly string[]): Buffer {
+  return Buffer.from(lines.join(""), "latin1");
+}
+
+test("check says of a sound folder, and of an empty one, that a start would serve", async () => {
+  assert.equal(await compare({}, "nothing"), true);
+  const empty = new SimulatedDisk(new SeededRandom(1));
+  const { code, stdout } = await checked(empty);
+  assert.equal(code, 0);
+  assert.match(stdout, /^\/data\/pets\.jsonl is not there: a start would make it\n.*: 0 keys\na start would serve\n$/);
+});
+
+for (const name of ["pets", "keys"] as const) {
+  test(`check tells the same as a start does of ${name}.jsonl cut at any byte of its last three lines`, async () => {
+    const content = sound[name];
+    const firstCut = joined(linesOf(content).slice(0, -3)).length;
+    for (let size = firstCut; size < content.length; size++) {
+      assert.equal(await compare({ [name]: content.subarray(0, size) }, `cut at ${size}`), true, `cut at ${size}`);
+    }
+  });
+
+  test(`check tells the same as a start does of ${name}.jsonl with a flipped bit`, seeded(async (random) => {
+    let servedCount = 0;
+    for (let flip = 0; flip < flipCount; flip++) {
+      const content = Buffer.from(sound[name]);
+      const bit = random.integer(0, content.length * 8 - 1);
+      content[bit >> 3]! ^= 1 << (bit & 7); // Within the file.
+      servedCount += (await compare({ [name]: content }, `bit ${bit}`)) ? 1 : 0;
+    }
+    assert.ok(servedCount > 0 && servedCount < flipCount, `${servedCount} of ${flipCount} served`);
+  }));
+
+  test(`check tells the same as a start does of ${name}.jsonl with lines that are missing, doubled, moved or strange`, async () => {
+    const lines = linesOf(sound[name]);
+    const changes: Readonly<Record<string, readonly string[]>> = {
+      "the first line is missing": lines.slice(1),
+      "a line is doubled": [...lines.slice(0, 2), ...lines.slice(1)],
+      "the last two are exchanged": [...lines.slice(0, -2), ...lines.slice(-2).reverse()],
+      "a blank line stands first": ["\n", ...lines],
+      "a blank line stands last": [...lines, "\n"],
+      "NUL bytes stand last": [...lines, "\0".repeat(4_096)],
+      "another program's line stands last": [...lines, "hello\n"],
+      "it is empty": [],
+    };
+    for (const [damage, changed] of Object.entries(changes)) {
+      await compare({ [name]: joined(changed) }, damage);
+    }
+  });
+}
+
+test("check tells of both files where both are torn", async () => {
+  assert.equal(await compare({ pets: sound.pets.subarray(0, -7), keys: sound.keys.subarray(0, -7) }, "both torn"), true);
+});
