@@ -213,9 +213,13 @@ async function findVoucher(file: ReadableFile, reader: LineReader, from: number)
     // A line that begins further back may not be in the window as a whole: it is looked at in the next one.
     const startsEnd = isLast ? count : count - lineBytesMax;
     const seen = window.subarray(0, count);
+    let lineEnd = -1; // Looked for once a line: junk may be full of what looks like starts.
     for (let start = seen.indexOf(objectStart); start >= 0 && start < startsEnd; ) {
-      const lineEnd = seen.indexOf(newline, start);
-      const end = Math.min(lineEnd < 0 ? count : lineEnd, start + lineBytesMax);
+      if (lineEnd < start) {
+        const found = seen.indexOf(newline, start);
+        lineEnd = found < 0 ? count : found;
+      }
+      const end = Math.min(lineEnd, start + lineBytesMax);
       if (reader.vouches(seen, start, end)) {
         return position + start;
       }
