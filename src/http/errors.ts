@@ -54,7 +54,7 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   },
   header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
   internal_error: { status: 500, message: "Something went wrong inside the service." },
-  storage_unavailable: { status: 503, message: "Nothing was stored: the service cannot write now. Try again later." },
+  storage_unavailable: { status: 503, message: "The service cannot do this now; nothing was stored. Try again later." },
   outcome_unknown: {
     status: 503,
     message: "The animal may or may not have been stored. List the animals before trying again.",

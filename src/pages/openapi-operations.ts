@@ -118,7 +118,7 @@ const listPets: Operation = {
     "every animal that existed at the start exactly once. A query parameter that is unknown, empty or repeated is " +
     "refused.",
   success: { 200: response({ description: "The animals.", content: petsContent, fields: ["Link-next"] }) },
-  codes: ["invalid_parameter", "internal_error"],
+  codes: ["invalid_parameter", "internal_error", "storage_unavailable"],
   members: { parameters: listParameters },
 };
 
@@ -148,7 +148,7 @@ const getPet: Operation = {
     `Deprecated, and scheduled for removal on ${sunsetDate}. Use \`GET /pets\` with the ` +
     "`status` filter; one animal is `GET /pets?after=ID-1&limit=1`.",
   success: { 200: response({ description: "The animal.", content: petContent, fields: retirementFields }) },
-  codes: ["pet_not_found", "internal_error"],
+  codes: ["pet_not_found", "internal_error", "storage_unavailable"],
   routeFields: retirementFields,
   members: { deprecated: true, "x-deprecated-sunset": sunsetDate },
 };

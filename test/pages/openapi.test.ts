@@ -83,8 +83,8 @@ test("describeApi() has Deprecation, Sunset and Link on each answer that follows
   assert.deepEqual(
     found.map(({ name }) => name).sort(),
     [
-      ...method("get", [200, 404, 500]),
-      ...method("head", [200, 404, 500]),
+      ...method("get", [200, 404, 500, 503]),
+      ...method("head", [200, 404, 500, 503]),
       ...method("options", [204]),
       ...method("other", [405]),
     ].sort(),

@@ -225,6 +225,8 @@ test("the description knows what a store that fails leads to", async () => {
     failingStore.failure = failure;
     assert.equal((await ask("POST", "/v1/pets", { to: broken, content })).status, 503);
   }
+  failingStore.failure = new StorageUnavailableError("down");
+  await askAll(503, readers, { to: broken });
   assert.equal((await ask("GET", "/healthz", { to: broken })).status, 503);
   assert.equal((await ask("HEAD", "/healthz", { to: broken })).status, 503);
 });
