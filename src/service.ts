@@ -38,7 +38,8 @@ export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "p
 export interface AnimalStore {
   /**
    * Answers a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for in
-   * `originalUrl`, then in `url`; outside it `next` is called where there is one.
+   * `originalUrl`, then in `url`; outside it `next` is called where there is one. A request that is answered already is
+   * left alone. Once closed, animals are still read, from memory, but none is added: 503.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
@@ -175,6 +176,9 @@ export class Service implements AnimalStore {
     if (place === undefined && next !== undefined) {
       next();
       return;
+    }
+    if (outgoing.headersSent) {
+      return; // Somebody before us has refused it, or answered in our place: nothing of it may take effect.
     }
     if (this.#isStopping) {
       outgoing.shouldKeepAlive = false;

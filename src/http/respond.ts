@@ -92,6 +92,9 @@ export function respond(
   incoming.resume();
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   setImmediate(() => {
+    if (outgoing.headersSent) {
+      return; // By the program around us, in this turn: throwing here would end it.
+    }
     if (incoming.complete) {
       outgoing.writeHead(wire.status, wire.fields);
       outgoing.end(wire.content);

@@ -1,0 +1,161 @@
+/**
+ * `handle` inside a program of somebody else's: beside other middleware, mounted more than once, and behind its own end
+ * (contract, section 10).
+ */
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { type AnimalStore, openAnimalStore } from "../../src/index.ts";
+import { exchange, request, rex, Wire } from "./wire.ts";
+
+interface Opened {
+  readonly service: AnimalStore;
+  /** Of the Free plan. */
+  readonly key: string;
+}
+
+async function open(context: TestContext): Promise<Opened> {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-embedded-"));
+  const service = await openAnimalStore({ dataDir, report: () => undefined });
+  context.after(async () => {
+    await service.close();
+    await rm(dataDir, { recursive: true });
+  });
+  const { key } = await service.keys.create({ plan: "free" });
+  return { service, key };
+}
+
+type Answer = (incoming: IncomingMessage & { originalUrl?: string }, outgoing: ServerResponse) => void;
+
+/** A server of the program around, on a free port. */
+async function serve(context: TestContext, answer: Answer): Promise<number> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return (server.address() as AddressInfo).port; // An address that is no path: it listens on a port.
+}
+
+function say(outgoing: ServerResponse, text: string): void {
+  outgoing.writeHead(200, { "Content-Length": text.length }).end(text);
+}
+
+/** As Connect and Express mount below a prefix. */
+function cutOff(prefix: string, incoming: IncomingMessage & { originalUrl?: string }): void {
+  incoming.originalUrl = incoming.url ?? "";
+  incoming.url = incoming.originalUrl.slice(prefix.length);
+}
+
+test("a request that somebody has answered already is left alone: nothing is taken, added or written", async (context) => {
+  const { service, key } = await open(context);
+  let calls = 0;
+  const port = await serve(context, (incoming, outgoing) => {
+    if (incoming.headers["x-forbidden"] !== undefined) {
+      outgoing.writeHead(403, { "Content-Length": 2 }).end("no");
+    }
+    calls++;
+    service.handle(incoming, outgoing, () => assert.fail("next is called"));
+  });
+  const fields = ["X-Forbidden: yes"];
+  for (const parts of [{ key }, {}, { method: "POST", key, content: rex }, { method: "POST", content: rex }]) {
+    const answered = await exchange(port, request({ ...parts, fields }));
+    assert.deepEqual([answered.status, answered.content], [403, "no"]);
+  }
+  const list = await exchange(port, request({ key }));
+  assert.deepEqual([list.status, list.content, list.value("x-ratelimit-remaining")], [200, "[]", "59"]);
+  assert.equal(calls, 5);
+});
+
+test("whoever answers behind our back, before our answer is out, is not overtaken, and the process lives", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    service.handle(incoming, outgoing);
+    if (!outgoing.headersSent) {
+      outgoing.writeHead(504, { "Content-Length": 4 }).end("late");
+    }
+  });
+  const length = "Content-Length: 29";
+  for (const parts of [{ fields: [length] }, { key, fields: [length, "Content-Type: text/plain"] }]) {
+    const wire = await Wire.open(port);
+    wire.send(request({ method: "POST", ...parts }));
+    const response = await wire.response();
+    assert.deepEqual([response.status, response.content], [504, "late"]);
+    wire.send(rex.padEnd(29));
+    wire.send(request({ method: "GET", target: "/healthz" }));
+    assert.equal((await wire.response()).status, 200);
+    wire.destroy();
+  }
+});
+
+test("mounted below two prefixes, a request is answered once, with links to where it came from", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    const prefix = /^\/(?:shop|store)(?=\/)/.exec(incoming.url ?? "")?.[0] ?? "";
+    cutOff(prefix, incoming);
+    service.handle(incoming, outgoing, () => say(outgoing, "elsewhere"));
+  });
+  for (const [prefix, id] of [["/shop", 1], ["/store", 2], ["", 3]] as const) {
+    const created = await exchange(port, request({ method: "POST", target: `${prefix}/v1/pets`, key, content: rex }));
+    assert.deepEqual([created.status, created.value("location")], [201, `${prefix}/v1/pets/${id}`]);
+  }
+  assert.equal((await exchange(port, request({ target: "/shop/pets", key }))).content, "elsewhere");
+});
+
+test("mounted twice in a row, the first one answers: an animal is added once, a token taken once", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    service.handle(incoming, outgoing, () => service.handle(incoming, outgoing, () => say(outgoing, "elsewhere")));
+  });
+  const created = await exchange(port, request({ method: "POST", key, content: rex }));
+  assert.deepEqual([created.status, created.value("x-ratelimit-remaining")], [201, "59"]);
+  const list = await exchange(port, request({ key }));
+  assert.deepEqual([list.content, list.value("x-ratelimit-remaining")], [`[${created.content}]`, "58"]);
+  assert.equal((await exchange(port, request({ target: "/", key }))).content, "elsewhere");
+});
+
+test("two services in one server do not touch each other: keys, animals and limits are each one's own", async (context) => {
+  const [one, other] = [await open(context), await open(context)];
+  const port = await serve(context, (incoming, outgoing) => {
+    const prefix = incoming.url?.startsWith("/one/") === true ? "/one" : "/other";
+    cutOff(prefix, incoming);
+    (prefix === "/one" ? one : other).service.handle(incoming, outgoing);
+  });
+  for (const [prefix, { key }] of [["/one", one], ["/other", other]] as const) {
+    const created = await exchange(port, request({ method: "POST", target: `${prefix}/v1/pets`, key, content: rex }));
+    assert.deepEqual([created.value("location"), created.value("x-ratelimit-remaining")], [`${prefix}/v1/pets/1`, "59"]);
+  }
+  assert.equal((await exchange(port, request({ target: "/other/v1/pets", key: one.key }))).status, 401);
+  await one.service.close();
+  assert.equal((await exchange(port, request({ target: "/other/v1/pets", key: other.key }))).status, 200);
+});
+
+test("behind close() nothing is added, reads go on from memory, and no connection is kept", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    service.handle(incoming, outgoing, () => say(outgoing, "elsewhere"));
+  });
+  const created = await exchange(port, request({ method: "POST", key, content: rex }));
+  await service.close();
+  for (const [status, content, parts] of [
+    [503, /"storage_unavailable"/, { method: "POST", key, content: rex }],
+    [200, /^\[/, { key }],
+    [200, /^\{"id":1,/, { target: "/v1/pets/1", key }],
+    [401, /"missing_api_key"/, {}],
+  ] as const) {
+    const response = await exchange(port, request(parts));
+    assert.deepEqual([response.status, response.value("connection")], [status, "close"]);
+    assert.match(response.content, content);
+  }
+  assert.equal((await exchange(port, request({ key }))).content, `[${created.content}]`);
+  assert.equal(service.healthy, false);
+  const other = await exchange(port, request({ target: "/", key }));
+  assert.deepEqual([other.content, other.value("connection")], ["elsewhere", "keep-alive"], "what is not ours is not touched");
+});
