@@ -88,6 +88,12 @@ test("nothing outside Node's standard library is imported", () => {
   }
 });
 
+test("the example of an embedder's store knows the library's face alone", () => {
+  const example = tests.find(({ path }) => path === "test/store/example-store.ts");
+  const ours = example?.imports.map(({ target }) => target).filter((target) => !target.startsWith("node:"));
+  assert.deepEqual(ours, ["src/index.ts"]);
+});
+
 test("imports form no cycle", () => {
   const state = new Map<string, "open" | "done">();
   const visit = (path: string, trail: readonly string[]): void => {

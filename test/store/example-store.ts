@@ -1,0 +1,138 @@
+/**
+ * A store as an embedder would bring one: it imports only what the library exports. Its animals are in an engine that
+ * stands for a database server: reached by messages alone, shared by all the stores that are connected to it, and
+ * there when they are closed. Every answer comes a turn later or more.
+ */
+
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+
+import {
+  type JsonText,
+  type NewPet,
+  type PetPage,
+  type PetQuery,
+  type PetStore,
+  petToJson,
+  StorageUnavailableError,
+  type StoredPet,
+} from "../../src/index.ts";
+
+type Question =
+  | { readonly kind: "add"; readonly newPet: NewPet }
+  | { readonly kind: "get"; readonly id: number }
+  | { readonly kind: "list"; readonly query: PetQuery };
+
+type Reply = { readonly kind: "result"; readonly result: unknown } | { readonly kind: "down" };
+
+interface Row {
+  readonly id: number;
+  readonly status: string;
+  readonly json: string;
+}
+
+export class ExampleEngine {
+  /** As long as it is set, every question is answered with "down". */
+  isDown = false;
+  readonly #rows: Row[] = [];
+
+  /** A connection, to be closed by whoever asked for it. */
+  connect(): MessagePort {
+    const { port1, port2 } = new MessageChannel();
+    port1.on("message", ([number, question]: readonly [number, Question]) => {
+      const reply: Reply = this.isDown ? { kind: "down" } : { kind: "result", result: this.#answer(question) };
+      port1.postMessage([number, reply]);
+    });
+    return port2;
+  }
+
+  #answer(question: Question): unknown {
+    switch (question.kind) {
+      case "add":
+        return this.#add(question.newPet);
+      case "get":
+        return this.#rows[question.id - 1]?.json;
+      case "list":
+        return this.#list(question.query);
+    }
+  }
+
+  #add(newPet: NewPet): StoredPet {
+    const id = this.#rows.length + 1;
+    const json = petToJson({ ...newPet, id });
+    this.#rows.push({ id, status: newPet.status, json });
+    return { id, json };
+  }
+
+  #list({ after, limit, status }: PetQuery): PetPage {
+    const matching = this.#rows.slice(after).filter((row) => status === undefined || row.status === status);
+    const page = matching.slice(0, limit);
+    const nextAfter = matching.length > limit ? page.at(-1)?.id : undefined;
+    return { json: `[${page.map(({ json }) => json).join(",")}]`, nextAfter };
+  }
+}
+
+export class ExampleStore implements PetStore {
+  readonly #port: MessagePort;
+  /** By number of the question. */
+  readonly #waiting = new Map<number, (reply: Reply) => void>();
+  #questionCount = 0;
+  #isDown = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(engine: ExampleEngine) {
+    this.#port = engine.connect();
+    this.#port.on("message", ([number, reply]: readonly [number, Reply]) => {
+      this.#waiting.get(number)?.(reply);
+      this.#waiting.delete(number);
+    });
+  }
+
+  async add(newPet: NewPet): Promise<StoredPet> {
+    return (await this.#ask({ kind: "add", newPet })) as StoredPet; // As the engine answers "add".
+  }
+
+  async get(id: number): Promise<JsonText | undefined> {
+    return (await this.#ask({ kind: "get", id })) as JsonText | undefined; // As the engine answers "get".
+  }
+
+  async list(query: PetQuery): Promise<PetPage> {
+    return (await this.#ask({ kind: "list", query })) as PetPage; // As the engine answers "list".
+  }
+
+  /** What the engine last said: this cannot wait for an answer. */
+  isWritable(): boolean {
+    return !this.#isDown && this.#closing === undefined;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    // The engine answers in order: this answer comes behind all others.
+    await this.#send({ kind: "get", id: 1 });
+    this.#port.close();
+  }
+
+  async #ask(question: Question): Promise<unknown> {
+    if (this.#closing !== undefined) {
+      throw new StorageUnavailableError("the store is closed");
+    }
+    const reply = await this.#send(question);
+    this.#isDown = reply.kind === "down";
+    if (reply.kind === "down") {
+      throw new StorageUnavailableError("the engine is down");
+    }
+    return reply.result;
+  }
+
+  #send(question: Question): Promise<Reply> {
+    this.#questionCount++;
+    const number = this.#questionCount;
+    return new Promise((resolve) => {
+      this.#waiting.set(number, resolve);
+      this.#port.postMessage([number, question]);
+    });
+  }
+}

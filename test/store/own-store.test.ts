@@ -1,0 +1,104 @@
+/**
+ * A store of an embedder's own behind the service: a whole round through it, and what clients see when it fails.
+ */
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { type AnimalStore, openAnimalStore, type PetStore, StorageUnavailableError } from "../../src/index.ts";
+import { exchange, request, rex } from "../http/wire.ts";
+import type { WireResponse } from "../http/wire-response.ts";
+import { ExampleEngine, ExampleStore } from "./example-store.ts";
+
+const newPet = { name: "Rex", categoryId: 5n, status: "available" } as const;
+
+interface Embedded {
+  readonly service: AnimalStore;
+  readonly dataDir: string;
+  ask(target: string, parts?: { readonly method?: string; readonly content?: string }): Promise<WireResponse>;
+}
+
+async function temporaryFolder(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-own-"));
+  context.after(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
+async function embed(context: TestContext, store: PetStore): Promise<Embedded> {
+  const dataDir = await temporaryFolder(context);
+  const service = await openAnimalStore({ dataDir, store, report: () => undefined });
+  const server = createServer(service.handle);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(async () => {
+    await service.close();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const { key } = await service.keys.create({ plan: "business" });
+  const { port } = server.address() as AddressInfo; // An address that is no path: it listens on a port.
+  return { service, dataDir, ask: (target, parts) => exchange(port, request({ target, key, ...parts })) };
+}
+
+function codeOf({ status, content }: WireResponse): readonly [number, string] {
+  return [status, (JSON.parse(content) as { code: string }).code]; // An error, as the service answers it.
+}
+
+test("a whole round through a store of one's own: create, fetch, list, page", async (context) => {
+  const { ask, dataDir } = await embed(context, new ExampleStore(new ExampleEngine()));
+  assert.equal((await ask("/v1/pets")).content, "[]");
+  const texts: string[] = [];
+  for (const id of [1, 2, 3]) {
+    const content = `{"name":"Rex ${id} 🐕","categoryId":9223372036854775807,"status":"sold"}`;
+    const created = await ask("/v1/pets", { method: "POST", content });
+    assert.deepEqual([created.status, created.value("location")], [201, `/v1/pets/${id}`]);
+    assert.equal(created.content, `{"id":${id},${content.slice(1)}`);
+    texts.push(created.content);
+  }
+  assert.equal((await ask("/v1/pets/2")).content, texts[1]);
+  assert.deepEqual(codeOf(await ask("/v1/pets/4")), [404, "pet_not_found"]);
+  const page = await ask("/v1/pets?limit=2&status=sold");
+  assert.equal(page.content, `[${texts[0]},${texts[1]}]`);
+  assert.equal(page.value("link"), '</v1/pets?limit=2&status=sold&after=2>; rel="next"');
+  const last = await ask("/v1/pets?limit=2&status=sold&after=2");
+  assert.deepEqual([last.content, last.value("link")], [`[${texts[2]}]`, undefined]);
+  assert.ok(!(await readdir(dataDir)).includes("pets.jsonl"), "the folder holds keys and limits only");
+});
+
+test("two services share one engine: what one adds the other lists, and ids never meet", async (context) => {
+  const engine = new ExampleEngine();
+  const [one, other] = [await embed(context, new ExampleStore(engine)), await embed(context, new ExampleStore(engine))];
+  const adding = Array.from({ length: 20 }, (_, index) =>
+    (index % 2 === 0 ? one : other).ask("/v1/pets", { method: "POST", content: rex }),
+  );
+  const locations = (await Promise.all(adding)).map((created) => created.value("location"));
+  assert.equal(new Set(locations).size, 20);
+  assert.equal((await one.ask("/v1/pets")).content, (await other.ask("/v1/pets")).content);
+});
+
+test("while the store is unavailable all that needs it is 503, and then goes on", async (context) => {
+  const engine = new ExampleEngine();
+  const { ask, service } = await embed(context, new ExampleStore(engine));
+  assert.deepEqual([(await ask("/healthz")).status, service.healthy], [200, true]);
+  engine.isDown = true;
+  const unavailable = [503, "storage_unavailable"];
+  assert.deepEqual(codeOf(await ask("/v1/pets", { method: "POST", content: rex })), unavailable);
+  assert.deepEqual(codeOf(await ask("/v1/pets")), unavailable);
+  assert.deepEqual(codeOf(await ask("/v1/pets/1")), unavailable);
+  assert.deepEqual([(await ask("/healthz")).status, service.healthy], [503, false]);
+  engine.isDown = false;
+  const created = await ask("/v1/pets", { method: "POST", content: rex });
+  assert.deepEqual([created.status, created.value("location")], [201, "/v1/pets/1"]);
+  assert.equal((await ask("/healthz")).status, 200);
+});
+
+test("close() closes the store", async (context) => {
+  const store = new ExampleStore(new ExampleEngine());
+  const { service } = await embed(context, store);
+  await service.close();
+  assert.equal(store.isWritable(), false);
+  await assert.rejects(store.add(newPet), StorageUnavailableError);
+});

@@ -1,0 +1,25 @@
+/**
+ * The suite that every store has to pass, run against ours and against an embedder's.
+ */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { nodeDisk } from "../../src/log/node-disk.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { ExampleEngine, ExampleStore } from "./example-store.ts";
+import { testPetStore } from "./pet-store-suite.ts";
+
+testPetStore("JsonLinesPetStore", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
+  return {
+    open: () => openPetStore({ disk: nodeDisk, dataDir, report: () => undefined }),
+    remove: () => rm(dataDir, { recursive: true }),
+  };
+});
+
+testPetStore("ExampleStore", async () => {
+  const engine = new ExampleEngine();
+  return { open: async () => new ExampleStore(engine), remove: async () => undefined };
+});
