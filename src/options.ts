@@ -49,6 +49,8 @@ const optionNames: ReadonlySet<string> = new Set([
   "report",
 ]);
 
+const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWritable", "close"];
+
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   const unknown = Object.keys(options).find((name) => !optionNames.has(name));
@@ -66,9 +68,18 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl)?.url,
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
-    store: options.store,
+    store: options.store === undefined ? undefined : checkStore(options.store),
     report: options.report ?? ((message) => void process.stderr.write(`animal-store: ${message}\n`)),
   };
+}
+
+/** Not by `checked`: a store cannot be quoted. */
+function checkStore(store: PetStore): PetStore {
+  const missing = storeMethods.find((name) => typeof store[name] !== "function");
+  if (missing !== undefined) {
+    throw new RangeError(`Cannot open animal store: store must have the method "${missing}"`);
+  }
+  return store;
 }
 
 function checked<Given, Value>(

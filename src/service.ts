@@ -218,10 +218,13 @@ export class Service implements AnimalStore {
   async #close(): Promise<void> {
     this.#isStopping = true;
     this.#timers.forEach((timer) => clearInterval(timer));
-    await this.#parts.keys.close();
-    await this.#saveLimits();
-    await this.#parts.store.close();
-    await this.#parts.claim.release();
+    try {
+      await this.#parts.keys.close();
+      await this.#saveLimits();
+      await this.#parts.store.close();
+    } finally {
+      await this.#parts.claim.release(); // Or a store that fails to close would keep the folder from the next service.
+    }
   }
 
   async #followKeys(): Promise<void> {

@@ -102,3 +102,40 @@ test("close() closes the store", async (context) => {
   assert.equal(store.isWritable(), false);
   await assert.rejects(store.add(newPet), StorageUnavailableError);
 });
+
+test("close() tells of a store that fails to close, and frees the folder all the same", async (context) => {
+  const dataDir = await temporaryFolder(context);
+  const store = new ExampleStore(new ExampleEngine());
+  const failure = new Error("This is what a store says that cannot close");
+  const service = await openAnimalStore({
+    dataDir,
+    store: { ...methodsOf(store), close: () => Promise.reject(failure) },
+  });
+  await assert.rejects(service.close(), failure);
+  const next = await openAnimalStore({ dataDir, store });
+  await next.close();
+});
+
+test("a store without one of the methods is refused when the service is opened", async (context) => {
+  const dataDir = await temporaryFolder(context);
+  const store = methodsOf(new ExampleStore(new ExampleEngine()));
+  // Kept open only by what the test asks of it.
+  context.after(() => store.close());
+  for (const name of ["add", "get", "list", "isWritable", "close"]) {
+    await assert.rejects(openAnimalStore({ dataDir, store: { ...store, [name]: undefined } }), {
+      name: "RangeError",
+      message: `Cannot open animal store: store must have the method "${name}"`,
+    });
+  }
+});
+
+/** A store as an object of functions, which is as good as one of a class. */
+function methodsOf(store: PetStore): PetStore {
+  return {
+    add: (given) => store.add(given),
+    get: (id) => store.get(id),
+    list: (query) => store.list(query),
+    isWritable: () => store.isWritable(),
+    close: () => store.close(),
+  };
+}
