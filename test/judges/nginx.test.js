@@ -1,0 +1,171 @@
+/**
+ * The README's nginx recipe, run as it stands but for ports and the paths of the certificate, in front of the server
+ * that the README starts behind it.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, test } from "node:test";
+import { freePort, here, startService } from "./running-service.js";
+
+const isMissing = spawnSync("nginx", ["-v"]).error !== undefined;
+const skip = isMissing ? "nginx is not installed (Debian: nginx)" : false;
+
+const key = {};
+let folder;
+let service;
+let relay;
+let nginx;
+let port;
+/** How often nginx has connected to the server. */
+let connectionCount = 0;
+
+before(async () => {
+  if (isMissing) {
+    return;
+  }
+  const readme = await readFile(join(here, "..", "..", "README.md"), "utf8");
+  const [, flags] = /^node dist\/server\.js (--base-url .* --trust-proxy 1)$/m.exec(readme);
+  service = await startService(flags.split(" "));
+  key.authorization = `Bearer ${service.apiKey}`;
+  relay = await startRelay(Number(new URL(service.origin).port));
+  folder = await mkdtemp(join(tmpdir(), "animal-store-nginx-"));
+  await chmod(folder, 0o755); // Where root starts nginx, somebody else runs its workers.
+  port = await freePort();
+  const [, recipe] = /^```nginx\n(.*?)^```$/ms.exec(readme);
+  await startNginx(recipe);
+});
+
+after(async () => {
+  if (isMissing) {
+    return;
+  }
+  const exited = once(nginx, "exit");
+  nginx.kill("SIGQUIT");
+  await exited;
+  relay.close();
+  await service.stop();
+  await rm(folder, { recursive: true });
+});
+
+/** Counts connections on their way. */
+async function startRelay(servicePort) {
+  const server = createServer((socket) => {
+    connectionCount += 1;
+    const onward = connect(servicePort, "127.0.0.1");
+    socket.on("error", () => onward.destroy());
+    onward.on("error", () => socket.destroy());
+    socket.pipe(onward).pipe(socket);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+async function startNginx(recipe) {
+  const certificate = join(folder, "animals.pem");
+  const certificateKey = join(folder, "animals.key");
+  const made = ["-subj", "/CN=localhost", "-keyout", certificateKey, "-out", certificate];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", ...made], { stdio: "ignore" });
+  const replacements = [
+    ["listen 443 ssl", `listen 127.0.0.1:${port} ssl`],
+    ["/etc/ssl/animals.pem", certificate],
+    ["/etc/ssl/animals.key", certificateKey],
+    ["127.0.0.1:3000", `127.0.0.1:${relay.address().port}`],
+  ];
+  let server = recipe;
+  for (const [theirs, ours] of replacements) {
+    assert.equal(server.split(theirs).length, 2, `"${theirs}" stands in the recipe once`);
+    server = server.replace(theirs, ours);
+  }
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
+  const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
+  const http = ["http {", "access_log off;", ...temporary, server, "}"];
+  await writeFile(join(folder, "nginx.conf"), [...around, ...http, ""].join("\n"));
+  nginx = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], { stdio: ["ignore", "ignore", "pipe"] });
+  await new Promise((resolve, reject) => {
+    const said = [];
+    nginx.once("exit", () => reject(new Error(`Cannot start nginx: ${said.join("\n")}`)));
+    createInterface({ input: nginx.stderr }).on("line", (line) => {
+      said.push(line);
+      if (line.includes("start worker process")) {
+        resolve();
+      }
+    });
+  });
+}
+
+/** Each request has a connection to nginx of its own. */
+function ask(path, { method = "GET", headers = key, content, localAddress } = {}) {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false, rejectUnauthorized: false };
+    const outgoing = request(options, (incoming) => {
+      let text = "";
+      incoming.setEncoding("utf8");
+      incoming.on("data", (chunk) => (text += chunk));
+      incoming.on("end", () => resolve({ status: incoming.statusCode, headers: incoming.headers, text }));
+    });
+    outgoing.on("error", reject);
+    outgoing.end(content);
+  });
+}
+
+function add(content) {
+  const headers = { ...key, "content-type": "application/json", "content-length": content.length };
+  return ask("/v1/pets", { method: "POST", headers, content });
+}
+
+test("nginx: animals are added and listed, and links lead to the public address", { skip }, async () => {
+  for (const id of [1, 2]) {
+    const created = await add('{"name":"Rex","categoryId":5}');
+    assert.deepEqual([created.status, created.headers.location], [201, `https://animals.example.com/v1/pets/${id}`]);
+  }
+  const page = await ask("/v1/pets?limit=1");
+  assert.equal(page.headers.link, '<https://animals.example.com/v1/pets?limit=1&after=1>; rel="next"');
+  assert.equal(page.text, '[{"id":1,"name":"Rex","categoryId":5,"status":"available"}]');
+  assert.equal((await ask("/healthz", { headers: {} })).text, '{"status":"ok"}');
+});
+
+test("nginx: the errors of the server come through, up to its own bounds", { skip }, async () => {
+  const tooLarge = await add(" ".repeat(1_048_576));
+  const table = [
+    [413, "body_too_large", tooLarge],
+    [413, "body_too_large", await add(" ".repeat(16_385))],
+    [400, "malformed_json", await add(" ".repeat(16_384))],
+    [400, "invalid_parameter", await ask(`/v1/pets?${"x".repeat(8_192 - "/v1/pets?".length)}`)],
+    [414, "uri_too_long", await ask(`/v1/pets?${"x".repeat(8_193 - "/v1/pets?".length)}`)],
+    [431, "header_fields_too_large", await ask("/v1/pets", { headers: { ...key, a: "x".repeat(9_000), b: "x".repeat(9_000) } })],
+    [405, "method_not_allowed", await ask("/v1/pets", { method: "DELETE" })],
+    [404, "route_not_found", await ask("//v1/pets")],
+    [401, "missing_api_key", await ask("/v1/pets", { headers: {} })],
+  ];
+  for (const [status, code, answer] of table) {
+    assert.deepEqual([answer.status, JSON.parse(answer.text).code], [status, code]);
+    assert.match(answer.headers["x-ratelimit-limit"], /^\d+$/, code);
+  }
+});
+
+test("nginx: a client is charged by its own address, whatever addresses it makes up", { skip }, async () => {
+  const statuses = [];
+  for (let count = 0; count < 61; count += 1) {
+    const headers = { "x-forwarded-for": `10.0.0.${count}` };
+    statuses.push((await ask("/v1/pets", { headers, localAddress: "127.0.0.2" })).status);
+  }
+  assert.deepEqual(statuses, [...Array(60).fill(401), 429]);
+  assert.equal((await ask("/v1/pets", { headers: {}, localAddress: "127.0.0.3" })).status, 401);
+});
+
+test("nginx: its connection to the server is kept from one request to the next", { skip }, async () => {
+  await ask("/healthz");
+  const countBefore = connectionCount;
+  for (let count = 0; count < 20; count += 1) {
+    assert.equal((await ask("/healthz")).status, 200);
+  }
+  assert.equal(connectionCount, countBefore);
+});
