@@ -99,11 +99,16 @@ async function open(
   try {
     return await openService(options, context.observers.isWatching ? { observers: context.observers } : {});
   } catch (error) {
-    if (error instanceof FolderInUseError || (error instanceof Error && "code" in error && "path" in error)) {
+    if (error instanceof FolderInUseError || isOfFolder(error)) {
       throw new UsageError(`Cannot use ${context.cite("data")}: ${error.message}`);
     }
     throw error;
   }
+}
+
+/** What the system says of a file has its `path`; of a socket, which is how a folder is claimed, its `address`. */
+function isOfFolder(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && ("path" in error || "address" in error);
 }
 
 function createMetricsServer(service: Service, { metrics }: Observers): Server {
