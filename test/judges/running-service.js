@@ -12,13 +12,14 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export const here = dirname(fileURLToPath(import.meta.url));
-const program = join(here, "node_modules", "animal-store", "dist", "server.js");
+/** Of the package as it would be published. */
+export const programPath = join(here, "node_modules", "animal-store", "dist", "server.js");
 
 /** Starts the server; `args` come after its port and folder. `stop` ends it and fails unless it ended well. */
 export async function startService(args = []) {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-judges-"));
   const apiKey = createKey(dataDir, "business");
-  const { child, firstLine } = await startProgram([program, "--port", "0", "--data", dataDir, ...args]);
+  const { child, firstLine } = await startProgram([programPath, "--port", "0", "--data", dataDir, ...args]);
   const baseUrl = /^listening on (http:\S+\/v1)$/.exec(firstLine)?.[1];
   const stop = async () => {
     await stopProgram(child);
@@ -31,7 +32,7 @@ export async function startService(args = []) {
 export function createKey(dataDir, plan) {
   const { stdout, stderr, status } = spawnSync(
     process.execPath,
-    [program, "keys", "create", "--data", dataDir, "--plan", plan],
+    [programPath, "keys", "create", "--data", dataDir, "--plan", plan],
     { encoding: "utf8" },
   );
   if (status !== 0) {
