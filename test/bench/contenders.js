@@ -59,21 +59,23 @@ export async function prepareService({ id, label, program, animalsFile, template
   };
 }
 
+/** The floor with group commit, and nothing else: no more can be reached by what has to be on disk first. */
+export const durableFloor = { id: "durable-floor", label: "floor, group commit" };
+
 /**
  * Bare node:http that answers with the very fields and content of an answer of the service.
  *
  * @param {import("./load.js").Received} answer
  * @returns {Contender}
  */
-export function floorOf(answer) {
+export function floorOf(answer, { isDurable = false } = {}) {
   return {
-    id: "floor",
-    label: "floor: bare node:http",
+    ...(isDurable ? durableFloor : { id: "floor", label: "floor: bare node:http" }),
     fault: (received) => (hasSameShape(received, answer) ? undefined : "the fields are not those of the service"),
     async launch(folder) {
       const file = join(folder, "answer.json");
       writeFileSync(file, JSON.stringify(answer));
-      const server = await startServer({ command: node, args: [join(here, "floor.js"), file] });
+      const server = await startServer({ command: node, args: [join(here, "floor.js"), file, ...(isDurable ? [folder] : [])] });
       return { server, keys: randomKeys() };
     },
   };
