@@ -5,6 +5,8 @@
 export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
+export { FolderInUseError } from "./log/folder.ts";
+export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {
   OutcomeUnknownError,
   StorageUnavailableError,

@@ -53,12 +53,18 @@ const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWrit
 
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
+  if (typeof options !== "object" || options === null) {
+    throw new RangeError("Cannot open animal store: give it options, { dataDir } at least");
+  }
   const unknown = Object.keys(options).find((name) => !optionNames.has(name));
   if (unknown !== undefined) {
     throw new RangeError(`Cannot open animal store: there is no option "${unknown}"`);
   }
   if (typeof options.dataDir !== "string" || options.dataDir === "") {
     throw new RangeError("Cannot open animal store: dataDir must be the path of a folder");
+  }
+  if (options.report !== undefined && typeof options.report !== "function") {
+    throw new RangeError("Cannot open animal store: report must be a function");
   }
   const base = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {

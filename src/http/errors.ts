@@ -45,7 +45,7 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   uri_too_long: { status: 414, message: "The request target is longer than 8192 bytes." },
   unsupported_media_type: {
     status: 415,
-    message: "Send application/json in UTF-8, without a content coding.",
+    message: "Content-Type must be application/json, in UTF-8, and the content must have no coding.",
   },
   rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
   key_banned: {

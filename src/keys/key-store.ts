@@ -50,6 +50,19 @@ export interface NewSecret {
   readonly key: string;
 }
 
+const choiceNames: ReadonlySet<string> = new Set(["plan", "perMinute", "perDay", "label", "expires"]);
+
+/** A choice that is silently ignored would make another key than was meant. @throws {RangeError} */
+function checkChoice(choice: unknown): void {
+  if (typeof choice !== "object" || choice === null) {
+    throw new RangeError('Cannot create key: give it options, such as { plan: "pro" }');
+  }
+  const unknown = Object.keys(choice).find((name) => !choiceNames.has(name));
+  if (unknown !== undefined) {
+    throw new RangeError(`Cannot create key: there is no option "${unknown}"`);
+  }
+}
+
 /** What a key may be changed for, as the word in its error messages. */
 type Verb = "revoke" | "change" | "rotate" | "unban";
 
@@ -118,6 +131,8 @@ export class KeyStore {
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
     const { clock, disk, dataDir, randomBytes } = this.#options;
+    this.#mustBeOpen();
+    checkChoice(choice);
     const plan = this.#chosenPlan(choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
@@ -194,16 +209,24 @@ export class KeyStore {
    * @throws {KeyError} `unknown_key`; `revoked_key`, but for `revoke`; `key_file_damaged`
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
+    this.#mustBeOpen();
     await this.#file.followAnew();
     // Asked before the lock, which needs a folder that a mistyped path does not have.
     this.#known(id, verb);
     await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
   }
 
+  #mustBeOpen(): void {
+    if (this.#isClosed) {
+      throw new Error("Cannot change keys: the service is closed");
+    }
+  }
+
   /** A secret pasted in the place of an id is not repeated: messages end in logs. */
   #known(id: string, verb: Verb): ApiKey {
     if (!isKeyId(id)) {
-      throw new KeyError("unknown_key", `Cannot ${verb} key: what was given is no key's id, which begins with "key_"`);
+      const form = '"key_" and 15 letters and digits; see keys list';
+      throw new KeyError("unknown_key", `Cannot ${verb} key: what was given is no key's id (${form})`);
     }
     const key = this.keyring.get(id);
     if (key === undefined) {

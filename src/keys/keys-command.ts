@@ -86,7 +86,7 @@ function choosePlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
 function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): number | undefined {
   const text = flags.get(name);
   if (text !== undefined && !/^\d{1,15}$/.test(text)) {
-    throw new RangeError(`Cannot use --${name}: must be a decimal integer, received ${JSON.stringify(text)}`);
+    throw new RangeError(`Cannot use --${name}: must be a whole number in digits, received ${JSON.stringify(text)}`);
   }
   return text === undefined ? undefined : Number(text);
 }

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { type AnimalStore, openAnimalStore } from "../../src/index.ts";
+import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
 import { exchange, request, rex, Wire } from "./wire.ts";
 
 interface Opened {
@@ -158,4 +158,33 @@ test("behind close() nothing is added, reads go on from memory, and no connectio
   assert.equal(service.healthy, false);
   const other = await exchange(port, request({ target: "/", key }));
   assert.deepEqual([other.content, other.value("connection")], ["elsewhere", "keep-alive"], "what is not ours is not touched");
+});
+
+test("what cannot be meant is refused when it is given, and names what is wrong", async (context) => {
+  const { service } = await open(context);
+  const options: readonly [unknown, RegExp][] = [
+    [undefined, /^Cannot open animal store: give it options/],
+    [null, /^Cannot open animal store: give it options/],
+    [{ dataDir: "never-made", report: "x" }, /^Cannot open animal store: report must be a function$/],
+    [{ dataDir: "never-made", lable: "x" }, /^Cannot open animal store: there is no option "lable"$/],
+  ];
+  for (const [given, message] of options) {
+    await assert.rejects(openAnimalStore(given as AnimalStoreOptions), { name: "RangeError", message }); // Wrong on purpose.
+  }
+  const choices: readonly [unknown, RegExp][] = [
+    ["pro", /^Cannot create key: give it options/],
+    [{ lable: "x" }, /^Cannot create key: there is no option "lable"$/],
+  ];
+  for (const [given, message] of choices) {
+    await assert.rejects(service.keys.create(given as object), { name: "RangeError", message });
+  }
+  assert.equal((await service.keys.list()).length, 1);
+});
+
+test("once closed, no key is made or changed: the folder may be another's by then", async (context) => {
+  const { service } = await open(context);
+  const [first] = await service.keys.list();
+  await service.close();
+  await assert.rejects(service.keys.create(), /^Error: Cannot change keys: the service is closed$/);
+  await assert.rejects(service.keys.revoke(first?.id ?? ""), /^Error: Cannot change keys: the service is closed$/);
 });

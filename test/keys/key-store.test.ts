@@ -134,7 +134,7 @@ for (const [verb, change] of Object.entries(changes)) {
     const folder = await KeyFolder.make(context);
     const store = await folder.open();
     const { key } = await store.create();
-    const message = new RegExp(`^Cannot ${verb} key: what was given is no key's id, `);
+    const message = new RegExp(`^Cannot ${verb} key: what was given is no key's id `);
     await assert.rejects(change(store, key), keyError("unknown_key", message));
   });
 

@@ -134,7 +134,7 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["create", "--per-minute", "5", "--per-day", "7"], /^Cannot set the quota of plan "free": /],
   [["create", "--plan", "enterprise", "--per-minute", "5"], /perDay must be an integer .* received nothing$/],
   [["create", "--plan", "enterprise", "--per-minute", "0", "--per-day", "7"], /perMinute must be .* received 0$/],
-  [["create", "--per-minute", "5.5"], /^Cannot use --per-minute: must be a decimal integer, received "5.5"$/],
+  [["create", "--per-minute", "5.5"], /^Cannot use --per-minute: must be a whole number in digits, received "5.5"$/],
   [["create", "--per-day=-5"], /^Cannot use --per-day: /],
   [["create", "--per-day="], /^Cannot use --per-day: /],
   [["create", "--label", "x".repeat(65)], /^Cannot label key: a label is at most 64 printable characters, /],
