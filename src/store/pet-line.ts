@@ -34,10 +34,12 @@ export interface PetLine {
   statusIndex: number;
   /** End of the served text, without its `}`. */
   textEnd: number;
+  /** Where the decimal ends that was read last. */
+  at: number;
 }
 
 export function createPetLine(): PetLine {
-  return { id: 0, group: 0, statusIndex: 0, textEnd: 0 };
+  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, at: 0 };
 }
 
 /** Where lines are written: text by Node, words by us. */
@@ -93,13 +95,11 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   if (!idStart.standsAt(bytes, start, end)) {
     return -1;
   }
-  const idAt = start + idStart.length;
-  const idEnd = endOfDigits(bytes, idAt, end);
-  line.id = decimal(bytes, idAt, idEnd);
-  if (line.id < 1 || !nameStart.standsAt(bytes, idEnd, end)) {
+  line.id = readDecimal(bytes, start + idStart.length, end, line);
+  if (line.id < 1 || !nameStart.standsAt(bytes, line.at, end)) {
     return -1;
   }
-  const nameEnd = endOfName(bytes, idEnd + nameStart.length, end);
+  const nameEnd = endOfName(bytes, line.at + nameStart.length, end);
   if (nameEnd < 0 || !categoryIdStart.standsAt(bytes, nameEnd, end)) {
     return -1;
   }
@@ -114,10 +114,8 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
     return -1;
   }
   line.textEnd = statusEnd + 1;
-  const groupAt = statusEnd + groupStart.length;
-  const groupEnd = endOfDigits(bytes, groupAt, end);
-  line.group = decimal(bytes, groupAt, groupEnd);
-  return line.group < 1 ? -1 : groupEnd;
+  line.group = readDecimal(bytes, statusEnd + groupStart.length, end, line);
+  return line.group < 1 ? -1 : line.at;
 }
 
 /** -1 where none of them stands there. */
@@ -144,16 +142,19 @@ function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39;
 }
 
-/** The value of `[start, end)`, which holds digits only; 0 where it is empty, not canonical or too long to be exact. */
-function decimal(bytes: DataView, start: number, end: number): number {
-  if (end === start || end - start > 15 || bytes.getUint8(start) === 0x30) {
-    return 0;
-  }
+/** The canonical decimal at `start`, which ends at `line.at`; 0 where there is none, or one too long to be exact. */
+function readDecimal(bytes: DataView, start: number, end: number, line: PetLine): number {
   let value = 0;
-  for (let at = start; at < end; at++) {
-    value = value * 10 + (bytes.getUint8(at) - 0x30);
+  let at = start;
+  for (; at < end; at++) {
+    const digit = bytes.getUint8(at) - 0x30;
+    if (digit < 0 || digit > 9) {
+      break;
+    }
+    value = value * 10 + digit;
   }
-  return value;
+  line.at = at;
+  return at === start || at - start > 15 || bytes.getUint8(start) === 0x30 ? 0 : value;
 }
 
 /** 1 for the bytes that stand for themselves in a JSON string and are ASCII. */
