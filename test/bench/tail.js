@@ -53,7 +53,10 @@ async function oneRound(launch, isWarmUp, { seconds, warmUpSeconds }) {
       throw new Error(`${contender.label}, tail: ${all.refused} refused and ${all.broken} broken of ${all.requests}`);
     }
   }
-  if (isWarmUp) return;
+  if (isWarmUp) {
+    if (launch.metricsPort !== undefined) await longestPauseMs(launch.metricsPort); // Each look begins anew.
+    return;
+  }
   launch.alone.push(alone.reads);
   launch.reads.push(mixed.reads);
   launch.creates.push(mixed.creates);
