@@ -42,7 +42,7 @@ const tests = readAll("test");
 const rooms: Readonly<Record<string, readonly string[]>> = {
   log: [],
   http: [],
-  store: ["log", "pets/pet.ts"],
+  store: ["log", "pets/pet.ts", "clock.ts"],
   keys: ["log", "clock.ts"],
   limits: ["log", "clock.ts"],
   pets: ["http/answer.ts", "store/pet-store.ts"],

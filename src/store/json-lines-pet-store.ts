@@ -10,6 +10,7 @@
 
 import { join } from "node:path";
 
+import { type Clock, systemClock } from "../clock.ts";
 import type { Disk, DiskFile } from "../log/disk.ts";
 import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/log-reader.ts";
@@ -38,6 +39,8 @@ export interface PetStoreOptions {
   readonly disk: Disk;
   readonly dataDir: string;
   readonly report: (message: string) => void;
+  /** The system's where not given. */
+  readonly clock?: Clock | undefined;
   /** Told of each group that came onto the disk. */
   readonly onGroup?: ((times: GroupTimes) => void) | undefined;
 }
@@ -56,12 +59,12 @@ const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
-  const { disk, dataDir, report } = options;
+  const { disk, dataDir } = options;
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
   try {
     const catalogue = new Catalogue(petStatuses.length);
-    const end = await readLog(file, new PetLog(catalogue), { onProgress: reportProgress(path, file, report) });
+    const end = await readLog(file, new PetLog(catalogue), { onProgress: reportProgress(path, file, options) });
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
@@ -98,12 +101,17 @@ async function setAside(
   }
 }
 
-function reportProgress(path: string, file: DiskFile, report: (message: string) => void): (bytesRead: number) => void {
+function reportProgress(
+  path: string,
+  file: DiskFile,
+  { report, clock = systemClock }: PetStoreOptions,
+): (bytesRead: number) => void {
   const totalBytes = file.size();
-  let nextMs = performance.now() + progressMs;
+  let nextMs = clock.monotonicMs() + progressMs;
   return (bytesRead) => {
-    if (performance.now() >= nextMs) {
-      nextMs = performance.now() + progressMs;
+    const nowMs = clock.monotonicMs();
+    if (nowMs >= nextMs) {
+      nextMs = nowMs + progressMs;
       report(`loading ${path}: ${Math.floor((bytesRead / totalBytes) * 100)} %`);
     }
   };

@@ -1,0 +1,35 @@
+/**
+ * Loading that takes its time is told about: every two seconds, and not before.
+ */
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { sealLine } from "../../src/log/line-seal.ts";
+import { nodeDisk } from "../../src/log/node-disk.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+
+/** More than two chunks of the log reader, 4 MiB each. */
+const animalCount = 120_000;
+
+for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as const) {
+  test(`loading tells ${expectedCount} times how far it is, where each chunk takes ${stepMs} ms`, async (context) => {
+    const dataDir = mkdtempSync(join(tmpdir(), "animal-store-progress-"));
+    context.after(() => rmSync(dataDir, { recursive: true }));
+    const path = join(dataDir, "pets.jsonl");
+    const members = '"name":"Rex","categoryId":1,"status":"sold","group":1';
+    writeFileSync(path, Array.from({ length: animalCount }, (_, index) => sealLine(`{"id":${index + 1},${members}}`)).join(""));
+    let nowMs = 0;
+    const clock = { wallMs: () => 0, monotonicMs: () => (nowMs += stepMs) - stepMs };
+    const reports: string[] = [];
+    const store = await openPetStore({ disk: nodeDisk, dataDir, clock, report: (message) => reports.push(message) });
+    context.after(() => store.close());
+    assert.equal(store.animalCount, animalCount);
+    assert.equal(reports.length, expectedCount, reports.join("; "));
+    for (const report of reports) {
+      assert.match(report, new RegExp(`^loading ${path}: [0-9]{1,3} %$`));
+    }
+  });
+}
