@@ -116,7 +116,8 @@ export class Keyring {
   }
 
   #answer(credential: Credential): Authentication {
-    return this.#clock.wallMs() < credential.untilMs ? credential.entry.answer : invalid;
+    const { untilMs, entry } = credential;
+    return untilMs === Infinity || this.#clock.wallMs() < untilMs ? entry.answer : invalid;
   }
 
   /** Valid keys alone fill this, in up to 64 spellings of the scheme each; starting anew is cheap and rare. */
