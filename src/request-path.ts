@@ -22,7 +22,7 @@ import type { Addresses } from "./limits/addresses.ts";
 import type { Decision } from "./limits/decision.ts";
 import type { Limiter } from "./limits/limiter.ts";
 import { type Operation, routes } from "./operations.ts";
-import { answerPublicPage } from "./pages/public-page.ts";
+import { answerPublicPage, type PublicPage } from "./pages/public-page.ts";
 import type { PetRequest } from "./pets/pet-request.ts";
 import { Reply, type ReplyParts } from "./reply.ts";
 import { isComing } from "./pets/when-there.ts";
@@ -39,8 +39,7 @@ export interface RequestPathParts extends ReplyParts {
   readonly addresses: Addresses;
   readonly store: PetStore;
   readonly trustedProxyCount: number;
-  /** By path. */
-  readonly publicPages: ReadonlyMap<string, () => Answer>;
+  readonly publicPages: readonly PublicPage[];
   /** What the ids of this process's requests begin with. */
   readonly requestIdPrefix: string;
   /** Tells an operator of a fault that no client may see. */
@@ -129,9 +128,10 @@ export class RequestPath {
       }
       return refusal("malformed_request", [], fault);
     }
-    const publicPage = this.#parts.publicPages.get(exchange.path);
-    if (publicPage !== undefined) {
-      return answerPublicPage(incoming.method, publicPage);
+    for (const page of this.#parts.publicPages) {
+      if (page.path === exchange.path) {
+        return answerPublicPage(incoming.method, page);
+      }
     }
     if (this.#parts.cors.isPreflight(incoming.method, incoming.headers)) {
       exchange.rate = this.#parts.addresses.peek(exchange.address);

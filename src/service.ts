@@ -134,10 +134,10 @@ export class Service implements AnimalStore {
       keyring: parts.keys.keyring,
       addresses: new Addresses({ clock: parts.clock }),
       cors: new Cors(options.corsOrigins),
-      publicPages: new Map([
-        ["/healthz", () => healthPage(this.healthy)],
-        ["/openapi.json", () => descriptionPage],
-      ]),
+      publicPages: [
+        { path: "/healthz", show: () => healthPage(this.healthy) },
+        { path: "/openapi.json", show: () => descriptionPage },
+      ],
       requestIdPrefix: `${randomBytes(6).toString("hex")}-`,
     });
     this.#timers = [

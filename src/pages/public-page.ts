@@ -6,11 +6,16 @@ import { type Answer, answer, refusal } from "../http/answer.ts";
 
 const allow = ["Allow", "GET, HEAD, OPTIONS"];
 
-export function answerPublicPage(method: string | undefined, page: () => Answer): Answer {
+export interface PublicPage {
+  readonly path: string;
+  readonly show: () => Answer;
+}
+
+export function answerPublicPage(method: string | undefined, page: PublicPage): Answer {
   switch (method) {
     case "GET":
     case "HEAD":
-      return page();
+      return page.show();
     case "OPTIONS":
       return answer(204, undefined, allow);
     default:
