@@ -23,23 +23,26 @@ export interface ListParameters {
  */
 export function readListParameters(query: string, faults: Faults): ListParameters {
   const parameters: ListParameters = { limit: undefined, status: undefined, after: undefined };
+  const decode = /[%+]/.test(query) ? decodeForm : asItStands;
   for (let start = 0; start < query.length; ) {
     const ampersand = query.indexOf("&", start);
     const end = ampersand === -1 ? query.length : ampersand;
     if (end > start) {
-      readPair(query.slice(start, end), parameters, faults);
+      readPair(query.slice(start, end), decode, parameters, faults);
     }
     start = end + 1;
   }
   return parameters;
 }
 
-function readPair(pair: string, parameters: ListParameters, faults: Faults): void {
+type Decode = (text: string) => string | undefined;
+
+function readPair(pair: string, decode: Decode, parameters: ListParameters, faults: Faults): void {
   const equals = pair.indexOf("=");
   const nameEnd = equals === -1 ? pair.length : equals;
   const encodedName = pair.slice(0, nameEnd);
-  const name = decodeForm(encodedName);
-  const value = pair.slice(nameEnd + 1);
+  const name = decode(encodedName);
+  const value = decode(pair.slice(nameEnd + 1));
   // No parameters[name]: looking up a name that was cut from a text took longer than all else here.
   switch (name) {
     case "limit":
@@ -59,8 +62,8 @@ function readPair(pair: string, parameters: ListParameters, faults: Faults): voi
   }
 }
 
-function onlyValue(name: string, earlier: string | undefined, encodedValue: string, faults: Faults): string {
-  const value = decodeForm(encodedValue);
+/** @param value undefined: not percent-encoded UTF-8 */
+function onlyValue(name: string, earlier: string | undefined, value: string | undefined, faults: Faults): string {
   if (earlier !== undefined) {
     faults.add(name, "is repeated");
   } else if (value === undefined) {
@@ -71,11 +74,12 @@ function onlyValue(name: string, earlier: string | undefined, encodedValue: stri
   return value ?? "";
 }
 
+function asItStands(text: string): string {
+  return text;
+}
+
 /** undefined: not percent-encoded UTF-8. */
 function decodeForm(text: string): string | undefined {
-  if (!text.includes("%") && !text.includes("+")) {
-    return text;
-  }
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
   } catch {
