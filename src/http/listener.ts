@@ -162,10 +162,10 @@ function mayFollow({ outgoing }: OpenExchange): boolean {
 
 function isAnswered(exchange: OpenExchange | undefined): boolean {
   const outgoing = exchange?.outgoing;
-  return outgoing === undefined || outgoing.destroyed || outgoing.writableFinished || hasLeft(outgoing);
+  return outgoing === undefined || hasLeft(outgoing) || outgoing.destroyed || outgoing.writableFinished;
 }
 
-/** Whether the answer is with the system: `writableFinished` says so a turn later. */
+/** Whether the answer is with the system: from Node 24 on `writableFinished` says so a turn later. */
 function hasLeft({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableLength === 0;
 }
