@@ -21,6 +21,8 @@ export interface ReplyParts {
 
 export class Reply {
   readonly #parts: ReplyParts;
+  /** The link of getPet's answers, for the base where requests nearly always arrive: the one before. */
+  #successor = { linkBase: "", link: "" };
 
   constructor(parts: ReplyParts) {
     this.#parts = parts;
@@ -53,13 +55,20 @@ export class Reply {
       fields.push(part);
     }
     if (exchange.route === petRoute.pattern) {
-      const link = successorLink(exchange.arrival.linkBase);
+      const link = this.#successorLink(exchange.arrival.linkBase);
       fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", link);
     }
     if (!this.#parts.cors.isOff) {
       this.#parts.cors.appendFields(fields, incoming.headers.origin);
     }
     return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
+  }
+
+  #successorLink(linkBase: string): string {
+    if (linkBase !== this.#successor.linkBase) {
+      this.#successor = { linkBase, link: successorLink(linkBase) };
+    }
+    return this.#successor.link;
   }
 
   /** The whole answer to something that is no request, as bytes. */

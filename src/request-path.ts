@@ -25,6 +25,7 @@ import { type Operation, routes } from "./operations.ts";
 import { answerPublicPage, type PublicPage } from "./pages/public-page.ts";
 import type { PetRequest } from "./pets/pet-request.ts";
 import { Reply, type ReplyParts } from "./reply.ts";
+import { RequestIds } from "./request-ids.ts";
 import { isComing } from "./pets/when-there.ts";
 import { fixedLimits } from "./settings.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "./store/pet-store.ts";
@@ -40,8 +41,6 @@ export interface RequestPathParts extends ReplyParts {
   readonly store: PetStore;
   readonly trustedProxyCount: number;
   readonly publicPages: readonly PublicPage[];
-  /** What the ids of this process's requests begin with. */
-  readonly requestIdPrefix: string;
   /** Tells an operator of a fault that no client may see. */
   readonly report: (message: string) => void;
 }
@@ -55,7 +54,7 @@ export class RequestPath {
   readonly #parts: RequestPathParts;
   readonly #router: Router<Operation>;
   readonly #reply: Reply;
-  #requestCount = 0;
+  readonly #requestIds = new RequestIds();
   #hasWarnedOfProxy = false;
 
   constructor(parts: RequestPathParts) {
@@ -244,7 +243,7 @@ export class RequestPath {
     if (typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given)) {
       return given;
     }
-    return `${this.#parts.requestIdPrefix}${this.#requestCount++}`;
+    return this.#requestIds.next();
   }
 }
 

@@ -138,7 +138,6 @@ export class Service implements AnimalStore {
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
       ],
-      requestIdPrefix: `${randomBytes(6).toString("hex")}-`,
     });
     this.#timers = [
       setInterval(() => void this.#followKeys(), fixedLimits.keyPollMs).unref(),

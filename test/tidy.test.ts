@@ -41,11 +41,11 @@ const tests = readAll("test");
  */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   log: [],
-  http: [],
+  http: ["decimal.ts"],
   store: ["log", "pets/pet.ts", "clock.ts"],
   keys: ["log", "clock.ts"],
   limits: ["log", "clock.ts"],
-  pets: ["http/answer.ts", "store/pet-store.ts"],
+  pets: ["http/answer.ts", "store/pet-store.ts", "decimal.ts"],
   pages: ["http", "pets", "limits/plans.ts", "limits/addresses.ts", "limits/ban.ts", "settings.ts", "version.ts"],
   observe: ["clock.ts", "exchange.ts"],
 };

@@ -4,6 +4,7 @@
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 
+import { decimal } from "../decimal.ts";
 import { announcesContent } from "./content.ts";
 
 export interface WireAnswer {
@@ -52,7 +53,7 @@ export function fieldsOf(
       "X-RateLimit-Limit",
       String(rate.limit),
       "X-RateLimit-Remaining",
-      String(rate.remaining),
+      decimal(rate.remaining),
       "X-RateLimit-Reset",
       String(rate.resetSeconds),
     );

@@ -2,6 +2,7 @@
  * createPet: `POST /pets`.
  */
 
+import { decimal } from "../decimal.ts";
 import { type Answer, answer, refusal } from "../http/answer.ts";
 import { decodeJson, JsonSyntaxError, type JsonValue, readJson } from "./json.ts";
 import type { PetRequest } from "./pet-request.ts";
@@ -22,5 +23,7 @@ export function createPet({ store, content, linkBase }: PetRequest): Answer | Pr
   if (validation.kind === "invalid") {
     return refusal("invalid_body", [], validation.message);
   }
-  return store.add(validation.value).then(({ id, json }) => answer(201, json, ["Location", `${linkBase}/pets/${id}`]));
+  return store.add(validation.value).then(({ id, json }) => {
+    return answer(201, json, ["Location", `${linkBase}/pets/${decimal(id)}`]);
+  });
 }

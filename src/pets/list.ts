@@ -2,6 +2,7 @@
  * listPets: `GET /pets`.
  */
 
+import { decimal } from "../decimal.ts";
 import { type Answer, answer, refusal } from "../http/answer.ts";
 import type { PetQuery } from "../store/pet-store.ts";
 import type { PetRequest } from "./pet-request.ts";
@@ -22,5 +23,5 @@ export function listPets({ store, query, linkBase }: PetRequest): Answer | Promi
 
 function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: number): string {
   const filter = status === undefined ? "" : `&status=${status}`;
-  return `<${linkBase}/pets?limit=${limit}${filter}&after=${nextAfter}>; rel="next"`;
+  return `<${linkBase}/pets?limit=${limit}${filter}&after=${decimal(nextAfter)}>; rel="next"`;
 }

@@ -2,6 +2,8 @@
  * The animal (specification, "Resources and their fields"), each member with its bound.
  */
 
+import { decimal } from "../decimal.ts";
+
 export type PetStatus = "available" | "pending" | "sold";
 
 /** In the order of the specification. */
@@ -31,5 +33,5 @@ export const int64Max: bigint = 2n ** 63n - 1n;
 /** Members in the specification's order: the very text that a client receives. */
 export function petToJson(pet: Pet): string {
   const { id, name, categoryId, status } = pet;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+  return `{"id":${decimal(id)},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }
