@@ -1,6 +1,7 @@
 /**
  * Interleaved rounds: everybody is started, checked and warmed up, then each gets a short round in turn, again and
- * again, so that whatever else the machine does meets all alike. Ratios are taken within a round, then their median.
+ * again, so that whatever else the machine does meets all alike. Then all of it anew: one launch of a program differs
+ * from the next by up to a tenth. Ratios are taken within a round, then the median of them all.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +16,7 @@ const primingCountMax = 70;
  * @typedef {import("./contenders.js").Launched} Launched
  * @typedef {import("./workloads.js").Workload} Workload
  * @typedef {import("./load.js").Round} Round
- * @typedef {{ rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
+ * @typedef {{ launches: number, rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
  */
 
 /**
@@ -64,11 +65,19 @@ function faultOf(answer, workload) {
  * @returns {Promise<Map<string, Round[]>>} the rounds of each contender, by its id
  */
 export async function interleave(contenders, workload, settings) {
+  const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
+  for (let launch = 0; launch < settings.launches; launch += 1) {
+    await interleaveOnce(contenders, workload, settings, results);
+  }
+  return results;
+}
+
+/** @param {Map<string, Round[]>} results */
+async function interleaveOnce(contenders, workload, settings, results) {
   const launches = [];
   try {
     for (const contender of contenders) launches.push(await launchChecked(contender, workload, settings.folder));
     const leastKept = launches.map(() => animalCount + 1); // The one is the check's.
-    const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
     for (let round = -1; round < settings.rounds; round += 1) {
       // There and back again: nobody is always the first after somebody.
       const order = round % 2 === 0 ? [...launches.keys()] : [...launches.keys()].reverse();
@@ -80,7 +89,6 @@ export async function interleave(contenders, workload, settings) {
       }
     }
     await checkKept(launches, workload, leastKept);
-    return results;
   } finally {
     await Promise.all(launches.map(({ server }) => server.stop()));
     for (const { folder } of launches) rmSync(folder, { recursive: true, force: true });

@@ -24,7 +24,8 @@ const help = `npm run bench -- [flags]
 
   --only W1,W3         workloads: ${workloads.map(({ id, title }) => `${id} (${title})`).join(", ")}
   --peers fastify,go   peers: ${peers.map(({ id }) => id).join(", ")}; "" for none
-  --rounds 5           rounds of each server in each workload
+  --launches 3         launches of each server in each workload
+  --rounds 3           rounds of each launch
   --seconds 2          length of a round
   --warm-up 2          seconds before the first round
   --quick              2 rounds of 1 s: does everything work?
@@ -38,7 +39,8 @@ const help = `npm run bench -- [flags]
 const { values } = readFlags(help, {
   only: { type: "string" },
   peers: { type: "string" },
-  rounds: { type: "string", default: "5" },
+  launches: { type: "string", default: "3" },
+  rounds: { type: "string", default: "3" },
   seconds: { type: "string", default: "2" },
   "warm-up": { type: "string", default: "2" },
   quick: { type: "boolean", default: false },
@@ -50,6 +52,7 @@ const { values } = readFlags(help, {
 });
 const program = resolve(values.dist, "server.js");
 const rounds = {
+  launches: values.quick ? 1 : readCount("launches", values.launches),
   rounds: values.quick ? 2 : readCount("rounds", values.rounds),
   seconds: values.quick ? 1 : readCount("seconds", values.seconds),
   warmUpSeconds: values.quick ? 1 : readCount("warm-up", values["warm-up"]),
