@@ -188,8 +188,8 @@ const zero = 0x30;
 
 /**
  * The id that a path segment is: the canonical decimal of a positive safe integer, as every id that was ever given.
- * undefined: whatever it is, there is no such animal (contract, section 3: 404, never 400). Read by
- * hand: the text of `String(id)`, to compare with, would be kept by V8 (decimal.ts).
+ * undefined: whatever it is, there is no such animal (contract, section 3: 404, never 400).
+ * Read by hand: the text of `String(id)`, to compare with, would be kept by V8 (decimal.ts).
  */
 export function validatePetId(segment: string): number | undefined {
   let id = 0;

@@ -105,6 +105,8 @@ test("mounted below two prefixes, a request is answered once, with links to wher
   for (const [prefix, id] of [["/shop", 1], ["/store", 2], ["", 3]] as const) {
     const created = await exchange(port, request({ method: "POST", target: `${prefix}/v1/pets`, key, content: rex }));
     assert.deepEqual([created.status, created.value("location")], [201, `${prefix}/v1/pets/${id}`]);
+    const fetched = await exchange(port, request({ target: `${prefix}/v1/pets/${id}`, key }));
+    assert.equal(fetched.value("link"), `<${prefix}/v1/pets>; rel="successor-version"`);
   }
   assert.equal((await exchange(port, request({ target: "/shop/pets", key }))).content, "elsewhere");
 });
