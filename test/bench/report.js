@@ -50,20 +50,36 @@ export function rateTable(results, contenders) {
 }
 
 /**
- * How far the rounds lie apart. Launches do by a tenth; a floor whose own rounds differ by more than a quarter was
- * measured on a machine that had other things to do.
+ * How far the rounds lie apart. A floor whose own rounds differ, within a launch, by more than a tenth was measured on a
+ * machine that had other things to do.
  *
  * @param {readonly Result[]} results
+ * @param {number} roundCount of a launch
  */
-export function spreadLines(results) {
+export function spreadLines(results, roundCount) {
   return results.map((result) => {
     const ratios = ratiosToFloor(result, "service");
     const floorRates = (result.rounds.get("floor") ?? []).map(rate);
-    const apart = (Math.max(...floorRates) / Math.min(...floorRates) - 1) * 100;
-    const warning = apart > 25 ? " (**a busy machine: do not trust this**)" : "";
+    const apart = Math.max(...inLaunches(floorRates, roundCount).map(percentApart));
+    const warning = apart > 10 ? " (**a busy machine: do not trust this**)" : "";
     const ends = `${formatRatio(Math.min(...ratios))} to ${formatRatio(Math.max(...ratios))}`;
     return `- ${result.workload.id}: the service's rounds ${ends}; the floor's ${apart.toFixed(0)} % apart${warning}`;
   });
+}
+
+/**
+ * @param {readonly number[]} rates
+ * @param {number} roundCount
+ */
+function inLaunches(rates, roundCount) {
+  return Array.from({ length: rates.length / roundCount }, (_, index) => {
+    return rates.slice(index * roundCount, (index + 1) * roundCount);
+  });
+}
+
+/** @param {readonly number[]} rates */
+function percentApart(rates) {
+  return (Math.max(...rates) / Math.min(...rates) - 1) * 100;
 }
 
 /** @param {number} ratio NaN: did not run */

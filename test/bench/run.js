@@ -79,7 +79,7 @@ await inFolder(async (folder) => {
     [...machineLines, ...missing.map((line) => `- ${line}`)].join("\n"),
     ratioTable(results, named),
     rateTable(results, [{ id: "floor", label: "floor" }, ...named]),
-    [...spreadLines(results), notes].join("\n"),
+    [...spreadLines(results, settings.rounds), notes].join("\n"),
   ];
   if (!values["no-tail"]) parts.push(await tail(service, others, settings));
   if (!values["no-start-up"]) parts.push(await startUp());
