@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { freePort, here, startService } from "./running-service.js";
+import { freePort, here, startService, wholeAnswer } from "./running-service.js";
 
 const isMissing = spawnSync("nginx", ["-v"]).error !== undefined;
 const skip = isMissing ? "nginx is not installed (Debian: nginx)" : false;
@@ -103,17 +103,8 @@ async function startNginx(recipe) {
 
 /** Each request has a connection to nginx of its own. */
 function ask(path, { method = "GET", headers = key, content, localAddress } = {}) {
-  return new Promise((resolve, reject) => {
-    const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false, rejectUnauthorized: false };
-    const outgoing = request(options, (incoming) => {
-      let text = "";
-      incoming.setEncoding("utf8");
-      incoming.on("data", (chunk) => (text += chunk));
-      incoming.on("end", () => resolve({ status: incoming.statusCode, headers: incoming.headers, text }));
-    });
-    outgoing.on("error", reject);
-    outgoing.end(content);
-  });
+  const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false, rejectUnauthorized: false };
+  return wholeAnswer(request(options), content);
 }
 
 function add(content) {

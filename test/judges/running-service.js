@@ -28,6 +28,20 @@ export async function startService(args = []) {
   return { baseUrl, origin: new URL(baseUrl).origin, apiKey, dataDir, stop };
 }
 
+/** Sends the request with its content, if it has any, and resolves to the whole answer. */
+export function wholeAnswer(outgoing, content) {
+  return new Promise((resolve, reject) => {
+    outgoing.on("response", (incoming) => {
+      let text = "";
+      incoming.setEncoding("utf8");
+      incoming.on("data", (chunk) => (text += chunk));
+      incoming.on("end", () => resolve({ status: incoming.statusCode, headers: incoming.headers, text }));
+    });
+    outgoing.on("error", reject);
+    outgoing.end(content);
+  });
+}
+
 /** @returns the key, as the command prints it */
 export function createKey(dataDir, plan) {
   const { stdout, stderr, status } = spawnSync(

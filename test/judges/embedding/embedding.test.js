@@ -11,7 +11,7 @@ import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createKey, freePort, here, startProgram, stopProgram } from "../running-service.js";
+import { createKey, freePort, here, startProgram, stopProgram, wholeAnswer } from "../running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with. */
 const examples = [
@@ -36,22 +36,12 @@ function makeCertificate(folder) {
 }
 
 function ask(send, port, { method = "GET", path, key, content }) {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      connection: "close",
-      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-      ...(content === undefined ? {} : { "content-type": "application/json", "content-length": content.length }),
-    };
-    const options = { host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false };
-    const outgoing = send(options, (incoming) => {
-      let text = "";
-      incoming.setEncoding("utf8");
-      incoming.on("data", (chunk) => (text += chunk));
-      incoming.on("end", () => resolve({ status: incoming.statusCode, headers: incoming.headers, text }));
-    });
-    outgoing.on("error", reject);
-    outgoing.end(content);
-  });
+  const headers = {
+    connection: "close",
+    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+    ...(content === undefined ? {} : { "content-type": "application/json", "content-length": content.length }),
+  };
+  return wholeAnswer(send({ host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false }), content);
 }
 
 for (const { name, base, links } of examples) {
