@@ -12,6 +12,7 @@ import type { Arrival, Exchange } from "./exchange.ts";
 import { answer } from "./http/answer.ts";
 import { Cors } from "./http/cors.ts";
 import type { ErrorCode } from "./http/errors.ts";
+import { keepTickShape } from "./http/tick-shape.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
@@ -74,6 +75,7 @@ export async function openService(options: CheckedOptions, surroundings: Surroun
   const { clock = systemClock, disk = nodeDisk, observers } = surroundings;
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report };
+  keepTickShape();
   const claim = await claimFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });
