@@ -76,6 +76,9 @@ export function readContent(
       done(outcome);
     }
   };
+  // Where all of it came with the fields, the stream is never asked for bytes, and Node takes the request for one that
+  // nobody reads: behind the answer it would drop the content once more, listeners and all.
+  incoming.read(0);
   incoming.on("data", (chunk: Uint8Array) => {
     byteCount += chunk.length;
     if (byteCount > bytesMax) {
