@@ -1,7 +1,7 @@
 /**
  * The service in a program: puts store, keys, limits and the request path together, and takes them apart again.
  *
- * Several in one process do not touch each other: there is no state outside these objects.
+ * Several in one process do not touch each other: nothing outside these objects decides what they do.
  */
 
 import { randomBytes } from "node:crypto";
