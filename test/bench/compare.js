@@ -11,7 +11,7 @@ import { join, resolve } from "node:path";
 import { floorOf, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
 import { chooseWorkloads, inFolder, readFlags, readCount, refuse } from "./options.js";
-import { interleave, launchChecked, median, rate } from "./rounds.js";
+import { interleaveOnce, launchChecked, median, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/compare.js DIST_A DIST_B [flags]
@@ -65,7 +65,7 @@ async function compare(builds, workload, folder) {
   console.log(`\n${workload.id} ${workload.title}`);
   for (let launch = 0; launch < launchCount; launch += 1) {
     const order = launch % 2 === 0 ? contenders : [...contenders].reverse();
-    const results = await interleave(order, workload, { ...settings, folder });
+    const results = await interleaveOnce(order, workload, { ...settings, folder });
     for (const [id, rounds] of results) rates.get(id).push(...rounds.map(rate));
     const ofLaunch = results.get("A").map((round, index) => rate(results.get("B")[index]) / rate(round));
     ratios.push(...ofLaunch);

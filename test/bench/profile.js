@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { prepareService } from "./contenders.js";
 import { chooseWorkloads, inFolder, readCount, readFlags, refuse } from "./options.js";
-import { interleave, rate } from "./rounds.js";
+import { interleaveOnce, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/profile.js DIST [flags]
@@ -43,7 +43,7 @@ await inFolder(async (folder) => {
       nodeFlags: ["--cpu-prof", `--cpu-prof-dir=${profiles}`],
     });
     const settings = { rounds: 1, seconds, warmUpSeconds: 1, folder };
-    const [round] = (await interleave([service], workload, settings)).get("service");
+    const [round] = (await interleaveOnce([service], workload, settings)).get("service");
     console.log(`\n${workload.id} ${workload.title}: ${rate(round).toFixed(0)}/s, with the profiler on`);
     for (const name of readdirSync(profiles)) console.log(summary(JSON.parse(readFileSync(join(profiles, name)))));
   }

@@ -16,7 +16,7 @@ const primingCountMax = 70;
  * @typedef {import("./contenders.js").Launched} Launched
  * @typedef {import("./workloads.js").Workload} Workload
  * @typedef {import("./load.js").Round} Round
- * @typedef {{ launches: number, rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
+ * @typedef {{ rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
  */
 
 /**
@@ -61,23 +61,31 @@ function faultOf(answer, workload) {
 /**
  * @param {readonly Contender[]} contenders
  * @param {Workload} workload
- * @param {Settings} settings
+ * @param {Settings & { launches: number }} settings
  * @returns {Promise<Map<string, Round[]>>} the rounds of each contender, by its id
  */
 export async function interleave(contenders, workload, settings) {
   const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
   for (let launch = 0; launch < settings.launches; launch += 1) {
-    await interleaveOnce(contenders, workload, settings, results);
+    for (const [id, rounds] of await interleaveOnce(contenders, workload, settings)) results.get(id).push(...rounds);
   }
   return results;
 }
 
-/** @param {Map<string, Round[]>} results */
-async function interleaveOnce(contenders, workload, settings, results) {
+/**
+ * As `interleave`, of one launch.
+ *
+ * @param {readonly Contender[]} contenders
+ * @param {Workload} workload
+ * @param {Settings} settings
+ * @returns {Promise<Map<string, Round[]>>}
+ */
+export async function interleaveOnce(contenders, workload, settings) {
   const launches = [];
   try {
     for (const contender of contenders) launches.push(await launchChecked(contender, workload, settings.folder));
     const leastKept = launches.map(() => animalCount + 1); // The one is the check's.
+    const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
     for (let round = -1; round < settings.rounds; round += 1) {
       // There and back again: nobody is always the first after somebody.
       const order = round % 2 === 0 ? [...launches.keys()] : [...launches.keys()].reverse();
@@ -89,6 +97,7 @@ async function interleaveOnce(contenders, workload, settings, results) {
       }
     }
     await checkKept(launches, workload, leastKept);
+    return results;
   } finally {
     await Promise.all(launches.map(({ server }) => server.stop()));
     for (const { folder } of launches) rmSync(folder, { recursive: true, force: true });

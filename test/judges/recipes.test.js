@@ -1,5 +1,5 @@
 /**
- * Recipes of the README for whoever runs the server, each as it is quoted.
+ * Recipes of the README for whoever runs or measures the server, each as it is quoted.
  */
 
 import assert from "node:assert/strict";
@@ -50,4 +50,15 @@ test("a log that is damaged is cut before the damage, and the rest is served aga
   assert.match(run("check").stdout, /pets\.jsonl is sound: 9 animals/);
   assert.equal(await readFile(path, "utf8"), log.split("\n").slice(0, 9).map((kept) => `${kept}\n`).join(""));
   await rm(folder, { recursive: true });
+});
+
+test("the profile and the comparison of two builds still come to their end", () => {
+  const dist = join(here, "..", "..", "dist");
+  const bench = (file, ...args) => spawnSync(process.execPath, [join(here, "..", "bench", file), ...args], { encoding: "utf8" });
+  const profile = bench("profile.js", dist, "--only", "W3", "--seconds", "1");
+  assert.equal(profile.status, 0, profile.stderr);
+  assert.match(profile.stdout, /^ +[\d.]+ %  #route  request-path\.js:\d+$/m);
+  const comparison = bench("compare.js", dist, dist, "--only", "W3", "--launches", "1", "--rounds", "1", "--floor");
+  assert.equal(comparison.status, 0, comparison.stderr);
+  assert.match(comparison.stdout, /^  to the floor: A \d+\.\d+, B \d+\.\d+$/m);
 });
