@@ -15,7 +15,7 @@ import { type RunningProgram, run, start } from "../program.ts";
 import { GatedStore } from "./gated-store.ts";
 import { runningService } from "./running-service.ts";
 import { exchange, request, rex, Wire } from "./wire.ts";
-import { assertPromised } from "./wire-response.ts";
+import { assertPromised, type WireResponse } from "./wire-response.ts";
 
 test("a request that is being answered gets its answer, told that the connection closes", async (context) => {
   const store = new GatedStore();
@@ -133,13 +133,17 @@ async function load(port: number, key: string): Promise<number[]> {
         break; // Closed between two requests.
       }
       assert.equal(response.status, 201);
-      ids.push(Number(/"id":(\d+)/.exec(response.content)?.[1]));
+      ids.push(idOf(response));
       if (response.value("connection") === "close") {
         break;
       }
     }
     wire.destroy();
   }
+}
+
+function idOf({ content }: WireResponse): number {
+  return Number(/"id":(\d+)/.exec(content)?.[1]);
 }
 
 async function startWithKey(context: TestContext): Promise<{ program: RunningProgram; port: number; key: string; data: string }> {
@@ -157,13 +161,19 @@ test("SIGTERM under load: every answer that was given is on disk, and the exit c
   const idle = await Wire.open(port);
   await idle.send(request({ key })).response();
   const never = await Wire.open(port);
+  const held = await Wire.open(port);
+  const create = request({ method: "POST", key, content: rex });
+  held.send(create.subarray(0, -1)); // Read before the exchanges below, which begin later, have their answers.
   while (!(await exchange(port, request({ target: "/v1/pets?limit=100", key }))).content.includes('"id":100,')) {
     // Until the load has come to speed.
   }
-  assert.equal(await program.stop(), 0);
-  const ids = (await Promise.all(loads)).flat();
-  assert.equal(new Set(ids).size, ids.length);
+  const stopped = program.stop();
   assert.equal((await idle.closed()).rest, "");
+  const last = await held.send(create.subarray(-1)).response();
+  assert.deepEqual([last.status, last.value("connection")], [201, "close"]);
+  assert.equal(await stopped, 0);
+  const ids = [...(await Promise.all(loads)).flat(), idOf(last)];
+  assert.equal(new Set(ids).size, ids.length);
   assert.equal((await never.closed()).rest, "");
   const checked = await run(["check", "--data", data]);
   const kept = Number(/(\d+) animals/.exec(checked.stdout)?.[1]);
