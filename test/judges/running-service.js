@@ -28,7 +28,7 @@ export async function startService(args = []) {
   return { baseUrl, origin: new URL(baseUrl).origin, apiKey, dataDir, stop };
 }
 
-/** Sends the request with its content, if it has any, and resolves to the whole answer. */
+/** Sends the request, with content or without, and resolves to the whole answer. */
 export function wholeAnswer(outgoing, content) {
   return new Promise((resolve, reject) => {
     outgoing.on("response", (incoming) => {
