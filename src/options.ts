@@ -7,8 +7,8 @@ import {
   checkTrustedProxyCount,
   parseBaseUrl,
   parseOrigins,
-} from "./settings.ts";
-import type { PetStore } from "./store/pet-store.ts";
+} from "./cli/settings.ts";
+import type { PetStore } from "./pets/pet-store.ts";
 
 export interface AnimalStoreOptions {
   /** Folder of everything that is kept; made where it is missing. One service a folder. */

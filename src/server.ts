@@ -3,13 +3,13 @@
  * The program: serves, or runs a command; signals and exit codes. No logic of its own.
  */
 
-import { check } from "./commands/check.ts";
-import { helpText, versionText } from "./commands/help.ts";
-import { importAnimals } from "./commands/import.ts";
-import { keys } from "./commands/keys.ts";
-import { serve } from "./commands/serve.ts";
-import { exitDone, exitNotDone, exitUsage, type Terminal } from "./commands/terminal.ts";
-import { UsageError } from "./flags.ts";
+import { check } from "./cli/check.ts";
+import { UsageError } from "./cli/flags.ts";
+import { helpText, versionText } from "./cli/help.ts";
+import { importAnimals } from "./cli/import.ts";
+import { keys } from "./cli/keys.ts";
+import { serve } from "./cli/serve.ts";
+import { exitDone, exitNotDone, exitUsage, type Terminal } from "./cli/terminal.ts";
 
 const terminal: Terminal = {
   environment: process.env,

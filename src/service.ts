@@ -7,31 +7,31 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import { type Clock, systemClock } from "./clock.ts";
-import type { Arrival, Exchange } from "./exchange.ts";
-import { answer } from "./http/answer.ts";
+import { type Clock, systemClock } from "./disk/clock.ts";
+import type { Claim, Disk } from "./disk/disk.ts";
+import { claimFolder } from "./disk/folder-lock.ts";
+import { nodeDisk } from "./disk/node-disk.ts";
+import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import type { ErrorCode } from "./http/errors.ts";
+import { healthPage } from "./http/health.ts";
+import { answer } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
 import { createPlan } from "./limits/plans.ts";
 import { LimitsSnapshot } from "./limits/snapshot.ts";
-import type { Claim, Disk } from "./log/disk.ts";
-import { claimFolder } from "./log/folder.ts";
-import { nodeDisk } from "./log/node-disk.ts";
-import { locate } from "./mount.ts";
+import type { GroupTimes } from "./log/group-writer.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
+import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
-import { healthPage } from "./pages/health.ts";
-import { describeApi, type OpenApiDescription } from "./pages/openapi.ts";
-import { RequestPath } from "./request-path.ts";
-import { fixedLimits } from "./settings.ts";
-import type { GroupTimes } from "./store/group-writer.ts";
+import type { PetStore } from "./pets/pet-store.ts";
+import type { Arrival, Exchange } from "./request/context.ts";
+import { locate } from "./request/mount.ts";
+import { RequestPath } from "./request/pipeline.ts";
 import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
-import type { PetStore } from "./store/pet-store.ts";
 
 /** What a program around the service does with keys. Durable when it resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
@@ -142,8 +142,8 @@ export class Service implements AnimalStore {
       ],
     });
     this.#timers = [
-      setInterval(() => void this.#followKeys(), fixedLimits.keyPollMs).unref(),
-      setInterval(() => void this.#saveLimits(), fixedLimits.limitsSaveMs).unref(),
+      setInterval(() => void this.#followKeys(), bounds.keyPollMs).unref(),
+      setInterval(() => void this.#saveLimits(), bounds.limitsSaveMs).unref(),
     ];
   }
 

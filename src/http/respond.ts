@@ -5,7 +5,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 
 import { decimal } from "../decimal.ts";
-import { announcesContent } from "./content.ts";
+import { announcesContent } from "./media-type.ts";
 
 export interface WireAnswer {
   readonly status: number;

@@ -10,11 +10,11 @@
  * Writes nothing; key-store.ts does.
  */
 
-import type { Clock } from "../clock.ts";
-import type { Disk, DiskFile, FileStatus } from "../log/disk.ts";
+import type { Clock } from "../disk/clock.ts";
+import type { Disk, DiskFile, FileStatus } from "../disk/disk.ts";
+import { KeyReader, readOn } from "./key-reader.ts";
 import type { CreatePlan } from "./key.ts";
 import { KeyError } from "./key.ts";
-import { KeyReader, readOn } from "./key-reader.ts";
 import { Keyring } from "./keyring.ts";
 
 export interface KeyFileOptions {

@@ -2,11 +2,11 @@
  * Reads lines of keys.jsonl into a ring, from wherever it stopped before, while others may be appending.
  */
 
-import type { DiskFile } from "../log/disk.ts";
-import type { LineFault, LineReader, LogEnd } from "../log/log-reader.ts";
-import { readLog } from "../log/log-reader.ts";
+import type { DiskFile } from "../disk/disk.ts";
+import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
+import { readLog } from "../log/reader.ts";
+import { decodeKeyEvent, isSealedFrom } from "./key-event.ts";
 import type { CreatePlan } from "./key.ts";
-import { decodeKeyEvent, isSealedFrom } from "./key-events.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** Applies lines to a ring, and knows how far it has come, also when reading breaks off. */

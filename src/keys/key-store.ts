@@ -7,13 +7,14 @@
  */
 
 import { join } from "node:path";
-import type { Clock } from "../clock.ts";
-import type { Disk } from "../log/disk.ts";
+
+import type { Clock } from "../disk/clock.ts";
+import type { Disk } from "../disk/disk.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
+import { encodeKeyEvent } from "./key-event.ts";
+import { KeyFile } from "./key-file.ts";
 import type { ApiKey, CreatePlan, KeyEvent, KeyPlan, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
-import { encodeKeyEvent } from "./key-events.ts";
-import { KeyFile } from "./key-file.ts";
 import type { Keyring } from "./keyring.ts";
 
 export interface KeyStoreOptions {

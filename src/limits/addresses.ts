@@ -11,7 +11,7 @@
  * flood may lock out strangers without a valid key, and wins itself no fresh quota.
  */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../disk/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Decision } from "./decision.ts";

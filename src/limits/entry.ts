@@ -2,10 +2,10 @@
  * What is remembered about one key, and the form in which it outlives the process.
  */
 
-import { closedBucket, dayMs, emptyUntilMs, isOpen, minuteMs, tokensLeft } from "./bucket.ts";
-import type { Bucket } from "./bucket.ts";
 import { isRemembered, noBan } from "./ban.ts";
 import type { Ban } from "./ban.ts";
+import { closedBucket, dayMs, emptyUntilMs, isOpen, minuteMs, tokensLeft } from "./bucket.ts";
+import type { Bucket } from "./bucket.ts";
 import type { Quota } from "./plans.ts";
 
 export interface Entry {

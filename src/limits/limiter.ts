@@ -6,7 +6,7 @@
  * is in bucket.ts and ban.ts. What is live can be exported, and restored by a later process.
  */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../disk/clock.ts";
 import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
 import { dayMs, fullAgainMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Decision } from "./decision.ts";

@@ -3,11 +3,11 @@
  *
  *     {"version":1,"savedMs":…,"keyLogBytes":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
- * with keys as `KeyState` says, and the seal of log/line-seal.ts. A sealed line is refused all the same where a number
+ * with keys as `KeyState` says, and the seal of log/checksum.ts. A sealed line is refused all the same where a number
  * in it cannot be.
  */
 
-import { isSealed, sealLine } from "../log/line-seal.ts";
+import { isSealed, sealLine } from "../log/checksum.ts";
 import { viewOf } from "../log/literal.ts";
 import { banDurationMaxMs, refusalCountMax } from "./ban.ts";
 import type { LimiterState } from "./entry.ts";

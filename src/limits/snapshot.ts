@@ -8,9 +8,9 @@
 
 import { join } from "node:path";
 
-import type { Disk } from "../log/disk.ts";
-import { readWholeFile, replaceFile } from "../log/replace-file.ts";
-import { setFileAside } from "../log/set-aside.ts";
+import type { Disk } from "../disk/disk.ts";
+import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
+import { setFileAside } from "../log/torn-tail.ts";
 import type { Limiter } from "./limiter.ts";
 import { readSnapshotLine, snapshotLine } from "./snapshot-line.ts";
 

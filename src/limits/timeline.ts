@@ -6,7 +6,7 @@
  * somebody did, while the instant itself stays where it was.
  */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../disk/clock.ts";
 
 /** Less is how the two clocks are read one after the other, and how a time server nudges. */
 const stepMinMs = 1_000;

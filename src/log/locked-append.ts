@@ -5,9 +5,10 @@
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Claim, Disk, DiskFile } from "./disk.ts";
-import { lineBytesMax } from "./log-reader.ts";
-import { appendAll, setTornEndAside } from "./set-aside.ts";
+import type { Claim, Disk, DiskFile } from "../disk/disk.ts";
+import { lineBytesMax } from "./reader.ts";
+import { appendAll } from "../disk/replace-file.ts";
+import { setTornEndAside } from "./torn-tail.ts";
 import { writeEndAgain } from "./write-again.ts";
 
 /** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */

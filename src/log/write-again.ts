@@ -7,8 +7,8 @@
  * the next sync. The bytes are the same, so a loss of power in the middle changes nothing.
  */
 
-import type { Disk, DiskFile } from "./disk.ts";
-import { readFully } from "./log-reader.ts";
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import { readFully } from "../disk/replace-file.ts";
 
 /** The last `bytesMax` of the first `lengthBytes` of the log, or all of them. Not durable before a sync. */
 export async function writeEndAgain(

@@ -2,8 +2,8 @@
  * Who is told of each answer: the request log and the metrics, where an operator asked for them.
  */
 
-import type { Clock } from "../clock.ts";
-import type { Exchange } from "../exchange.ts";
+import type { Clock } from "../disk/clock.ts";
+import type { Exchange } from "../request/context.ts";
 import { Metrics } from "./metrics.ts";
 import { RequestLog } from "./request-log.ts";
 

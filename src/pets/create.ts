@@ -3,7 +3,7 @@
  */
 
 import { decimal } from "../decimal.ts";
-import { type Answer, answer, refusal } from "../http/answer.ts";
+import { type Answer, answer, refusal } from "../http/response.ts";
 import { decodeJson, JsonSyntaxError, type JsonValue, readJson } from "./json.ts";
 import type { PetRequest } from "./pet-request.ts";
 import { validateNewPet } from "./validate.ts";

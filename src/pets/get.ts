@@ -2,9 +2,9 @@
  * getPet: `GET /pets/{petId}`, deprecated.
  */
 
-import { type Answer, answer, refusal } from "../http/answer.ts";
-import type { JsonText } from "../store/pet-store.ts";
+import { type Answer, answer, refusal } from "../http/response.ts";
 import type { PetRequest } from "./pet-request.ts";
+import type { JsonText } from "./pet-store.ts";
 import { validatePetId } from "./validate.ts";
 import { whenThere } from "./when-there.ts";
 

@@ -3,9 +3,9 @@
  */
 
 import { decimal } from "../decimal.ts";
-import { type Answer, answer, refusal } from "../http/answer.ts";
-import type { PetQuery } from "../store/pet-store.ts";
+import { type Answer, answer, refusal } from "../http/response.ts";
 import type { PetRequest } from "./pet-request.ts";
+import type { PetQuery } from "./pet-store.ts";
 import { validateListQuery } from "./validate.ts";
 import { whenThere } from "./when-there.ts";
 

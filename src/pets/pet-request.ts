@@ -2,7 +2,7 @@
  * What the three handlers are given, and nothing more.
  */
 
-import type { PetStore } from "../store/pet-store.ts";
+import type { PetStore } from "./pet-store.ts";
 
 export interface PetRequest {
   readonly store: PetStore;

@@ -3,12 +3,12 @@
  * everything at fault. Nothing is put right and nothing is thrown.
  */
 
-import type { PetQuery } from "../store/pet-store.ts";
 import { Faults } from "./faults.ts";
 import type { Validation } from "./faults.ts";
 import { JsonNumber, JsonObject, toInt64 } from "./json.ts";
 import type { JsonValue } from "./json.ts";
 import { readListParameters } from "./list-parameters.ts";
+import type { PetQuery } from "./pet-store.ts";
 import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "./pet.ts";
 import type { NewPet, PetStatus } from "./pet.ts";
 import { quote } from "./quote.ts";

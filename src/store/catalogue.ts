@@ -9,8 +9,8 @@
  */
 
 import { viewOf } from "../log/literal.ts";
-import { KeptPages } from "./kept-pages.ts";
-import { PositionList } from "./position-list.ts";
+import { PositionList } from "./id-list.ts";
+import { KeptPages } from "./page-cache.ts";
 
 const blockLength = 4_096;
 /** Longer pages are made anew each time. */

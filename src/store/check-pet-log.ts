@@ -4,11 +4,11 @@
 
 import { join } from "node:path";
 
-import type { Disk } from "../log/disk.ts";
-import { type LogEnd, readLog } from "../log/log-reader.ts";
+import type { Disk } from "../disk/disk.ts";
+import { type LogEnd, readLog } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
-import { PetLog } from "./pet-log.ts";
+import { PetLog } from "./load.ts";
 
 export const petFileName = "pets.jsonl";
 

@@ -10,25 +10,25 @@
 
 import { join } from "node:path";
 
-import { type Clock, systemClock } from "../clock.ts";
-import type { Disk, DiskFile } from "../log/disk.ts";
-import { viewOf } from "../log/literal.ts";
-import { readLog } from "../log/log-reader.ts";
-import { setTornEndAside } from "../log/set-aside.ts";
-import { writeEndAgain } from "../log/write-again.ts";
-import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
-import { Catalogue } from "./catalogue.ts";
-import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
+import { type Clock, systemClock } from "../disk/clock.ts";
+import type { Disk, DiskFile } from "../disk/disk.ts";
 import {
   type EncodedGroup,
   type GroupTimes,
   groupBytesMax,
   GroupWriter,
   type GroupWriterOptions,
-} from "./group-writer.ts";
+} from "../log/group-writer.ts";
+import { viewOf } from "../log/literal.ts";
+import { readLog } from "../log/reader.ts";
+import { setTornEndAside } from "../log/torn-tail.ts";
+import { writeEndAgain } from "../log/write-again.ts";
+import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
+import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { Catalogue } from "./catalogue.ts";
+import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
+import { PetLog } from "./load.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
-import { PetLog } from "./pet-log.ts";
-import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "./pet-store.ts";
 
 /** A file is damaged where no crash could have damaged it. */
 export class DamagedLogError extends Error {

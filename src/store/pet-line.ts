@@ -6,7 +6,7 @@
  *     name   = JSON string as JSON.stringify writes it
  *     int64  = canonical decimal
  *     status = "available" / "pending" / "sold"
- *     seal   = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                          log/line-seal.ts
+ *     seal   = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                          log/checksum.ts
  *
  * For instance, the second animal of the group that began with animal 7:
  *
@@ -18,9 +18,9 @@
 
 import { isUtf8 } from "node:buffer";
 
-import { isSealAt, isSealed, sealBytesAt } from "../log/line-seal.ts";
+import { isSealAt, isSealed, sealBytesAt } from "../log/checksum.ts";
 import { Literal } from "../log/literal.ts";
-import type { LineFault } from "../log/log-reader.ts";
+import type { LineFault } from "../log/reader.ts";
 import { int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 
 /** No line is longer: each code point of a name takes six bytes at most, escaped, and the rest of a line 200. */

@@ -6,12 +6,12 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { check } from "../../src/commands/check.ts";
+import { check } from "../../src/cli/check.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom, seeded } from "../seeded-random.ts";
-import { SimulatedDisk } from "./simulated-disk.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { SimulatedDisk } from "../support/simulated-disk.ts";
 
 const dataDir = "/data";
 const flipCount = 200;

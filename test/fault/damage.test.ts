@@ -8,8 +8,8 @@ import { before, test } from "node:test";
 
 import { checkPetLog } from "../../src/store/check-pet-log.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom } from "../seeded-random.ts";
-import { SimulatedDisk } from "./simulated-disk.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { SimulatedDisk } from "../support/simulated-disk.ts";
 
 const dataDir = "/pets";
 const path = "/pets/pets.jsonl";

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { SeededRandom, seeded } from "../seeded-random.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import type { Fault } from "../support/simulated-disk.ts";
 import { History, noCounts } from "./history.ts";
-import type { Fault } from "./simulated-disk.ts";
 
 const historyCount = 1_500;
 

@@ -10,11 +10,11 @@
 
 import assert from "node:assert/strict";
 
+import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { type NewPet, petStatuses } from "../../src/pets/pet.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { OutcomeUnknownError, StorageUnavailableError } from "../../src/store/pet-store.ts";
-import type { SeededRandom } from "../seeded-random.ts";
-import { type Fault, SimulatedDisk } from "./simulated-disk.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
+import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 export const dataDir = "/pets";
 export const logPath = "/pets/pets.jsonl";

@@ -6,11 +6,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { OutcomeUnknownError } from "../../src/pets/pet-store.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { OutcomeUnknownError } from "../../src/store/pet-store.ts";
-import { SeededRandom, seeded } from "../seeded-random.ts";
-import { type Fault, SimulatedDisk } from "./simulated-disk.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const dataDir = "/pets";
 const animalCount = 1_500;

@@ -9,14 +9,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { KeyError } from "../../src/keys/key.ts";
+import type { Disk } from "../../src/disk/disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
+import { KeyError } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import type { Disk } from "../../src/log/disk.ts";
-import { seededBytes } from "../keys/random-bytes.ts";
-import { ManualClock } from "../manual-clock.ts";
-import { SeededRandom, seeded } from "../seeded-random.ts";
-import { type Fault, type Plan, SimulatedDisk } from "./simulated-disk.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { seededBytes } from "../support/random-bytes.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { type Fault, type Plan, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const historyCount = 500;
 const dataDir = "/keys";

@@ -6,7 +6,7 @@
 
 import { randomInt } from "node:crypto";
 
-import { SeededRandom } from "../seeded-random.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
 import { History, noCounts } from "./history.ts";
 
 const [, , countText = "100000", seedText] = process.argv;

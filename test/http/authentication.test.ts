@@ -5,10 +5,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ManualClock } from "../manual-clock.ts";
-import { keyWithQuota, runningService } from "./running-service.ts";
-import { exchange, request, rex } from "./wire.ts";
-import { assertPromised, codeOf } from "./wire-response.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { keyWithQuota, runningService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 
 const table: readonly (readonly [name: string, fields: (key: string) => readonly string[], code: string | undefined])[] = [
   ["no Authorization", () => [], "missing_api_key"],

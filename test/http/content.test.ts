@@ -6,9 +6,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
 
-import { type RunningService, startService } from "./running-service.ts";
-import { exchange, petOfBytes, request, rex, Wire } from "./wire.ts";
-import { assertPromised, codeOf } from "./wire-response.ts";
+import { type RunningService, startService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
 let running: RunningService;
 let key: string;

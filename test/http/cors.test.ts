@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { runningService } from "./running-service.ts";
-import { exchange, request, rex } from "./wire.ts";
-import { assertPromised } from "./wire-response.ts";
+import { runningService } from "../support/running-service.ts";
+import { assertPromised } from "../support/wire-response.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 
 const shop = "https://shop.example";
 const preflight = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization"];

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
-import { exchange, request, rex, Wire } from "./wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 interface Opened {
   readonly service: AnimalStore;

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
 
-import { GatedStore } from "./gated-store.ts";
-import { keyWithQuota, type RunningService, runningService, startService } from "./running-service.ts";
-import { exchange, request, rex, Wire } from "./wire.ts";
-import { assertPromised, codeOf } from "./wire-response.ts";
+import { GatedStore } from "../support/gated-store.ts";
+import { keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 let running: RunningService;
 let key: string;

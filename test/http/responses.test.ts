@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { OutcomeUnknownError, StorageUnavailableError } from "../../src/store/pet-store.ts";
-import { FailingStore } from "../pages/failing-store.ts";
-import { type RunningService, runningService, startService } from "./running-service.ts";
-import { exchange, request, rex, Wire } from "./wire.ts";
-import { assertPromised, codeOf, type WireResponse } from "./wire-response.ts";
+import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { FailingStore } from "../support/failing-store.ts";
+import { type RunningService, runningService, startService } from "../support/running-service.ts";
+import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 let running: RunningService;
 let key: string;

@@ -15,8 +15,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 
-import { programPath, run, start } from "../program.ts";
-import { request, rex, Wire } from "./wire.ts";
+import { programPath, run, start } from "../support/program.ts";
+import { request, rex, Wire } from "../support/wire.ts";
 
 const slowCount = Number(process.env["SLOW_COUNT"] ?? "120");
 const idleCount = Number(process.env["IDLE_COUNT"] ?? "300");

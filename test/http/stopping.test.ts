@@ -11,11 +11,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { type RunningProgram, run, start } from "../program.ts";
-import { GatedStore } from "./gated-store.ts";
-import { runningService } from "./running-service.ts";
-import { exchange, request, rex, Wire } from "./wire.ts";
-import { assertPromised, type WireResponse } from "./wire-response.ts";
+import { GatedStore } from "../support/gated-store.ts";
+import { type RunningProgram, run, start } from "../support/program.ts";
+import { runningService } from "../support/running-service.ts";
+import { assertPromised, type WireResponse } from "../support/wire-response.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 test("a request that is being answered gets its answer, told that the connection closes", async (context) => {
   const store = new GatedStore();

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type RunningService, startService } from "./running-service.ts";
-import { exchange, request, rex } from "./wire.ts";
-import { assertPromised, codeOf } from "./wire-response.ts";
+import { type RunningService, startService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 
 let running: RunningService;
 let key: string;

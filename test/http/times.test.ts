@@ -9,10 +9,10 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
-import { GatedStore } from "./gated-store.ts";
-import { runningService } from "./running-service.ts";
-import { request, rex, Wire } from "./wire.ts";
-import { assertPromised, codeOf } from "./wire-response.ts";
+import { GatedStore } from "../support/gated-store.ts";
+import { runningService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { request, rex, Wire } from "../support/wire.ts";
 
 const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10, drainMs: 50 };
 

@@ -8,12 +8,12 @@ import { rename, stat } from "node:fs/promises";
 import { test } from "node:test";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 
-import { encodeKeyEvent } from "../../src/keys/key-events.ts";
+import type { Disk, DiskFile } from "../../src/disk/disk.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { encodeKeyEvent } from "../../src/keys/key-event.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
-import { sealLine } from "../../src/log/line-seal.ts";
-import { nodeDisk } from "../../src/log/node-disk.ts";
-import type { Disk, DiskFile } from "../../src/log/disk.ts";
-import { ask, KeyFolder } from "./key-folder.ts";
+import { sealLine } from "../../src/log/checksum.ts";
+import { ask, KeyFolder } from "../support/key-folder.ts";
 
 /** The disk of this machine, with `read` in the place of every file's own. */
 function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: number) => Promise<number>): Disk {

@@ -4,12 +4,12 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { KeyError } from "../../src/keys/key.ts";
-import type { KeyFault } from "../../src/keys/key.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { graceSecondsMax } from "../../src/keys/key-store.ts";
+import { KeyError } from "../../src/keys/key.ts";
+import type { KeyFault } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { ask, KeyFolder } from "./key-folder.ts";
+import { ask, KeyFolder } from "../support/key-folder.ts";
 
 const unknownId = "key_000000000000000";
 

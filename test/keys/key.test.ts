@@ -5,7 +5,7 @@ import { test } from "node:test";
 import type { ApiKey } from "../../src/keys/key.ts";
 import * as key from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { seeded } from "../seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";

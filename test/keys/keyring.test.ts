@@ -6,8 +6,8 @@ import { createKeyId, createSecret, digestOf } from "../../src/keys/key.ts";
 import { Keyring, fieldsMax } from "../../src/keys/keyring.ts";
 import type { Plan } from "../../src/limits/plans.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { ManualClock } from "../manual-clock.ts";
-import { seededBytes } from "./random-bytes.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { seededBytes } from "../support/random-bytes.ts";
 
 const free: Plan = createPlan("free");
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Addresses, addressesMax } from "../../src/limits/addresses.ts";
-import { ManualClock } from "../manual-clock.ts";
-import { seeded } from "../seeded-random.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { seeded } from "../support/seeded-random.ts";
 
 const minute = 60_000;
 

@@ -5,7 +5,7 @@ import type { Decision } from "../../src/limits/decision.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
-import { ManualClock } from "../manual-clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 const second = 1_000;
 const minute = 60 * second;

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
+import type { Disk } from "../../src/disk/disk.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
 import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
-import type { Disk } from "../../src/log/disk.ts";
-import { sealLine } from "../../src/log/line-seal.ts";
-import { nodeDisk } from "../../src/log/node-disk.ts";
-import { ManualClock } from "../manual-clock.ts";
+import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
+import { sealLine } from "../../src/log/checksum.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 
 const second = 1_000;
 const minute = 60 * second;

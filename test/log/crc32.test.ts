@@ -5,10 +5,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 as zlibCrc32 } from "node:zlib";
+
+import { isSealed, sealBytes, sealBytesAt, sealLine } from "../../src/log/checksum.ts";
 import { crc32 } from "../../src/log/crc32.ts";
-import { isSealed, sealBytes, sealBytesAt, sealLine } from "../../src/log/line-seal.ts";
 import { viewOf } from "../../src/log/literal.ts";
-import { seeded } from "../seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 
 test("the checksum of any stretch of bytes is zlib's", seeded((random) => {
   const bytes = Buffer.from(random.times(600, () => random.integer(0, 255)));

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { Literal, viewOf } from "../../src/log/literal.ts";
 
 const lengths = [4, 5, 6, 7, 8, 9, 15, 16];

@@ -5,12 +5,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Disk } from "../../src/log/disk.ts";
-import { sealLine } from "../../src/log/line-seal.ts";
-import { lineBytesMax } from "../../src/log/log-reader.ts";
+import type { Disk } from "../../src/disk/disk.ts";
+import { sealLine } from "../../src/log/checksum.ts";
 import { updateUnderLock } from "../../src/log/locked-append.ts";
-import { type Fault, SimulatedDisk } from "../fault/simulated-disk.ts";
-import { SeededRandom, seeded } from "../seeded-random.ts";
+import { lineBytesMax } from "../../src/log/reader.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const path = "/log/log.jsonl";
 const old = sealLine('{"n":1}') + sealLine('{"n":2}');

@@ -9,9 +9,9 @@ import { Histogram, family } from "../../src/observe/exposition.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
-import { keyWithQuota, type RunningService, runningService } from "../http/running-service.ts";
-import { exchange, request, rex } from "../http/wire.ts";
-import { ManualClock } from "../manual-clock.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 
 interface Watched extends RunningService {
   readonly observers: Observers;

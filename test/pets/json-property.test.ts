@@ -6,9 +6,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { JsonNumber, JsonObject, JsonSyntaxError, decodeJson, readJson } from "../../src/pets/json.ts";
 import type { JsonValue } from "../../src/pets/json.ts";
-import { seeded } from "../seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 import { damagedText, randomJsonText, randomNumberText } from "./json-texts.ts";
 
 const repeated = Symbol("an object with repeated members");

@@ -3,7 +3,7 @@
  * are written in every way that RFC 8259 allows.
  */
 
-import type { SeededRandom } from "../seeded-random.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
 
 const spaces = ["", "", "", " ", "\t", "\n", "\r", " \r\n "];
 const characters = [

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { JsonNumber, JsonObject, JsonSyntaxError, decodeJson, readJson } from "../../src/pets/json.ts";
 import type { JsonValue } from "../../src/pets/json.ts";
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { quote } from "../../src/pets/quote.ts";
 
 test("quote() leaves what a reader can see as it is", () => {

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { JsonNumber, toInt64 } from "../../src/pets/json.ts";
-import type { SeededRandom } from "../seeded-random.ts";
-import { seeded } from "../seeded-random.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 import { randomNumberText } from "./json-texts.ts";
 
 const min = -(2n ** 63n);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
+import type { PetQuery } from "../../src/pets/pet-store.ts";
 import { validateListQuery } from "../../src/pets/validate.ts";
-import type { PetQuery } from "../../src/store/pet-store.ts";
-import { seeded } from "../seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 
 const defaults: PetQuery = { after: 0, limit: 20, status: undefined };
 

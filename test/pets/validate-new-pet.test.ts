@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { JsonObject, readJson } from "../../src/pets/json.ts";
 import type { JsonValue } from "../../src/pets/json.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { validateNewPet } from "../../src/pets/validate.ts";
-import { seeded } from "../seeded-random.ts";
+import { seeded } from "../support/seeded-random.ts";
 
 /** The NewPet that the text is. */
 function accepted(text: string): NewPet {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+
 import { validatePetId } from "../../src/pets/validate.ts";
 
 test("petId is the canonical decimal of a positive safe integer", () => {

@@ -14,9 +14,9 @@ import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
 import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
-import { ManualClock } from "../manual-clock.ts";
-import { seeded } from "../seeded-random.ts";
-import type { SeededRandom } from "../seeded-random.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { seeded } from "../support/seeded-random.ts";
+import type { SeededRandom } from "../support/seeded-random.ts";
 import { KeyModel } from "./limits-model.ts";
 import type { Expected } from "./limits-model.ts";
 

@@ -4,10 +4,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Catalogue } from "../../src/store/catalogue.ts";
+
 import { viewOf } from "../../src/log/literal.ts";
-import { PositionList } from "../../src/store/position-list.ts";
-import { seeded, type SeededRandom } from "../seeded-random.ts";
+import { Catalogue } from "../../src/store/catalogue.ts";
+import { PositionList } from "../../src/store/id-list.ts";
+import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 
 const statusCount = 3;
 const borders = [0, 1, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193];

@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { type AnimalStore, openAnimalStore, type PetStore, StorageUnavailableError } from "../../src/index.ts";
-import { exchange, request, rex } from "../http/wire.ts";
-import type { WireResponse } from "../http/wire-response.ts";
+import type { WireResponse } from "../support/wire-response.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 import { ExampleEngine, ExampleStore } from "./example-store.ts";
 
 const newPet = { name: "Rex", categoryId: 5n, status: "available" } as const;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sealLine } from "../../src/log/line-seal.ts";
+import { sealLine } from "../../src/log/checksum.ts";
 import { viewOf } from "../../src/log/literal.ts";
 import { petToJson } from "../../src/pets/pet.ts";
 import {

@@ -1,5 +1,5 @@
 /**
- * What every store has to do (src/store/pet-store.ts), as tests that any store can be put through: ours, one of an
+ * What every store has to do (src/pets/pet-store.ts), as tests that any store can be put through: ours, one of an
  * embedder's, a shared one to come. What a crash may do to a store is for tests of its own.
  */
 
@@ -16,7 +16,7 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../../src/index.ts";
-import { seeded, type SeededRandom } from "../seeded-random.ts";
+import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 
 /** Where animals are kept, such as a folder or an engine: it is there before a store is opened on it, and after. */
 export interface StorePlace {

@@ -6,7 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { nodeDisk } from "../../src/log/node-disk.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { ExampleEngine, ExampleStore } from "./example-store.ts";
 import { testPetStore } from "./pet-store-suite.ts";

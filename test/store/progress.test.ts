@@ -7,8 +7,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { sealLine } from "../../src/log/line-seal.ts";
-import { nodeDisk } from "../../src/log/node-disk.ts";
+
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { sealLine } from "../../src/log/checksum.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 
 /** More than two chunks of the log reader, 4 MiB each. */

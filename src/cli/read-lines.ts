@@ -1,0 +1,28 @@
+/**
+ * Any text file, line by line. For files of other people's making: what a line means, and whether it is one of ours,
+ * is not decided here.
+ */
+
+import type { DiskFile } from "../disk/disk.ts";
+
+const chunkBytes = 1_048_576;
+
+/**
+ * Yields each line without its newline; a last one without newline counts. Lines above `lineBytesMax` are cut to one
+ * byte more than that, so that memory is bounded and the reader can tell.
+ */
+export async function* readLines(file: DiskFile, lineBytesMax: number): AsyncGenerator<Uint8Array> {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  let rest = Buffer.alloc(0);
+  for (let position = 0, byteCount = 0; (byteCount = await file.read(chunk, position)) > 0; position += byteCount) {
+    let start = 0;
+    for (let end = 0; (end = chunk.subarray(0, byteCount).indexOf("\n", start)) !== -1; start = end + 1) {
+      yield Buffer.concat([rest, chunk.subarray(start, end)]).subarray(0, lineBytesMax + 1);
+      rest = Buffer.alloc(0);
+    }
+    rest = Buffer.concat([rest, chunk.subarray(start, byteCount)]).subarray(0, lineBytesMax + 1);
+  }
+  if (rest.length > 0) {
+    yield rest;
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The disk of this machine, through Node's callbacks, each wrapped by hand: `FILEHANDLE`.
+ */
+
+import * as fs from "node:fs";
+import { dirname, resolve } from "node:path";
+
+import type { Disk, DiskFile, FileStatus } from "./disk.ts";
+import { claim, isClaimed } from "./lock.ts";
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+
+/** Keys and catalogue are nobody else's business. */
+const fileMode = 0o600;
+const folderMode = 0o700;
+
+export const nodeDisk: Disk = {
+  openToRead: (path) => undefinedWhereAbsent(openFile(path, O_RDONLY)),
+  openToAppend: (path) => openFile(path, O_RDWR | O_APPEND | O_CREAT),
+  overwrite,
+  status: (path) => undefinedWhereAbsent(statusOf(path)),
+  rename: (from, to) => done((callback) => fs.rename(from, to, callback)),
+  remove: (path) => undefinedWhereAbsent(done((callback) => fs.unlink(path, callback))),
+  makeFolder,
+  syncFolder,
+  claim,
+  isClaimed,
+};
+
+class NodeFile implements DiskFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  read(target: Uint8Array, position: number): Promise<number> {
+    return result((callback) => fs.read(this.#descriptor, target, 0, target.length, position, callback));
+  }
+
+  /**
+   * Synchronous underneath: the system takes the bytes into its memory, and only `sync` waits for the disk. By way of
+   * another thread a group of appends took 7 % longer.
+   */
+  append(bytes: Uint8Array): Promise<number> {
+    return new Promise((resolve) => resolve(fs.writeSync(this.#descriptor, bytes)));
+  }
+
+  sync(): Promise<void> {
+    return done((callback) => fs.fdatasync(this.#descriptor, callback));
+  }
+
+  truncate(size: number): Promise<void> {
+    return done((callback) => fs.ftruncate(this.#descriptor, size, callback));
+  }
+
+  size(): number {
+    return fs.fstatSync(this.#descriptor).size;
+  }
+
+  close(): Promise<void> {
+    return done((callback) => fs.close(this.#descriptor, callback));
+  }
+}
+
+async function openFile(path: string, flags: number): Promise<DiskFile> {
+  return new NodeFile(await result((callback) => fs.open(path, flags, fileMode, callback)));
+}
+
+/** By a descriptor of its own: on Linux one with O_APPEND writes at the end, whatever the position. */
+async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
+  const descriptor = await result<number>((callback) => fs.open(path, O_WRONLY, callback));
+  try {
+    const count = await result<number>((callback) => {
+      fs.write(descriptor, bytes, 0, bytes.length, position, callback);
+    });
+    if (count !== bytes.length) {
+      throw new Error(`only ${count} of ${bytes.length} bytes could be written`);
+    }
+  } finally {
+    await done((callback) => fs.close(descriptor, callback));
+  }
+}
+
+async function statusOf(path: string): Promise<FileStatus> {
+  const { size, mtimeMs, ino } = await result<fs.Stats>((callback) => fs.stat(path, callback));
+  return { size, modifiedMs: mtimeMs, inode: ino };
+}
+
+/**
+ * A new folder is a name in the one above it, which has to be synced, or a power cut takes all that is in it. One by
+ * one: in a place like /proc, which takes no folder, Node's `recursive` tries for ever.
+ */
+async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let folder = resolve(path); !(await isFolder(folder)); folder = dirname(folder)) {
+    missing.unshift(folder);
+  }
+  for (const folder of missing) {
+    try {
+      await done((callback) => fs.mkdir(folder, folderMode, callback));
+    } catch (error) {
+      if (!(await isFolder(folder))) {
+        throw error;
+      }
+    }
+    await syncFolder(dirname(folder)); // Also where another has just made it: it may not have been synced yet.
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const stats = await undefinedWhereAbsent(result<fs.Stats>((callback) => fs.stat(path, callback)));
+  return stats?.isDirectory() ?? false;
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const descriptor = await result<number>((callback) => fs.open(path, O_RDONLY, callback));
+  try {
+    await done((callback) => fs.fsync(descriptor, callback));
+  } finally {
+    await done((callback) => fs.close(descriptor, callback));
+  }
+}
+
+async function undefinedWhereAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await pending;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function done(start: (callback: (error: Error | null) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    start((error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+function result<Value>(start: (callback: (error: Error | null, value: Value) => void) => void): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    start((error, value) => (error === null ? resolve(value) : reject(error)));
+  });
+}

@@ -1,0 +1,179 @@
+/**
+ * The line grammar of keys.jsonl: what happened to keys, one event a line, append only. What a key is now follows from
+ * reading it from the top. Each line is synced before the next is written, so a sound one vouches for all before it.
+ * Members in this order, `?` marking those left out where they do not apply:
+ *
+ *     {"event":"made","time":…,"id":…,"sha256":…,"plan":…,"perMinute"?:…,"perDay"?:…,"label"?:…,"expires"?:…,"crc":…}
+ *     {"event":"revoked","time":…,"id":…,"crc":…}
+ *     {"event":"plan","time":…,"id":…,"plan":…,"perMinute"?:…,"perDay"?:…,"crc":…}
+ *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
+ *     {"event":"unbanned","time":…,"id":…,"crc":…}
+ *
+ * `time`, `expires` and `graceUntil` are instants as `2026-11-21T12:00:00.000Z`. `sha256` is the hexadecimal SHA-256 of
+ * the secret; the secret itself stands nowhere. The numbers of a plan are written for Enterprise only: those of the
+ * others are published, and follow the table of the release that reads them. `crc` is the seal of log/checksum.ts.
+ */
+
+import { isSealAt, isSealed, sealBytes, sealLine } from "../log/checksum.ts";
+import { viewOf } from "../log/literal.ts";
+import type { LineFault } from "../log/reader.ts";
+import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
+import { isKeyId, labelCodePointsMax } from "./key.ts";
+
+/** The sealed line of an event, with its newline. */
+export function encodeKeyEvent(event: KeyEvent): string {
+  const { event: name, id } = event;
+  // JSON.stringify() leaves out members that are undefined.
+  return sealLine(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
+}
+
+function ownMembers(event: KeyEvent): object {
+  switch (event.event) {
+    case "made": {
+      const expires = event.expiresMs === undefined ? undefined : isoTime(event.expiresMs);
+      return { sha256: event.sha256, ...planMembers(event.plan), label: event.label, expires };
+    }
+    case "plan":
+      return planMembers(event.plan);
+    case "rotated":
+      return { sha256: event.sha256, graceUntil: isoTime(event.graceUntilMs) };
+    case "revoked":
+    case "unbanned":
+      return {};
+  }
+}
+
+function planMembers({ name, quota }: KeyPlan): object {
+  return name === "enterprise" ? { plan: name, perMinute: quota.perMinute, perDay: quota.perDay } : { plan: name };
+}
+
+function isoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+export type DecodedLine =
+  | { readonly kind: "event"; readonly event: KeyEvent }
+  | { readonly kind: "fault"; readonly fault: LineFault };
+
+/**
+ * The event in the line [start, end), which does not include the newline. `damage` where the seal is broken. `wrong`
+ * where the seal is whole and yet this release would not have written these very bytes: an unknown event or member is
+ * not skipped, since it might take a right away.
+ */
+export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
+  if (!isSealed(viewOf(bytes), start, end)) {
+    return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
+  }
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  const event = readEvent(`${line.toString("utf8", 0, line.length - (sealBytes - 1))}}`, createPlan);
+  // Written again it has to be the same: that refuses unknown, doubled and disordered members all at once.
+  if (event === undefined || !line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
+    const reason = "it is not an event that this release knows; a newer release may have written it";
+    return { kind: "fault", fault: { kind: "wrong", reason } };
+  }
+  return { kind: "event", event };
+}
+
+/**
+ * Whether a sealed line begins at `start` and ends at `end` or before it: where the newline behind it was lost, it has
+ * grown together with the next. A text within a line cannot look like a seal, since its quotes are escaped.
+ */
+export function isSealedFrom(bytes: Uint8Array, start: number, end: number): boolean {
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+  const seal = line.indexOf(',"crc":"');
+  return seal > 0 && isSealAt(viewOf(bytes), start, start + seal, end);
+}
+
+function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {
+  try {
+    return eventOf(new Members(json), createPlan);
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof RangeError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function eventOf(members: Members, createPlan: CreatePlan): KeyEvent | undefined {
+  const happened = { timeMs: members.instant("time"), id: members.keyId("id") };
+  const event = members.text("event");
+  switch (event) {
+    case "made": {
+      const expiresMs = members.has("expires") ? members.instant("expires") : undefined;
+      const plan = members.plan(createPlan);
+      return { event, ...happened, sha256: members.sha256("sha256"), plan, label: members.label("label"), expiresMs };
+    }
+    case "plan":
+      return { event, ...happened, plan: members.plan(createPlan) };
+    case "rotated":
+      return { event, ...happened, sha256: members.sha256("sha256"), graceUntilMs: members.instant("graceUntil") };
+    case "revoked":
+    case "unbanned":
+      return { event, ...happened };
+    default:
+      return undefined;
+  }
+}
+
+/** The members of one line. Whatever is not of its type is a `SyntaxError` or `RangeError`. */
+class Members {
+  readonly #members: ReadonlyMap<string, unknown>;
+
+  constructor(json: string) {
+    const parsed: unknown = JSON.parse(json);
+    this.#members = new Map(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
+  }
+
+  has(name: string): boolean {
+    return this.#members.has(name);
+  }
+
+  text(name: string): string {
+    const value = this.#members.get(name);
+    if (typeof value !== "string") {
+      throw new SyntaxError(`Cannot read ${name}: it is no text`);
+    }
+    return value;
+  }
+
+  instant(name: string): number {
+    const timeMs = Date.parse(this.text(name));
+    if (Number.isNaN(timeMs)) {
+      throw new SyntaxError(`Cannot read ${name}: it is no instant`);
+    }
+    return timeMs;
+  }
+
+  keyId(name: string): string {
+    return this.#matching(name, isKeyId);
+  }
+
+  sha256(name: string): string {
+    return this.#matching(name, (text) => /^[0-9a-f]{64}$/.test(text));
+  }
+
+  /** Which characters are printable changes with Unicode, hence with Node; how many there are does not. */
+  label(name: string): string | undefined {
+    return this.has(name) ? this.#matching(name, (text) => [...text].length <= labelCodePointsMax) : undefined;
+  }
+
+  plan(createPlan: CreatePlan): KeyPlan {
+    const quota: { perMinute?: number; perDay?: number } = {};
+    for (const name of ["perMinute", "perDay"] as const) {
+      const value = this.#members.get(name);
+      if (typeof value === "number") {
+        quota[name] = value;
+      }
+    }
+    return createPlan(this.text("plan"), quota);
+  }
+
+  #matching(name: string, isRight: (text: string) => boolean): string {
+    const text = this.text(name);
+    if (!isRight(text)) {
+      throw new SyntaxError(`Cannot read ${name}: it is not of the right form`);
+    }
+    return text;
+  }
+}

@@ -1,0 +1,258 @@
+/**
+ * The way of one request, top to bottom: the only place that knows the order (contract, section 2).
+ *
+ *     message -> public page? -> preflight? -> authenticate -> limit -> route -> validate -> handle -> respond
+ *
+ * Each step either answers, and the way ends there, or hands on. Content is read only after authentication, limit and
+ * route: a stranger must not make us buffer.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import type { Clock } from "../disk/clock.ts";
+import { bounds } from "../http/bounds.ts";
+import type { ErrorCode } from "../http/errors.ts";
+import { countFields, messageFault } from "../http/message.ts";
+import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
+import { type Answer, answer, refusal } from "../http/response.ts";
+import { Router } from "../http/router.ts";
+import type { ApiKey } from "../keys/key.ts";
+import type { Authentication, Keyring } from "../keys/keyring.ts";
+import { clientAddress } from "../limits/address.ts";
+import type { Addresses } from "../limits/addresses.ts";
+import type { Decision } from "../limits/decision.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { PetRequest } from "../pets/pet-request.ts";
+import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
+import { isComing } from "../pets/when-there.ts";
+import { ContentTakenError, takeContent } from "./content.ts";
+import { type Arrival, Exchange } from "./context.ts";
+import { Reply, type ReplyParts } from "./reply.ts";
+import { RequestIds } from "./request-id.ts";
+import { type Operation, routes } from "./routes.ts";
+
+/** What the way needs of the service around it. */
+export interface RequestPathParts extends ReplyParts {
+  readonly clock: Clock;
+  readonly basePath: string;
+  readonly keyring: Keyring;
+  readonly limiter: Limiter;
+  readonly addresses: Addresses;
+  readonly store: PetStore;
+  readonly trustedProxyCount: number;
+  readonly publicPages: readonly PublicPage[];
+  /** Tells an operator of a fault that no client may see. */
+  readonly report: (message: string) => void;
+}
+
+/** What a step comes to. Undefined: the way goes on when the content is there. */
+type Outcome = Answer | Promise<Answer> | undefined;
+
+const noContent = new Uint8Array(0);
+
+export class RequestPath {
+  readonly #parts: RequestPathParts;
+  readonly #router: Router<Operation>;
+  readonly #reply: Reply;
+  readonly #requestIds = new RequestIds();
+  #hasWarnedOfProxy = false;
+
+  constructor(parts: RequestPathParts) {
+    this.#parts = parts;
+    this.#router = new Router(parts.basePath, routes);
+    this.#reply = new Reply(parts);
+  }
+
+  /** A request has arrived: its fields are known, its content may still be coming. */
+  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): Exchange {
+    if (this.#parts.trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
+      this.#warnOfProxy();
+    }
+    return new Exchange(incoming, outgoing, arrival, {
+      requestId: this.#requestId(incoming.headers["x-request-id"]),
+      receivedMs: this.#parts.observers === undefined ? 0 : this.#parts.clock.monotonicMs(),
+      trustedProxyCount: this.#parts.trustedProxyCount,
+    });
+  }
+
+  /** Answers the request: at once where nothing has to be waited for. Never throws. */
+  answer(exchange: Exchange): void {
+    this.#give(exchange, () => this.#arrive(exchange));
+  }
+
+  /** CONNECT: takes the same way, but its answer has to be written to the socket. Never rejects. */
+  async answerRaw(exchange: Exchange): Promise<string> {
+    try {
+      const result = await this.#arrive(exchange);
+      return this.#reply.raw(exchange, result ?? refusal("route_not_found")); // CONNECT is no method of any route.
+    } catch (error) {
+      return this.#reply.raw(exchange, refusal(this.#failureCode(exchange, error)));
+    }
+  }
+
+  /**
+   * The answer to something that is no request at all: it takes no token, and shows the bucket of the address, since
+   * no fields were read that could name a key.
+   */
+  damageAnswer(code: ErrorCode, socketAddress: string | undefined): string {
+    const address = clientAddress(socketAddress, undefined, 0);
+    return this.#reply.damage(code, this.#requestId(undefined), address, this.#parts.addresses.peek(address));
+  }
+
+  /** Sends what a step comes to, now or when it is there. */
+  #give(exchange: Exchange, step: () => Outcome): void {
+    try {
+      const outcome = step();
+      if (isComing(outcome)) {
+        outcome.then(
+          (answered) => this.#reply.send(exchange, answered),
+          (error: unknown) => this.#fail(exchange, error),
+        );
+      } else if (outcome !== undefined) {
+        this.#reply.send(exchange, outcome);
+      }
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  #arrive(exchange: Exchange): Outcome {
+    const { incoming } = exchange;
+    const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
+    const fault = messageFault(incoming, hostCount);
+    if (fault !== undefined) {
+      exchange.rate = this.#peek(exchange, authorizationCount);
+      if (exchange.outgoing !== undefined) {
+        exchange.outgoing.shouldKeepAlive = false; // What was meant by the bytes behind it is anybody's guess.
+      }
+      return refusal("malformed_request", [], fault);
+    }
+    for (const page of this.#parts.publicPages) {
+      if (page.path === exchange.path) {
+        return answerPublicPage(incoming.method, page);
+      }
+    }
+    if (this.#parts.cors.isPreflight(incoming.method, incoming.headers)) {
+      exchange.rate = this.#parts.addresses.peek(exchange.address);
+      return answer(204, undefined, this.#parts.cors.preflightFields("GET, HEAD, POST, OPTIONS"));
+    }
+    return this.#authenticate(exchange, authorizationCount);
+  }
+
+  #authenticate(exchange: Exchange, authorizationCount: number): Outcome {
+    const { addresses } = this.#parts;
+    const authentication = this.#authentication(exchange, authorizationCount);
+    if (authentication.kind === "key") {
+      return this.#limit(exchange, authentication.key);
+    }
+    const rate = addresses.take(exchange.address);
+    exchange.rate = rate;
+    if (rate.kind !== "allowed") {
+      return refuseOverLimit(rate);
+    }
+    return authentication.kind === "missing" ? missingKey : invalidKey;
+  }
+
+  #limit(exchange: Exchange, key: ApiKey): Outcome {
+    exchange.keyId = key.id;
+    const rate = this.#parts.limiter.take(key.id, key.plan);
+    exchange.rate = rate;
+    return rate.kind === "allowed" ? this.#route(exchange) : refuseOverLimit(rate);
+  }
+
+  #route(exchange: Exchange): Outcome {
+    const { incoming } = exchange;
+    if ((incoming.url ?? "").length > bounds.targetBytesMax) {
+      return refusal("uri_too_long");
+    }
+    const match = this.#router.find(exchange.path);
+    if (match === undefined) {
+      return refusal("route_not_found");
+    }
+    exchange.route = match.route.pattern;
+    const method = incoming.method ?? "";
+    const operation = match.route.operations[method === "HEAD" ? "GET" : method];
+    if (operation === undefined) {
+      const allow = ["Allow", this.#router.allow(match.route)];
+      return method === "OPTIONS" ? answer(204, undefined, allow) : refusal("method_not_allowed", allow);
+    }
+    if (!operation.takesContent) {
+      return operation.handle(this.#petRequest(exchange, match.parameter, noContent));
+    }
+    takeContent(exchange, (taken) => {
+      if (taken instanceof Uint8Array) {
+        this.#give(exchange, () => operation.handle(this.#petRequest(exchange, match.parameter, taken)));
+      } else {
+        this.#reply.send(exchange, taken);
+      }
+    });
+    return undefined;
+  }
+
+  #petRequest({ query, arrival }: Exchange, parameter: string, content: Uint8Array): PetRequest {
+    return { store: this.#parts.store, query, parameter, content, linkBase: arrival.linkBase };
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    const { passOn } = exchange.arrival;
+    if (error instanceof ContentTakenError && passOn !== undefined) {
+      passOn(error);
+      return;
+    }
+    this.#reply.send(exchange, refusal(this.#failureCode(exchange, error)));
+  }
+
+  #failureCode(exchange: Exchange, error: unknown): ErrorCode {
+    if (error instanceof StorageUnavailableError) {
+      return "storage_unavailable";
+    }
+    if (error instanceof OutcomeUnknownError) {
+      return "outcome_unknown";
+    }
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#parts.report(`request ${exchange.requestId} failed: ${cause}`);
+    return "internal_error";
+  }
+
+  #authentication(exchange: Exchange, authorizationCount: number): Authentication {
+    return authorizationCount > 1
+      ? { kind: "invalid" }
+      : this.#parts.keyring.authenticate(exchange.incoming.headers.authorization);
+  }
+
+  /** What the rate fields say on an answer that takes no token: the key's where there is one, else the address's. */
+  #peek(exchange: Exchange, authorizationCount: number): Decision {
+    const authentication = this.#authentication(exchange, authorizationCount);
+    return authentication.kind === "key"
+      ? this.#parts.limiter.peek(authentication.key.id, authentication.key.plan)
+      : this.#parts.addresses.peek(exchange.address);
+  }
+
+  #warnOfProxy(): void {
+    if (!this.#hasWarnedOfProxy) {
+      this.#hasWarnedOfProxy = true;
+      this.#parts.report(
+        "warning: requests carry X-Forwarded-For, which is ignored: behind a proxy set --trust-proxy, " +
+          "or all clients count as one address",
+      );
+    }
+  }
+
+  /** A client's own id is taken over only when it is short and plain, since it goes into logs. */
+  #requestId(given: string | string[] | undefined): string {
+    if (typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given)) {
+      return given;
+    }
+    return this.#requestIds.next();
+  }
+}
+
+const missingKey = refusal("missing_api_key", ["WWW-Authenticate", 'Bearer realm="animal-store"']);
+const invalidKey = refusal("invalid_api_key", [
+  "WWW-Authenticate",
+  'Bearer realm="animal-store", error="invalid_token"', // RFC 6750, 3.1
+]);
+
+function refuseOverLimit({ kind, retryAfterSeconds }: Decision): Answer {
+  return refusal(kind === "key_banned" ? kind : "rate_limited", ["Retry-After", String(retryAfterSeconds)]);
+}

@@ -1,0 +1,32 @@
+/**
+ * The routes below the base path and what each method of theirs does: the three operations of the specification.
+ */
+
+import type { Answer } from "../http/response.ts";
+import type { Route } from "../http/router.ts";
+import { createPet } from "../pets/create.ts";
+import { getPet } from "../pets/get.ts";
+import { listPets } from "../pets/list.ts";
+import type { PetRequest } from "../pets/pet-request.ts";
+
+export interface Operation {
+  readonly handle: (request: PetRequest) => Answer | Promise<Answer>;
+  readonly takesContent: boolean;
+}
+
+/** Every answer of this route says that it is deprecated. */
+export const petRoute: Route<Operation> = {
+  pattern: "/pets/{petId}",
+  operations: { GET: { handle: getPet, takesContent: false } },
+};
+
+export const routes: readonly Route<Operation>[] = [
+  {
+    pattern: "/pets",
+    operations: {
+      GET: { handle: listPets, takesContent: false },
+      POST: { handle: createPet, takesContent: true },
+    },
+  },
+  petRoute,
+];

@@ -1,0 +1,155 @@
+/**
+ * Every flag, variable, default, bound and refusal of the server's settings (contract, section 1).
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { parseFlags, UsageError } from "../../src/cli/flags.ts";
+import { readSettings, type SettingName, type Settings, settingTable } from "../../src/cli/settings.ts";
+
+test("without flags and variables the defaults hold", () => {
+  const expected: Settings = {
+    port: 3000,
+    host: "127.0.0.1",
+    dataDir: "data",
+    baseUrl: undefined,
+    stagingBaseUrl: undefined,
+    trustedProxyCount: 0,
+    corsOrigins: [],
+    log: "lifecycle",
+    metricsPort: undefined,
+    metricsHost: "127.0.0.1",
+  };
+  assert.deepEqual(readSettings([], {}).settings, expected);
+  const empty = Object.fromEntries(Object.values(settingTable).map(({ variable }) => [variable, ""]));
+  assert.deepEqual(readSettings([], empty).settings, expected, "a variable that is empty is not set");
+});
+
+const variables: Readonly<Record<SettingName, string>> = {
+  port: "PORT",
+  host: "ANIMAL_STORE_HOST",
+  data: "ANIMAL_STORE_DATA",
+  "base-url": "ANIMAL_STORE_BASE_URL",
+  "staging-base-url": "ANIMAL_STORE_STAGING_BASE_URL",
+  "trust-proxy": "ANIMAL_STORE_TRUST_PROXY",
+  "cors-origin": "ANIMAL_STORE_CORS_ORIGIN",
+  log: "ANIMAL_STORE_LOG",
+  "metrics-port": "ANIMAL_STORE_METRICS_PORT",
+  "metrics-host": "ANIMAL_STORE_METRICS_HOST",
+};
+
+interface Row {
+  readonly name: SettingName;
+  readonly member: keyof Settings;
+  /** Text, and what is made of it. */
+  readonly good: readonly (readonly [string, unknown])[];
+  readonly bad: readonly string[];
+}
+
+const rows: readonly Row[] = [
+  {
+    name: "port",
+    member: "port",
+    good: [["0", 0], ["1", 1], ["65535", 65_535]],
+    bad: ["65536", "-1", "+1", "01", "1.0", "1e3", " 1", "http", "0x10", "99999999999"],
+  },
+  { name: "host", member: "host", good: [["::1", "::1"], ["0.0.0.0", "0.0.0.0"]], bad: [" ", "a\0b"] },
+  { name: "data", member: "dataDir", good: [["/var/lib/animals", "/var/lib/animals"], ["a b", "a b"]], bad: [" ", "a\0b"] },
+  {
+    name: "base-url",
+    member: "baseUrl",
+    good: [
+      ["https://example.com/v1", { url: "https://example.com/v1", path: "/v1" }],
+      ["http://localhost:8080/api/store/v1/", { url: "http://localhost:8080/api/store/v1", path: "/api/store/v1" }],
+      ["https://[::1]:1/v1", { url: "https://[::1]:1/v1", path: "/v1" }],
+    ],
+    bad: [
+      "example.com/v1", "https://example.com", "https://example.com/v2", "https://example.com/V1", "ftp://example.com/v1",
+      "https://example.com/v1?a", "https://example.com/v1#a", "https://user@example.com/v1", "https://example.com//v1",
+      "https://example.com/a/../v1", "https://example.com/./v1", "https://example.com/%61/v1", "https://exa mple.com/v1",
+      "https:///v1", "https://example.com:99999/v1",
+    ],
+  },
+  {
+    name: "staging-base-url",
+    member: "stagingBaseUrl",
+    good: [["https://staging.example.com/v1", { url: "https://staging.example.com/v1", path: "/v1" }]],
+    bad: ["https://staging.example.com"],
+  },
+  { name: "trust-proxy", member: "trustedProxyCount", good: [["0", 0], ["32", 32]], bad: ["33", "-1", "true", "1.5"] },
+  {
+    name: "cors-origin",
+    member: "corsOrigins",
+    good: [
+      ["*", ["*"]],
+      ["https://a.example", ["https://a.example"]],
+      ["https://a.example, http://localhost:8080", ["https://a.example", "http://localhost:8080"]],
+    ],
+    bad: ["https://a.example/", "https://A.example", "a.example", "null", "*,https://a.example", "https://a.example,", ","],
+  },
+  {
+    name: "log",
+    member: "log",
+    good: [["off", "off"], ["lifecycle", "lifecycle"], ["requests", "requests"]],
+    bad: ["Off", "debug", "on"],
+  },
+  { name: "metrics-port", member: "metricsPort", good: [["0", 0], ["65535", 65_535]], bad: ["65536", "none"] },
+  { name: "metrics-host", member: "metricsHost", good: [["::", "::"]], bad: [" "] },
+];
+
+test("the table of rows is the table of settings", () => {
+  assert.deepEqual(rows.map(({ name }) => name), Object.keys(settingTable));
+  assert.deepEqual(Object.fromEntries(Object.entries(settingTable).map(([name, { variable }]) => [name, variable])), variables);
+});
+
+for (const { name, member, good, bad } of rows) {
+  test(`--${name} and ${variables[name]} take what they should, and a flag wins over its variable`, () => {
+    const [other = ""] = good.at(-1) ?? [];
+    for (const [text, value] of good) {
+      assert.deepEqual(readSettings([`--${name}`, text], {}).settings[member], value);
+      assert.deepEqual(readSettings([`--${name}=${text}`], {}).settings[member], value);
+      assert.deepEqual(readSettings([], { [variables[name]]: text }).settings[member], value);
+      assert.deepEqual(readSettings([`--${name}`, text], { [variables[name]]: other }).settings[member], value);
+      assert.deepEqual(readSettings([`--${name}`, other, `--${name}`, text], {}).settings[member], value);
+    }
+  });
+
+  test(`--${name} and ${variables[name]} refuse the rest, named as they were given, with the value`, () => {
+    for (const text of bad) {
+      const says = (cited: string) => (error: unknown) => {
+        assert.ok(error instanceof UsageError && error.message.startsWith(`Cannot use ${cited}: must `), String(error));
+        return true;
+      };
+      assert.throws(() => readSettings([`--${name}`, text], {}), says(`--${name} ${text}`));
+      assert.throws(() => readSettings([], { [variables[name]]: text }), says(`${variables[name]}=${text}`));
+    }
+    assert.throws(() => readSettings([`--${name}=`], {}), UsageError, "a flag without a value is no default");
+  });
+}
+
+test("cite names a setting as it was given, for faults that show later", () => {
+  const { cite } = readSettings(["--port", "80"], { PORT: "81", ANIMAL_STORE_DATA: "/x" });
+  assert.deepEqual([cite("port"), cite("data"), cite("host")], ["--port 80", "ANIMAL_STORE_DATA=/x", "--host 127.0.0.1"]);
+});
+
+test("a flag that nobody knows, one without its value, and a word that is no command are refused", () => {
+  const table = [
+    [["--colour", "red"], /^Cannot use --colour: unknown flag/],
+    [["-p", "1"], /^Cannot use -p: unknown flag/],
+    [["--"], /^Cannot use --: unknown flag/],
+    [["--__proto__", "1"], /^Cannot use --__proto__: unknown flag/],
+    [["--PORT", "1"], /^Cannot use --PORT: unknown flag/],
+    [["--port"], /^Cannot use --port: a value must follow/],
+    [["serve"], /^Cannot use "serve": no such command/],
+  ] as const;
+  for (const [args, message] of table) {
+    assert.throws(() => readSettings(args, {}), (error) => error instanceof UsageError && message.test(error.message));
+  }
+});
+
+test("parseFlags() tells values, switches and operands apart", () => {
+  const { values, operands } = parseFlags(["a", "--x=1=2", "--s", "b", "--y", "--s"], { x: "value", y: "value", s: "switch" });
+  assert.deepEqual([[...values], operands], [[["x", "1=2"], ["s", ""], ["y", "--s"]], ["a", "b"]]);
+  assert.throws(() => parseFlags(["--s=1"], { s: "switch" }), /--s takes no value/);
+});

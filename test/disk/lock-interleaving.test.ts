@@ -1,0 +1,186 @@
+/**
+ * Goal: of claimants that race for a name exactly one has it, whatever each does between two calls of the others.
+ * Method: they go on one call at a time (stepwise-lock.ts), so that each order is one that was chosen.
+ */
+
+import assert from "node:assert/strict";
+import { link, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, test } from "node:test";
+
+import { claim, isClaimed } from "../../src/disk/lock.ts";
+import { SocketFolder } from "../../src/disk/socket-folder.ts";
+import { type SeededRandom, seeded } from "../support/seeded-random.ts";
+import { makeClaimsStepwise, StepwiseClaim } from "./stepwise-lock.ts";
+
+makeClaimsStepwise();
+
+const name = "server.lock";
+const randomOrderCount = 150;
+
+let folder = "";
+let path = "";
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "claim-"));
+  path = join(folder, name);
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+});
+
+/** What a killed holder leaves. */
+async function leaveStale(): Promise<void> {
+  const sockets = await SocketFolder.open(folder);
+  const server = await sockets.listen("dead");
+  await link(join(folder, "dead"), path);
+  await new Promise((resolve) => server.close(resolve)); // Takes "dead" away, and leaves the other name.
+  await sockets.close();
+  assert.deepEqual(await readdir(folder), [name]);
+}
+
+/** They have come to their ends: who has won holds the name, and after a release nothing is left. */
+async function assertOneHolds(claimants: readonly StepwiseClaim[], order: string): Promise<void> {
+  const outcomes = claimants.map(({ outcome }) => outcome).sort();
+  assert.deepEqual(outcomes, [...Array<string>(claimants.length - 1).fill("held"), "won"], order);
+  assert.equal(await isClaimed(path), true, order);
+  assert.equal(await claim(path), undefined, order);
+  assert.deepEqual(await readdir(folder), [name], order);
+  await Promise.all(claimants.map((claimant) => claimant.release()));
+  assert.deepEqual(await readdir(folder), [], order);
+}
+
+test("who saw a stale socket does not take the place of the one that has replaced it meanwhile", async () => {
+  await leaveStale();
+  const late = await StepwiseClaim.begin(path);
+  await late.stepTo(`link ${name}.`);
+  const early = await StepwiseClaim.begin(path);
+  assert.equal(await early.finish(), "won");
+  assert.equal(await late.finish(), "held");
+  await assertOneHolds([early, late], "late finds another socket");
+});
+
+test("who has the right to replace a stale socket cannot be overtaken on the last step", async () => {
+  await leaveStale();
+  const first = await StepwiseClaim.begin(path);
+  await first.stepTo("rename");
+  const second = await StepwiseClaim.begin(path);
+  assert.equal(await second.finish(), "held");
+  assert.equal(await first.finish(), "won");
+  await assertOneHolds([first, second], "first has the right");
+});
+
+test("who saw a stale socket takes over from the one that has replaced it and died", async () => {
+  await leaveStale();
+  const late = await StepwiseClaim.begin(path);
+  await late.stepTo(`link ${name}.`);
+  const early = await StepwiseClaim.begin(path);
+  assert.equal(await early.finish(), "won");
+  await early.die();
+  assert.equal(await late.finish(), "won");
+  await assertOneHolds([late], "late is the only one alive");
+});
+
+test("who loses the right it has just taken over, since the new holder sweeps, finds the name held", async () => {
+  await leaveStale();
+  const [loser, holder, dying] = [
+    await StepwiseClaim.begin(path),
+    await StepwiseClaim.begin(path),
+    await StepwiseClaim.begin(path),
+  ];
+  await loser.stepTo(`link ${name}.`);
+  await dying.stepTo(`link ${name}.`);
+  await holder.stepTo("readdir");
+  await dying.step();
+  await dying.die();
+  // The right is a dead one's now: the holder has seen so, and the loser takes it over.
+  await holder.stepTo(`unlink ${name}.`);
+  await loser.stepTo("rename");
+  await loser.step();
+  await holder.step();
+  assert.equal(await loser.finish(), "held");
+  assert.equal(await holder.finish(), "won");
+  assert.equal(await claim(path), undefined);
+  await holder.release();
+});
+
+for (const before of ["free", "stale"] as const) {
+  test(`of two that race for a ${before} name exactly one wins, in every order with two changes of turn`, async () => {
+    let orderCount = 0;
+    for (let firstSteps = 0, isFirstDone = false; !isFirstDone; firstSteps++) {
+      for (let secondSteps = 0, isSecondDone = false; !isSecondDone; secondSteps++) {
+        if (before === "stale") {
+          await leaveStale();
+        }
+        const first = await StepwiseClaim.begin(path);
+        const second = await StepwiseClaim.begin(path);
+        await first.steps(firstSteps);
+        await second.steps(secondSteps);
+        isFirstDone = first.call === undefined;
+        isSecondDone = second.call === undefined;
+        await first.finish();
+        await second.finish();
+        await assertOneHolds([first, second], `${firstSteps} calls, then ${secondSteps} of the other`);
+        orderCount++;
+      }
+    }
+    assert.ok(orderCount > 30, String(orderCount));
+  });
+
+  test(`whoever dies at whatever call on a ${before} name, the next one claims it and nothing is left`, async () => {
+    let callCount = 0;
+    for (let isDone = false; !isDone; callCount++) {
+      if (before === "stale") {
+        await leaveStale();
+      }
+      const dying = await StepwiseClaim.begin(path);
+      await dying.steps(callCount);
+      isDone = dying.call === undefined;
+      await dying.die();
+      const next = await StepwiseClaim.begin(path);
+      assert.equal(await next.finish(), "won", `dead after ${callCount} calls`);
+      await assertOneHolds([next], `dead after ${callCount} calls`);
+    }
+    assert.ok(callCount > 5, String(callCount));
+  });
+}
+
+/** Four of them, one call each in random order, while one or the other dies. Resolves to how many died. */
+async function raceInRandomOrder(random: SeededRandom): Promise<number> {
+  const claimants = await Promise.all(random.times(4, () => StepwiseClaim.begin(path)));
+  for (;;) {
+    const going = claimants.filter(({ call, isDead }) => call !== undefined && !isDead);
+    if (going.length === 0) {
+      break;
+    }
+    await random.pick(going).steps(random.integer(1, 4));
+    if (random.oneIn(12)) {
+      await random.pick(claimants.filter(({ isDead }) => !isDead).concat(claimants.slice(0, 1))).die();
+    }
+    const winners = claimants.filter(({ outcome, isDead }) => outcome === "won" && !isDead);
+    assert.ok(winners.length <= 1, "two hold the name");
+  }
+  const holder = claimants.find(({ outcome, isDead }) => outcome === "won" && !isDead);
+  assert.equal(await isClaimed(path), holder !== undefined);
+  const next = await claim(path);
+  assert.equal(next === undefined, holder !== undefined);
+  await next?.release();
+  await holder?.release();
+  return claimants.filter(({ isDead }) => isDead).length;
+}
+
+test("of four that race in any order, and die at any time, never two hold the name, and the next one gets it", seeded(
+  async (random) => {
+    let deaths = 0;
+    for (let order = 0; order < randomOrderCount; order++) {
+      if (random.oneIn(2)) {
+        await leaveStale();
+      }
+      deaths += await raceInRandomOrder(random);
+      await Promise.all((await readdir(folder)).map((leftover) => rm(join(folder, leftover))));
+    }
+    assert.ok(deaths > 0);
+  },
+));

@@ -1,0 +1,40 @@
+/**
+ * Folders on the real disk: made with those above them, by several at once, and refused where there can be none.
+ */
+
+import assert from "node:assert/strict";
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+
+function temporaryFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "animal-store-disk-"));
+  context.after(() => rmSync(folder, { recursive: true }));
+  return folder;
+}
+
+test("makeFolder() makes the folders above as well, for the owner alone, and two may do so at once", async (context) => {
+  const folder = temporaryFolder(context);
+  const path = join(folder, "a", "b", "c");
+  await Promise.all([nodeDisk.makeFolder(path), nodeDisk.makeFolder(path), nodeDisk.makeFolder(join(folder, "a"))]);
+  await nodeDisk.makeFolder(path);
+  for (const made of [join(folder, "a"), path]) {
+    assert.equal(statSync(made).mode & 0o777, 0o700, made);
+  }
+});
+
+test("makeFolder() rejects where a file is in the way", async (context) => {
+  const file = join(temporaryFolder(context), "file");
+  writeFileSync(file, "");
+  await assert.rejects(nodeDisk.makeFolder(file), { code: "EEXIST" });
+  await assert.rejects(nodeDisk.makeFolder(join(file, "below")), { code: "ENOTDIR" });
+});
+
+const skip = existsSync("/proc/self") ? false : "needs a file system that takes no folders (/proc)";
+
+test("makeFolder() rejects where there can be no folder, instead of trying for ever", { skip, timeout: 10_000 }, async () => {
+  await assert.rejects(nodeDisk.makeFolder("/proc/nobody/here"), { code: "ENOENT" });
+});

@@ -1,0 +1,128 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decodeKeyEvent, encodeKeyEvent, isSealedFrom } from "../../src/keys/key-event.ts";
+import type { DecodedLine } from "../../src/keys/key-event.ts";
+import type { KeyEvent } from "../../src/keys/key.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { sealLine } from "../../src/log/checksum.ts";
+import { seeded } from "../support/seeded-random.ts";
+
+const timeMs = Date.UTC(2026, 10, 21, 12, 0, 0, 7);
+const id = "key_0123456789ABCde";
+const sha256 = "0123456789abcdef".repeat(4);
+const enterprise = createPlan("enterprise", { perMinute: 5, perDay: 1_000_000_000 });
+
+const events: Readonly<Record<string, KeyEvent>> = {
+  "made, as short as can be": {
+    event: "made", timeMs, id, sha256, plan: createPlan("free"), label: undefined, expiresMs: undefined,
+  },
+  "made, with everything": {
+    event: "made", timeMs, id, sha256, plan: enterprise, label: "Rex \"ä\" 🐕 \\", expiresMs: timeMs + 1,
+  },
+  revoked: { event: "revoked", timeMs, id },
+  plan: { event: "plan", timeMs, id, plan: createPlan("business") },
+  "plan with numbers": { event: "plan", timeMs, id, plan: enterprise },
+  rotated: { event: "rotated", timeMs, id, sha256, graceUntilMs: timeMs + 60_000 },
+  unbanned: { event: "unbanned", timeMs, id },
+};
+
+function decode(line: string): DecodedLine {
+  const before = "something else before it\n";
+  const bytes = Buffer.from(`${before}${line}something behind it`);
+  return decodeKeyEvent(bytes, before.length, before.length + Buffer.byteLength(line) - 1, createPlan);
+}
+
+for (const [name, event] of Object.entries(events)) {
+  test(`decodeKeyEvent() reads what encodeKeyEvent() wrote: ${name}`, () => {
+    const line = encodeKeyEvent(event);
+    assert.equal(line.indexOf("\n"), line.length - 1);
+    assert.deepEqual(decode(line), { kind: "event", event });
+  });
+}
+
+test("encodeKeyEvent() writes the members of the grammar in its order", () => {
+  const lines = Object.values(events).map((event) => encodeKeyEvent(event).replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}"));
+  const happened = `"time":"2026-11-21T12:00:00.007Z","id":"${id}"`;
+  assert.deepEqual(lines, [
+    `{"event":"made",${happened},"sha256":"${sha256}","plan":"free"}`,
+    `{"event":"made",${happened},"sha256":"${sha256}","plan":"enterprise","perMinute":5,"perDay":1000000000,` +
+      `"label":"Rex \\"ä\\" 🐕 \\\\","expires":"2026-11-21T12:00:00.008Z"}`,
+    `{"event":"revoked",${happened}}`,
+    `{"event":"plan",${happened},"plan":"business"}`,
+    `{"event":"plan",${happened},"plan":"enterprise","perMinute":5,"perDay":1000000000}`,
+    `{"event":"rotated",${happened},"sha256":"${sha256}","graceUntil":"2026-11-21T12:01:00.007Z"}`,
+    `{"event":"unbanned",${happened}}`,
+  ]);
+});
+
+test("decodeKeyEvent() takes every single flipped bit for damage", () => {
+  const line = Buffer.from(encodeKeyEvent(events["rotated"] ?? assert.fail()));
+  for (let bit = 0; bit < (line.length - 1) * 8; bit += 1) {
+    const flipped = Buffer.from(line);
+    flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    const decoded = decodeKeyEvent(flipped, 0, line.length - 1, createPlan);
+    assert.ok(decoded.kind === "fault" && decoded.fault.kind === "damage", `bit ${bit}`);
+  }
+});
+
+const time = `"time":"2026-11-21T12:00:00.007Z"`;
+const wrong: Readonly<Record<string, string>> = {
+  "an unknown event": `{"event":"renamed",${time},"id":"${id}"}`,
+  "no event": `{${time},"id":"${id}"}`,
+  "an unknown member": `{"event":"revoked",${time},"id":"${id}","by":"me"}`,
+  "a member of another event": `{"event":"revoked",${time},"id":"${id}","plan":"free"}`,
+  "a missing member": `{"event":"plan",${time},"id":"${id}"}`,
+  "a doubled member": `{"event":"revoked",${time},"id":"${id}","id":"${id}"}`,
+  "another order": `{"event":"revoked","id":"${id}",${time}}`,
+  "a space": `{"event":"revoked", ${time},"id":"${id}"}`,
+  "an escape that is not needed": `{"event":"\\u0072evoked",${time},"id":"${id}"}`,
+  "a number for a text": `{"event":"revoked",${time},"id":7}`,
+  "an ill-formed id": `{"event":"revoked",${time},"id":"key_short"}`,
+  "an ill-formed digest":
+    `{"event":"rotated",${time},"id":"${id}","sha256":"00","graceUntil":"2026-11-21T12:00:00.007Z"}`,
+  "a local time": `{"event":"revoked","time":"2026-11-21T12:00:00.007","id":"${id}"}`,
+  "a time without milliseconds": `{"event":"revoked","time":"2026-11-21T12:00:00Z","id":"${id}"}`,
+  "a day that is none": `{"event":"revoked","time":"2026-02-30T12:00:00.000Z","id":"${id}"}`,
+  "no time": `{"event":"revoked","time":"soon","id":"${id}"}`,
+  "an unknown plan": `{"event":"plan",${time},"id":"${id}","plan":"gold"}`,
+  "numbers beside a published plan": `{"event":"plan",${time},"id":"${id}","plan":"free","perMinute":5,"perDay":7}`,
+  "enterprise with half its numbers": `{"event":"plan",${time},"id":"${id}","plan":"enterprise","perMinute":5}`,
+  "a number out of bounds": `{"event":"plan",${time},"id":"${id}","plan":"enterprise","perMinute":0,"perDay":7}`,
+  "a label of 65 characters":
+    `{"event":"made",${time},"id":"${id}","sha256":"${sha256}","plan":"free","label":"${"ä".repeat(65)}"}`,
+  "an expiry that is null": `{"event":"made",${time},"id":"${id}","sha256":"${sha256}","plan":"free","expires":null}`,
+  "broken JSON": `{"event":"revoked",${time},"id":"${id}" "x":1}`,
+};
+
+for (const [name, json] of Object.entries(wrong)) {
+  test(`decodeKeyEvent() calls a sealed line wrong that has ${name}`, () => {
+    const decoded = decode(sealLine(json));
+    assert.ok(decoded.kind === "fault" && decoded.fault.kind === "wrong", JSON.stringify(decoded));
+    assert.match(decoded.fault.reason, /newer release/);
+  });
+}
+
+test("decodeKeyEvent() calls a sealed line wrong or reads it, whatever was changed before sealing", seeded((random) => {
+  const seeds = Object.values(events).map((event) => encodeKeyEvent(event).replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}"));
+  for (let round = 0; round < 3_000; round += 1) {
+    const json = random.pick(seeds);
+    const at = random.integer(1, json.length - 2);
+    const changed = `${json.slice(0, at)}${random.pick(Array.from("0a\"{}[],:-\\ \u2028é"))}${json.slice(at + 1)}`;
+    const decoded = decode(sealLine(changed));
+    if (decoded.kind === "event") {
+      assert.deepEqual(Buffer.from(encodeKeyEvent(decoded.event)), Buffer.from(sealLine(changed)));
+    } else {
+      assert.equal(decoded.fault.kind, "wrong", changed);
+    }
+  }
+}));
+
+test("isSealedFrom() finds a sound line also where the newline behind it was lost", () => {
+  const line = encodeKeyEvent(events["revoked"] ?? assert.fail()).slice(0, -1);
+  const bytes = Buffer.from(`x${line}?${line}`);
+  assert.equal(isSealedFrom(bytes, 1, bytes.length), true);
+  assert.equal(isSealedFrom(bytes, 1, 1 + line.length), true);
+  assert.equal(isSealedFrom(bytes, 1, line.length), false);
+  assert.equal(isSealedFrom(bytes, 2, bytes.length), false);
+});

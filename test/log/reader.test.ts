@@ -1,0 +1,264 @@
+/**
+ * The reader of logs, with lines of a test's own: `{"n":1,"crc":"…"}` is one of a group, `{"group":1,"crc":"…"}` begins
+ * one, and `{"wrong":…}` is sound and cannot be. Whatever has no seal is damage.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { isSealAt, isSealed, sealBytes, sealLine } from "../../src/log/checksum.ts";
+import { viewOf } from "../../src/log/literal.ts";
+import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog } from "../../src/log/reader.ts";
+import { memoryFile } from "../support/memory-file.ts";
+import { seeded } from "../support/seeded-random.ts";
+
+/** As in the reader: what it reads at a time. */
+const chunkBytes = 4_194_304;
+
+/** Takes sound lines, and knows where each began. */
+class TestLines implements LineReader {
+  readonly taken: string[] = [];
+
+  take(bytes: Buffer, start: number, end: number): LineFault | undefined {
+    if (!isSealed(viewOf(bytes), start, end)) {
+      return { kind: "damage", reason: "no seal" };
+    }
+    const line = bytes.toString("latin1", start, end);
+    if (line.startsWith('{"wrong"')) {
+      return { kind: "wrong", reason: "cannot be" };
+    }
+    this.taken.push(line);
+    return undefined;
+  }
+
+  vouches(bytes: Buffer, start: number, end: number): boolean {
+    const sealStart = bytes.subarray(start, end).indexOf(',"crc":"');
+    const isGroup = bytes.toString("latin1", start, start + 8) === '{"group"';
+    return isGroup && sealStart > 0 && isSealAt(viewOf(bytes), start, start + sealStart, end);
+  }
+}
+
+function line(number: number): string {
+  return sealLine(`{"n":${number}}`);
+}
+
+function groupLine(number: number): string {
+  return sealLine(`{"group":${number}}`);
+}
+
+/** A sound line of so many bytes, its newline not counted. */
+function lineOf(byteCount: number, name = "n"): string {
+  const frame = `{"${name}":""}`;
+  const text = sealLine(`{"${name}":"${"x".repeat(byteCount - frame.length - sealBytes + 2)}"}`);
+  assert.equal(text.length, byteCount + 1);
+  return text;
+}
+
+interface Read {
+  readonly end: LogEnd;
+  readonly taken: readonly string[];
+}
+
+async function read(content: string | Buffer, options: { readonly from?: number; readonly to?: number } = {}): Promise<Read> {
+  const reader = new TestLines();
+  const end = await readLog(memoryFile(Buffer.from(content)), reader, options);
+  return { end, taken: reader.taken };
+}
+
+/** Sound lines that fill exactly so many bytes. */
+function filler(byteCount: number): string {
+  const lineBytes = 30_000;
+  const count = Math.floor(byteCount / (lineBytes + 1)) - 1;
+  return lineOf(lineBytes).repeat(count) + lineOf(byteCount - count * (lineBytes + 1) - 1);
+}
+
+test("a log of sound lines is whole, and every line is taken in order", async () => {
+  const lines = Array.from({ length: 1_000 }, (_, index) => line(index));
+  const { end, taken } = await read(lines.join(""));
+  assert.deepEqual(end, { kind: "whole", lengthBytes: lines.join("").length, lineCount: 1_000 });
+  assert.deepEqual(taken, lines.map((text) => text.slice(0, -1)));
+  assert.deepEqual((await read("")).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
+});
+
+test("a line is taken whole wherever the border between two chunks falls in it", async () => {
+  for (const byteCount of [40, 100, lineBytesMax - 1, lineBytesMax]) {
+    // How many of its bytes, with the newline, stand before the border.
+    const places = [0, 1, 2, 30, byteCount - 8, byteCount - 1, byteCount, byteCount + 1].filter((place) => place >= 0);
+    for (const place of places) {
+      const before = filler(chunkBytes - place);
+      const crossing = lineOf(byteCount, "c");
+      const content = before + crossing + line(7);
+      const { end, taken } = await read(content);
+      const name = `${place} bytes of ${byteCount}`;
+      assert.deepEqual(end, { kind: "whole", lengthBytes: content.length, lineCount: taken.length }, name);
+      assert.deepEqual(taken.slice(-2), [crossing.slice(0, -1), line(7).slice(0, -1)], name);
+    }
+  }
+});
+
+test("a fault in a line across the border is told with the line's number and byte", async () => {
+  for (const place of [1, 20, 39, 40, 41]) {
+    const before = filler(chunkBytes - place);
+    const lineNumber = before.split("\n").length;
+    const damaged = lineOf(40, "c").replace("x", "y");
+    const corrupt = await read(before + damaged + groupLine(1));
+    assert.equal(corrupt.end.kind, "corrupt");
+    assert.deepEqual({ ...corrupt.end, reason: "" }, { kind: "corrupt", lineNumber, offset: before.length, reason: "" });
+    const torn = await read(before + damaged + line(1));
+    const tornBytes = damaged.length + line(1).length;
+    const expected = { kind: "torn", lengthBytes: before.length, lineCount: lineNumber - 1, tornBytes, reason: "no seal" };
+    assert.deepEqual(torn.end, expected);
+  }
+});
+
+test("a line of lineBytesMax bytes is taken, and one byte more is damage", async () => {
+  for (const [byteCount, isTaken] of [[lineBytesMax - 1, true], [lineBytesMax, true], [lineBytesMax + 1, false]] as const) {
+    for (const newline of ["\n", ""]) {
+      const text = lineOf(byteCount).slice(0, -1) + newline;
+      const { end, taken } = await read(line(1) + text);
+      assert.equal(end.kind, isTaken && newline !== "" ? "whole" : "torn", `${byteCount}`);
+      const isTooLong = end.kind === "torn" && /more than 65536 bytes/.test(end.reason);
+      assert.equal(isTooLong, !isTaken, `${byteCount}`);
+      assert.equal(taken.length, isTaken && newline !== "" ? 2 : 1);
+    }
+  }
+});
+
+const damages: Readonly<Record<string, Buffer>> = {
+  "a byte in front of a line": Buffer.from("x"),
+  "a blank line": Buffer.from("\n"),
+  "NUL bytes": Buffer.from("\0\0\0\0\n"),
+  "NUL bytes without a newline": Buffer.alloc(5_000),
+  "bytes that are no UTF-8": Buffer.from([0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80, 0x0a]),
+  "a sealed line that has lost its newline": Buffer.from(line(5).slice(0, -1)),
+  "the second half of a line": Buffer.from(line(5).slice(9)),
+  "a flipped bit": Buffer.from(line(5).replace('{"n', '{"o')),
+  "a carriage return": Buffer.from(line(5).replace("\n", "\r\n")),
+  "more bytes than a line has": Buffer.alloc(lineBytesMax + 1, "x"),
+};
+
+for (const [name, damage] of Object.entries(damages)) {
+  test(`${name}: torn at the end of the log, corrupt before a line that begins a group`, async () => {
+    const sound = groupLine(1) + line(2);
+    const place = { lineCount: 2, lengthBytes: sound.length };
+    const torn = (await read(Buffer.concat([Buffer.from(sound), damage]))).end;
+    assert.deepEqual({ ...torn, reason: "" }, { kind: "torn", ...place, tornBytes: damage.length, reason: "" });
+    const within = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(line(3) + line(4))]))).end;
+    assert.equal(within.kind, "torn", "sound lines of the same group do not vouch");
+    const corrupt = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(groupLine(3))]))).end;
+    assert.deepEqual({ ...corrupt, reason: "" }, { kind: "corrupt", lineNumber: 3, offset: sound.length, reason: "" });
+    const voucherAt = sound.length + damage.length;
+    assert.ok(corrupt.kind === "corrupt" && corrupt.reason.includes(`a sound line at byte ${voucherAt} shows`), torn.kind);
+  });
+}
+
+test("a sound line that cannot be is corrupt wherever it stands, also as the last one", async () => {
+  const wrong = sealLine('{"wrong":1}');
+  for (const after of ["", line(2), groupLine(2), "torn"]) {
+    const { end } = await read(line(1) + wrong + after);
+    assert.deepEqual(end, { kind: "corrupt", lineNumber: 2, offset: line(1).length, reason: "cannot be" });
+  }
+  assert.equal((await read(`${line(1)}damage\n${wrong}`)).end.kind, "torn", "behind damage nothing is asked of it");
+});
+
+test("a voucher is found wherever it stands in what is searched, across the borders of the windows", async () => {
+  const damage = "damage\n";
+  const searchStart = 1;
+  // Beginnings near which a window ends, or the next one begins.
+  for (const border of [lineBytesMax, chunkBytes - lineBytesMax, chunkBytes]) {
+    for (const place of [-29, -28, -27, -26, -14, -2, -1, 0, 1, 2]) {
+      const gap = Buffer.alloc(searchStart + border + place - damage.length, "z");
+      const content = Buffer.concat([Buffer.from(damage), gap, Buffer.from(groupLine(9)), Buffer.alloc(chunkBytes, "z")]);
+      const { end } = await read(content);
+      const reason = new RegExp(`a sound line at byte ${damage.length + gap.length} shows`);
+      assert.ok(end.kind === "corrupt" && reason.test(end.reason), `${border} ${place}: ${JSON.stringify(end)}`);
+    }
+  }
+});
+
+test("a voucher as long as a line may be is found across the border of a window, and at the end of the file", async () => {
+  const voucher = lineOf(lineBytesMax, "group").slice(0, -1);
+  for (const start of [chunkBytes - lineBytesMax - 1, chunkBytes - lineBytesMax, chunkBytes - lineBytesMax + 1, chunkBytes - 7_000, chunkBytes - 7]) {
+    for (const after of ["", "\n", "z".repeat(100)]) {
+      const { end } = await read(`${"z".repeat(start)}${voucher}${after}`);
+      assert.ok(end.kind === "corrupt" && end.reason.includes(`byte ${start} shows`), `${start}: ${JSON.stringify(end)}`);
+    }
+  }
+});
+
+test("`from` begins there, and counts lines from there and bytes from the start of the file", async () => {
+  const first = line(1) + line(2);
+  assert.deepEqual((await read(first + line(3), { from: first.length })).taken, [line(3).slice(0, -1)]);
+  const whole = { kind: "whole", lengthBytes: first.length, lineCount: 0 };
+  assert.deepEqual((await read(first, { from: first.length })).end, whole);
+  const { end } = await read(`${first}${line(3)}damage\n${groupLine(4)}`, { from: first.length });
+  assert.ok(end.kind === "corrupt" && end.lineNumber === 2 && end.offset === first.length + line(3).length);
+});
+
+test("`to` is the end of the file: what stands behind it neither is read nor vouches", async () => {
+  const first = line(1) + line(2);
+  const content = `${first}damage\n${groupLine(3)}`;
+  assert.deepEqual((await read(content, { to: first.length })).end, { kind: "whole", lengthBytes: first.length, lineCount: 2 });
+  for (let to = first.length + 1; to < content.length - 1; to++) {
+    const { end } = await read(content, { to });
+    const isDamaged = to >= first.length + "damage\n".length;
+    const reason = isDamaged ? "no seal" : "the last line has no newline";
+    assert.deepEqual(end, { kind: "torn", lengthBytes: first.length, lineCount: 2, tornBytes: to - first.length, reason });
+  }
+  assert.equal((await read(content, { to: content.length - 1 })).end.kind, "corrupt", "it vouches without its newline");
+  assert.deepEqual((await read(content, { to: 0 })).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
+});
+
+test("reads that bring less than was asked for change nothing", seeded(async (random) => {
+  const sound = groupLine(1) + Array.from({ length: 300 }, (_, index) => line(index)).join("") + lineOf(lineBytesMax);
+  for (const content of [sound, `${sound}torn`, `${sound}damage\n${line(1)}`, `${sound}damage\n${groupLine(2)}${line(3)}`]) {
+    const expected = await read(content);
+    for (const readMax of [7, 1_000, 40_000]) {
+      const file = memoryFile(Buffer.from(content));
+      file.readMax = () => random.integer(1, readMax);
+      const reader = new TestLines();
+      assert.deepEqual(await readLog(file, reader), expected.end);
+      assert.deepEqual(reader.taken, expected.taken);
+    }
+  }
+}));
+
+test("a file that grows while it is read is read on, up to where it ends by then", async () => {
+  const file = memoryFile(Buffer.from(line(1)));
+  file.readMax = (position) => {
+    if (position > 0 && file.content.length < 200) {
+      file.content = Buffer.concat([file.content, Buffer.from(line(2))]);
+    }
+    return Infinity;
+  };
+  const reader = new TestLines();
+  const end = await readLog(file, reader);
+  assert.deepEqual(end, { kind: "whole", lengthBytes: file.content.length, lineCount: reader.taken.length });
+  assert.ok(reader.taken.length > 2);
+});
+
+test("a file that grows while it is read up to `to` is as if it had not", async () => {
+  const half = line(2).slice(0, 10);
+  const file = memoryFile(Buffer.from(line(1) + half));
+  const to = file.size();
+  file.readMax = () => {
+    file.content = Buffer.from(line(1) + line(2) + groupLine(3));
+    return Infinity;
+  };
+  const { kind } = await readLog(file, new TestLines(), { to });
+  assert.equal(kind, "torn");
+});
+
+test("a file that shrinks while it is read ends where it ends by then", async () => {
+  const lines = line(1) + line(2) + line(3);
+  for (const size of [0, 1, line(1).length, line(1).length + 5]) {
+    const file = memoryFile(Buffer.from(lines));
+    file.readMax = (position) => {
+      file.content = file.content.subarray(0, position === 0 ? lines.length : size);
+      return position === 0 ? line(1).length + 5 : Infinity;
+    };
+    const reader = new TestLines();
+    const { kind } = await readLog(file, reader);
+    assert.deepEqual([kind, reader.taken.length], ["torn", 1], `to ${size} bytes`);
+  }
+});

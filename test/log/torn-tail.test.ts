@@ -1,0 +1,134 @@
+/**
+ * Putting aside and replacing, on a disk that fails, forgets and dies at each call in turn: nothing that was there is
+ * ever lost, and whoever reads a replaced file finds the old content or the new one.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Disk } from "../../src/disk/disk.ts";
+import { appendAll, readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
+import { setFileAside, setTornEndAside } from "../../src/log/torn-tail.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
+
+const path = "/kept/file";
+const attemptCount = 20;
+
+async function setAside(disk: Disk, offset: number): Promise<string> {
+  const file = await disk.openToAppend(path);
+  try {
+    return await setTornEndAside(disk, path, file, offset);
+  } finally {
+    await file.close();
+  }
+}
+
+interface Outcome {
+  readonly outcome: "done" | "rejected" | "dead";
+  readonly disk: SimulatedDisk;
+}
+
+/** The work on a disk whose `nth` call has that fault. */
+async function withFault(work: (disk: Disk) => Promise<unknown>, fault: Fault, nth: number, seed: number): Promise<Outcome> {
+  const disk = new SimulatedDisk(new SeededRandom(seed));
+  disk.place(path, Buffer.from("sound.torn end"));
+  disk.plan = (call) => (call === nth ? fault : "none");
+  const working = work(disk.boot()).then(
+    () => "done" as const,
+    () => "rejected" as const,
+  );
+  return { outcome: await Promise.race([working, disk.death.then(() => "dead" as const)]), disk };
+}
+
+/** Every call of the work fails once in every way; what is promised has to hold before and after a loss of power. */
+function testFaults(title: string, work: (disk: Disk) => Promise<unknown>, check: (outcome: Outcome, about: string) => void): void {
+  for (const fault of ["error", "short", "kill", "power"] as const) {
+    test(`${title}, whichever call meets "${fault}"`, seeded(async (random) => {
+      const { disk: { calls } } = await withFault(work, "none", 0, random.uint32());
+      assert.ok(calls > 4, String(calls));
+      for (let nth = 1; nth <= calls; nth++) {
+        for (let attempt = 0; attempt < attemptCount; attempt++) {
+          const result = await withFault(work, fault, nth, random.uint32());
+          check(result, `call ${nth}, ${result.outcome}`);
+          result.disk.losePower();
+          check(result, `call ${nth}, ${result.outcome}, after a loss of power`);
+        }
+      }
+    }));
+  }
+}
+
+testFaults("a torn end is in the log or beside it", (disk) => setAside(disk, "sound.".length), ({ outcome, disk }, about) => {
+  const log = disk.seen(path).toString();
+  const aside = disk.seen(`${path}.torn`).toString();
+  assert.ok(log === "sound.torn end" || aside === "torn end", `${about}: ${log}, ${aside}`);
+  assert.ok(log.startsWith("sound."), about);
+  assert.ok(outcome !== "done" || log === "sound.", about);
+});
+
+testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, "new content"),
+  ({ outcome, disk }, about) => {
+    const content = disk.seen(path).toString();
+    assert.ok(content === "new content" || (content === "sound.torn end" && outcome !== "done"), `${about}: ${content}`);
+  },
+);
+
+test("torn ends of several crashes are kept one behind the other", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  for (const end of ["first end", "second end"]) {
+    disk.place(path, Buffer.from(`sound.${end}`));
+    assert.equal(await setAside(disk.boot(), "sound.".length), `${path}.torn`);
+    assert.equal(disk.kept(path).toString(), "sound.");
+  }
+  assert.equal(disk.kept(`${path}.torn`).toString(), "first endsecond end");
+});
+
+test("a torn end that is longer than what is copied at a time is put aside whole", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const end = Buffer.alloc(2_500_000, "0123456789");
+  disk.place(path, Buffer.concat([Buffer.from("sound."), end]));
+  await setAside(disk.boot(), "sound.".length);
+  assert.ok(disk.kept(`${path}.torn`).equals(end));
+  assert.equal(disk.kept(path).toString(), "sound.");
+});
+
+test("a damaged file is moved beside its name, over an earlier one", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  for (const content of ["first", "second"]) {
+    disk.place(path, Buffer.from(content));
+    assert.equal(await setFileAside(disk.boot(), path), `${path}.damaged`);
+    assert.equal(disk.kept(path).length, 0);
+    assert.equal(disk.kept(`${path}.damaged`).toString(), content);
+  }
+});
+
+test("half a replacement that a crash left does not get into the next one", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(`${path}.new`, Buffer.from("half a repl"));
+  await replaceFile(disk.boot(), path, "whole");
+  assert.equal(disk.kept(path).toString(), "whole");
+  assert.equal(disk.kept(`${path}.new`).length, 0);
+});
+
+test("a whole file is read, also in short reads; one that is not there is undefined", async () => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  simulated.place(path, Buffer.from("all of it"));
+  const disk = simulated.boot();
+  const stingy: Disk = {
+    ...disk,
+    openToRead: async (name) => {
+      const file = await disk.openToRead(name);
+      return file && { ...file, read: (target, position) => file.read(target.subarray(0, 2), position) };
+    },
+  };
+  assert.equal((await readWholeFile(stingy, path))?.toString(), "all of it");
+  assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
+});
+
+test("an append that the disk takes only a part of is an error that says how much", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const file = await disk.boot().openToAppend(path);
+  disk.plan = () => "short";
+  await assert.rejects(appendAll(file, Buffer.from("0123456789")), /^Error: only \d of 10 bytes could be written; the disk may be full$/);
+});

@@ -1,0 +1,98 @@
+/**
+ * Mutated requests over raw sockets. Goal: no crash, no hang, no 5xx, and no response that breaks the contract.
+ *
+ * Each round opens a connection, sends right, odd or damaged requests in random packets, half-closes, and reads until
+ * the service closes. What came must be responses and nothing else, each as the contract promises. FUZZ_COUNT sets
+ * how many rounds there are, SEED replays them.
+ */
+
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { test } from "node:test";
+
+import { runningService } from "../support/running-service.ts";
+import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
+import { assertPromised, parseHead } from "../support/wire-response.ts";
+import { exchange, request } from "../support/wire.ts";
+import { mutate, requests } from "./mutations.ts";
+
+const roundCount = Number(process.env["FUZZ_COUNT"] ?? "3000");
+const roundsAtOnce = 128;
+const guardMs = 30_000;
+
+/** What the service sends until it closes. */
+function talk(port: number, packets: readonly Buffer[]): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+    const guard = setTimeout(() => {
+      socket.destroy();
+      reject(new Error(`the connection hangs; so far: ${Buffer.concat(chunks).toString()}`));
+    }, guardMs);
+    socket.on("error", () => undefined); // A reset is a way to close.
+    socket.on("data", (chunk) => chunks.push(chunk));
+    socket.on("end", () => socket.destroy());
+    socket.on("close", () => {
+      clearTimeout(guard);
+      resolve(Buffer.concat(chunks));
+    });
+    packets.forEach((packet) => socket.write(packet));
+    socket.end();
+  });
+}
+
+/** Fails unless the bytes are whole responses. Returns their statuses. */
+function judge(received: Buffer, sent: Buffer): readonly number[] {
+  const statuses: number[] = [];
+  const isHeadPossible = sent.includes("HEAD ");
+  let rest = received.toString("latin1");
+  while (rest !== "") {
+    const headEnd = rest.indexOf("\r\n\r\n");
+    assert.notEqual(headEnd, -1, `no whole response: ${rest}`);
+    const head = parseHead(rest.slice(0, headEnd));
+    rest = rest.slice(headEnd + 4);
+    if (head.status === 100) {
+      assert.equal(head.text, "HTTP/1.1 100 Continue");
+      continue;
+    }
+    const isHead = isHeadPossible && !/^[{[]/.test(rest);
+    const length = isHead ? 0 : Number(head.value("content-length") ?? 0);
+    assert.ok(rest.length >= length, `content is cut: ${head.text}\n${rest}`);
+    const content = Buffer.from(rest.slice(0, length), "latin1").toString();
+    rest = rest.slice(length);
+    const isPublic = head.value("x-ratelimit-limit") === undefined;
+    assert.ok(!isPublic || [200, 204, 405].includes(head.status), head.text);
+    assertPromised({ ...head, content, contentBytes: length }, { isPublic, isHead });
+    assert.ok(head.status < 500, `${head.text}\n${content}`);
+    statuses.push(head.status);
+  }
+  return statuses;
+}
+
+test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response that breaks the contract`, async (context) => {
+  const seed = seedFromEnvironment();
+  const running = await runningService(context, { options: { trustProxy: 1 }, limits: { fieldsMs: 2_000, requestMs: 3_000, timeoutCheckMs: 50 } });
+  const seen = new Map<number, number>();
+  let next = 0;
+  const work = async (): Promise<void> => {
+    while (next < roundCount) {
+      const round = next++;
+      // Each round has randomness of its own, so that it is the same one whatever runs beside it.
+      const random = new SeededRandom((seed + round * 7_919) >>> 0);
+      const sent = mutate(random, requests(random, running.key));
+      const at = random.integer(0, sent.length);
+      const received = await talk(running.port, random.oneIn(3) ? [sent.subarray(0, at), sent.subarray(at)] : [sent]);
+      try {
+        judge(received, sent).forEach((status) => seen.set(status, (seen.get(status) ?? 0) + 1));
+      } catch (cause) {
+        throw new Error(`SEED=${seed} round ${round}: ${JSON.stringify(sent.toString("latin1").slice(0, 600))}`, { cause });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: roundsAtOnce }, work));
+  const counts = [...seen].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);
+  context.diagnostic(`SEED=${seed} ${counts.join(", ")}`);
+  assert.ok([200, 201, 204, 400, 401, 404, 405, 413, 415].every((status) => seen.has(status)), counts.join(", "));
+  assert.deepEqual(running.reports, []);
+  assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
+});

@@ -1,0 +1,29 @@
+/**
+ * A store of which every method fails, in a way that the test chooses.
+ */
+
+import type { PetStore } from "../../src/pets/pet-store.ts";
+
+export class FailingStore implements PetStore {
+  failure = new Error("This is what a broken store says");
+
+  add(): Promise<never> {
+    return Promise.reject(this.failure);
+  }
+
+  get(): Promise<never> {
+    return Promise.reject(this.failure);
+  }
+
+  list(): Promise<never> {
+    return Promise.reject(this.failure);
+  }
+
+  isWritable(): boolean {
+    return false;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

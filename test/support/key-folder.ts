@@ -1,0 +1,86 @@
+/**
+ * A data folder for one test, the stores that a server and commands would have opened on it, and hands that damage its
+ * key file as crashes and people do.
+ */
+
+import { appendFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import type { KeyStoreOptions } from "../../src/keys/key-store.ts";
+import { KeyStore } from "../../src/keys/key-store.ts";
+import type { RandomBytes } from "../../src/keys/key.ts";
+import { createPlan } from "../../src/limits/plans.ts";
+import { ManualClock } from "./manual-clock.ts";
+import { seededBytes } from "./random-bytes.ts";
+
+export class KeyFolder {
+  readonly clock: ManualClock = new ManualClock();
+  readonly path: string;
+  readonly file: string;
+  readonly reports: string[] = [];
+  readonly unbanned: string[] = [];
+  readonly randomBytes: RandomBytes = seededBytes(11);
+
+  private constructor(path: string) {
+    this.path = path;
+    this.file = join(path, "keys.jsonl");
+  }
+
+  /** Removed when the test is over. */
+  static async make(context: TestContext): Promise<KeyFolder> {
+    const path = await mkdtemp(join(tmpdir(), "keys-"));
+    context.after(() => rm(path, { recursive: true, force: true }));
+    return new KeyFolder(path);
+  }
+
+  /** A store as the server has it: its reports and unbans are noted. */
+  open(options: Partial<KeyStoreOptions> = {}): Promise<KeyStore> {
+    return KeyStore.open({
+      disk: nodeDisk,
+      clock: this.clock,
+      dataDir: this.path,
+      createPlan,
+      randomBytes: this.randomBytes,
+      report: (message) => this.reports.push(message),
+      onUnban: (keyId) => this.unbanned.push(keyId),
+      ...options,
+    });
+  }
+
+  /** A store as another process has it, which notes nothing here. */
+  openElsewhere(): Promise<KeyStore> {
+    return this.open({ report: () => undefined, onUnban: () => undefined });
+  }
+
+  content(): Promise<string> {
+    return readFile(this.file, "utf8");
+  }
+
+  async lines(): Promise<string[]> {
+    return (await this.content()).split(/(?<=\n)/);
+  }
+
+  async append(text: string): Promise<void> {
+    await appendFile(this.file, text);
+  }
+
+  /** Changes the file in its place. */
+  async overwrite(text: string): Promise<void> {
+    await writeFile(this.file, text);
+  }
+
+  /** Puts another file in its place. */
+  async replace(text: string): Promise<void> {
+    await writeFile(`${this.file}.new`, text, { mode: 0o600 });
+    await rename(`${this.file}.new`, this.file);
+  }
+}
+
+/** The id that the secret opens in that store, or the kind of refusal. */
+export function ask(store: KeyStore, secret: string): string {
+  const answer = store.keyring.authenticate(`Bearer ${secret}`);
+  return answer.kind === "key" ? answer.key.id : answer.kind;
+}

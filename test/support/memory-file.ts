@@ -1,0 +1,30 @@
+/**
+ * A file in memory for what only reads, as short and as late as a test likes.
+ */
+
+import type { DiskFile } from "../../src/disk/disk.ts";
+
+export interface MemoryFile extends DiskFile {
+  /** May be replaced at any time, as by another process. */
+  content: Buffer;
+  /** How many bytes a read brings at most; called before each. */
+  readMax: (position: number) => number;
+}
+
+export function memoryFile(content: Buffer): MemoryFile {
+  const refused = (): Promise<never> => Promise.reject(new Error("this file is for reading only"));
+  const file: MemoryFile = {
+    content,
+    readMax: () => Infinity,
+    read: async (target, position) => {
+      const end = position + Math.min(target.length, file.readMax(position));
+      return file.content.subarray(position, end).copy(target);
+    },
+    size: () => file.content.length,
+    append: refused,
+    sync: refused,
+    truncate: refused,
+    close: async () => undefined,
+  };
+  return file;
+}

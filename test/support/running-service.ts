@@ -1,0 +1,75 @@
+/**
+ * A service that listens on a free port of this process, with a temporary folder, closed and removed after the test.
+ */
+
+import { mkdtemp, rm } from "node:fs/promises";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+import type { Clock } from "../../src/disk/clock.ts";
+import { bounds } from "../../src/http/bounds.ts";
+import { createListener, type Listener, type ListenerLimits } from "../../src/http/listener.ts";
+import type { Observers } from "../../src/observe/observers.ts";
+import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
+import { openService, type Service } from "../../src/service.ts";
+
+
+export interface RunningService {
+  readonly service: Service;
+  readonly listener: Listener;
+  readonly port: number;
+  /** A key without a limit that could be felt. */
+  readonly key: string;
+  /** What was told to the operator. */
+  readonly reports: readonly string[];
+  close(): Promise<void>;
+}
+
+export interface Start {
+  readonly options?: Partial<AnimalStoreOptions>;
+  /** In the place of the service's own: time-outs short enough to wait for. */
+  readonly limits?: Partial<ListenerLimits>;
+  readonly clock?: Clock;
+  readonly observers?: Observers;
+}
+
+/** The caller closes it. */
+export async function startService({ options, limits, clock, observers }: Start = {}): Promise<RunningService> {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-http-"));
+  const reports: string[] = [];
+  const checked = checkOptions({ dataDir, report: (message) => reports.push(message), ...options });
+  const service = await openService(checked, {
+    ...(clock === undefined ? {} : { clock }),
+    ...(observers === undefined ? {} : { observers }),
+  });
+  const listener = createListener(service, { ...bounds, ...limits });
+  await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));
+  const { key } = await service.keys.create({ plan: "enterprise", perMinute: 10_000_000, perDay: 10_000_000 });
+  return {
+    service,
+    listener,
+    // An address that is no path: it listens on a port.
+    port: (listener.server.address() as AddressInfo).port,
+    key,
+    reports,
+    async close() {
+      await listener.stop(0);
+      await service.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+/** Closed after the test. */
+export async function runningService(context: TestContext, start?: Start): Promise<RunningService> {
+  const running = await startService(start);
+  context.after(() => running.close());
+  return running;
+}
+
+/** A key that is served so often a minute. */
+export async function keyWithQuota({ service }: RunningService, perMinute: number, perDay = 100_000): Promise<string> {
+  return (await service.keys.create({ plan: "enterprise", perMinute, perDay })).key;
+}

@@ -1,0 +1,271 @@
+/**
+ * A disk in memory that does what disks may do, replayable from its random numbers.
+ *
+ * Each file has what programs see (`seen`) and what a loss of power leaves (`kept`). Writes go to `seen`, in pages of
+ * `pageBytes`, far smaller than real ones, so that every line spans some. A sync brings the dirty pages and the size to
+ * `kept`. A failed one brings some of them, and the others count as clean from then on: a later sync does not write
+ * them, and says OK (as Linux does). A loss of power keeps of each dirty page any version since the last sync, or none
+ * (zeros), or junk; of the sizes since then any; of the names of an unsynced folder any, new or old.
+ *
+ * `boot()` hands out the disk as one process sees it. After `killProcess` or `losePower` none of its calls ever
+ * resolves, nor does anything: the process is dead. The calls are counted; `plan` says what goes wrong at which.
+ */
+
+import { dirname } from "node:path";
+
+import type { Claim, Disk, DiskFile } from "../../src/disk/disk.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+
+const pageBytes = 16;
+
+/** "short" is a full disk: only appending meets it. */
+export type Fault = "none" | "error" | "short" | "kill" | "power";
+
+/** Told of each call before it happens: its number from 1, and its name. */
+export type Plan = (call: number, name: string) => Fault;
+
+interface File {
+  seen: Buffer;
+  kept: Buffer;
+  /** Dirty pages, each with its contents since the last sync. */
+  readonly versions: Map<number, Buffer[]>;
+  /** Sizes since the last sync, the synced one first. */
+  sizes: number[];
+  /** How often it was changed, for its time of modification. */
+  changes: number;
+  readonly inode: number;
+}
+
+const never = new Promise<never>(() => undefined);
+
+export class SimulatedDisk {
+  plan: Plan = () => "none";
+  calls = 0;
+  /** Resolves when the process that is running now dies. */
+  death: Promise<void> = Promise.resolve();
+  #die: () => void = () => undefined;
+  readonly #random: SeededRandom;
+  #process = 0;
+  #seenNames = new Map<string, File>();
+  #keptNames = new Map<string, File>();
+  #claims = new Set<string>();
+  #inodes = 0;
+
+  constructor(random: SeededRandom) {
+    this.#random = random;
+  }
+
+  /** What a loss of power would leave of a file whose dirty pages are all lost. */
+  kept(path: string): Buffer {
+    return this.#keptNames.get(path)?.kept ?? Buffer.alloc(0);
+  }
+
+  seen(path: string): Buffer {
+    return this.#seenNames.get(path)?.seen ?? Buffer.alloc(0);
+  }
+
+  /** Another hand: puts the content there, durable. */
+  place(path: string, content: Buffer): void {
+    const file = this.#newFile();
+    file.seen = Buffer.from(content);
+    file.kept = Buffer.from(content);
+    file.sizes = [content.length];
+    this.#seenNames.set(path, file);
+    this.#keptNames.set(path, file);
+  }
+
+  killProcess(): void {
+    this.#process++;
+    this.#claims.clear();
+    this.#die();
+  }
+
+  losePower(): void {
+    for (const file of new Set([...this.#seenNames.values(), ...this.#keptNames.values()])) {
+      this.#crash(file);
+    }
+    for (const path of new Set([...this.#seenNames.keys(), ...this.#keptNames.keys()])) {
+      const survivor = this.#random.pick([this.#seenNames, this.#keptNames]).get(path);
+      if (survivor === undefined) {
+        this.#keptNames.delete(path);
+      } else {
+        this.#keptNames.set(path, survivor);
+      }
+    }
+    this.#seenNames = new Map(this.#keptNames);
+    this.killProcess();
+  }
+
+  boot(): Disk {
+    const process = ++this.#process;
+    this.death = new Promise((resolve) => (this.#die = resolve));
+    const call = <Result>(name: string, effect: (isShort: boolean) => Result): Promise<Result> =>
+      this.#call(process, name, effect);
+    return {
+      openToRead: (path) =>
+        call("openToRead", () => (this.#seenNames.has(path) ? this.#handle(path, call) : undefined)),
+      openToAppend: (path) =>
+        call("openToAppend", () => {
+          this.#seenNames.set(path, this.#seenNames.get(path) ?? this.#newFile());
+          return this.#handle(path, call);
+        }),
+      overwrite: (path, bytes, position) =>
+        call("overwrite", () => this.#write(this.#file(path), bytes, position)),
+      status: (path) =>
+        call("status", () => {
+          const file = this.#seenNames.get(path);
+          return file && { size: file.seen.length, modifiedMs: file.changes, inode: file.inode };
+        }),
+      rename: (from, to) =>
+        call("rename", () => {
+          this.#seenNames.set(to, this.#file(from));
+          this.#seenNames.delete(from);
+        }),
+      remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
+      makeFolder: () => call("makeFolder", () => undefined),
+      syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
+      claim: (path) => call("claim", () => this.#claim(path)),
+      isClaimed: (path) => call("isClaimed", () => this.#claims.has(path)),
+    };
+  }
+
+  async #call<Result>(process: number, name: string, effect: (isShort: boolean) => Result): Promise<Result> {
+    await Promise.resolve();
+    if (process !== this.#process) {
+      return never;
+    }
+    const fault = this.plan(++this.calls, name);
+    if (fault === "error") {
+      if (name === "sync" || (name === "append" && this.#random.oneIn(2))) {
+        effect(true);
+      }
+      throw Object.assign(new Error(`EIO: i/o error, ${name}`), { code: "EIO" });
+    }
+    if (fault === "kill" || fault === "power") {
+      if (this.#random.oneIn(2)) {
+        effect(this.#random.oneIn(2));
+      }
+      if (fault === "kill") {
+        this.killProcess();
+      } else {
+        this.losePower();
+      }
+      return never;
+    }
+    const result = effect(fault === "short" && name === "append");
+    if (this.#random.oneIn(3)) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    return process === this.#process ? result : never;
+  }
+
+  #handle(path: string, call: <Result>(name: string, effect: (isShort: boolean) => Result) => Promise<Result>): DiskFile {
+    const file = this.#file(path);
+    return {
+      read: (target, position) => call("read", () => file.seen.subarray(position).copy(target)),
+      append: (bytes) =>
+        call("append", (isShort) => {
+          const count = isShort ? this.#random.integer(0, bytes.length - 1) : bytes.length;
+          this.#write(file, bytes.subarray(0, count), file.seen.length);
+          return count;
+        }),
+      sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
+      truncate: (size) => call("truncate", () => this.#truncate(file, size)),
+      size: () => file.seen.length,
+      close: () => call("close", () => undefined),
+    };
+  }
+
+  #write(file: File, bytes: Uint8Array, position: number): void {
+    const end = position + bytes.length;
+    const seen = Buffer.alloc(Math.max(end, file.seen.length));
+    file.seen.copy(seen);
+    seen.set(bytes, position);
+    file.seen = seen;
+    file.changes++;
+    file.sizes.push(seen.length);
+    for (let page = Math.floor(position / pageBytes); page * pageBytes < end; page++) {
+      const versions = file.versions.get(page) ?? [];
+      versions.push(Buffer.from(seen.subarray(page * pageBytes, (page + 1) * pageBytes)));
+      file.versions.set(page, versions);
+    }
+  }
+
+  #truncate(file: File, size: number): void {
+    file.seen = Buffer.from(file.seen.subarray(0, size));
+    file.changes++;
+    file.sizes.push(size);
+  }
+
+  /** A failing one keeps what it likes, and forgets that the rest was ever to be written. */
+  #sync(file: File, isFailing: boolean): void {
+    const size = isFailing ? this.#random.pick(file.sizes) : file.seen.length;
+    const kept = Buffer.alloc(size);
+    file.kept.copy(kept);
+    for (const page of file.versions.keys()) {
+      if (!isFailing || this.#random.oneIn(2)) {
+        file.seen.subarray(page * pageBytes, (page + 1) * pageBytes).copy(kept, page * pageBytes);
+      }
+    }
+    file.kept = kept;
+    file.versions.clear();
+    file.sizes = isFailing ? [size, file.seen.length] : [size];
+  }
+
+  #crash(file: File): void {
+    const size = this.#random.pick(file.sizes);
+    const stableBytes = Math.min(...file.sizes);
+    const after = Buffer.alloc(size);
+    file.kept.copy(after);
+    // Often every page arrives, and only the size is an older one, or the other way round.
+    const leastWay = this.#random.pick([0, 0, 2]);
+    const isOldest = this.#random.oneIn(3);
+    for (const [page, versions] of file.versions) {
+      const start = page * pageBytes;
+      const way = this.#random.integer(leastWay, 5);
+      if (way >= 2) {
+        (isOldest ? versions[0] : this.#random.pick(versions))?.copy(after, start);
+      } else if (way === 1) {
+        for (let at = Math.max(start, stableBytes); at < Math.min(start + pageBytes, size); at++) {
+          after[at] = this.#random.integer(0, 255);
+        }
+      }
+    }
+    file.kept = after;
+    file.seen = Buffer.from(after);
+    file.versions.clear();
+    file.sizes = [size];
+  }
+
+  #syncFolder(folder: string): void {
+    for (const path of new Set([...this.#seenNames.keys(), ...this.#keptNames.keys()])) {
+      const file = this.#seenNames.get(path);
+      if (dirname(path) === folder && file === undefined) {
+        this.#keptNames.delete(path);
+      } else if (dirname(path) === folder && file !== undefined) {
+        this.#keptNames.set(path, file);
+      }
+    }
+  }
+
+  #claim(path: string): Claim | undefined {
+    if (this.#claims.has(path)) {
+      return undefined;
+    }
+    this.#claims.add(path);
+    return { release: async () => void this.#claims.delete(path) };
+  }
+
+  #file(path: string): File {
+    const file = this.#seenNames.get(path);
+    if (file === undefined) {
+      throw Object.assign(new Error(`ENOENT: no such file, '${path}'`), { code: "ENOENT" });
+    }
+    return file;
+  }
+
+  #newFile(): File {
+    const empty = Buffer.alloc(0);
+    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], changes: 0, inode: ++this.#inodes };
+  }
+}
