@@ -15,7 +15,7 @@ import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import type { ErrorCode } from "./http/errors.ts";
 import { healthPage } from "./http/health.ts";
-import { answer } from "./http/response.ts";
+import { jsonResponse } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
@@ -28,7 +28,7 @@ import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { PetStore } from "./pets/pet-store.ts";
-import type { Arrival, Exchange } from "./request/context.ts";
+import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { RequestPath } from "./request/pipeline.ts";
 import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
@@ -64,14 +64,14 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
 }
 
 /** What a program may bring along besides the options: tests a clock and a disk, the server its observers. */
-export interface Surroundings {
+export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers;
 }
 
 /** As `openAnimalStore`, for who needs more of the service than an embedder does. */
-export async function openService(options: CheckedOptions, surroundings: Surroundings = {}): Promise<Service> {
+export async function openService(options: CheckedOptions, surroundings: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, observers } = surroundings;
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report };
@@ -127,7 +127,7 @@ export class Service implements AnimalStore {
     this.#arrival = { target: undefined, linkBase, expectsContinue: false, passOn: undefined };
     this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
-    const descriptionPage = answer(200, Buffer.from(JSON.stringify(this.description)));
+    const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
     this.#path = new RequestPath({
       ...parts,
       basePath: options.basePath,
@@ -186,13 +186,13 @@ export class Service implements AnimalStore {
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
     const arrival = { target: place?.target, linkBase, expectsContinue: false, passOn: next };
-    this.#path.answer(this.#path.begin(incoming, outgoing, arrival));
+    this.#path.respond(this.#path.begin(incoming, outgoing, arrival));
   };
 
   /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
-  onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): Exchange {
+  onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
     const exchange = this.#path.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
-    this.#path.answer(exchange);
+    this.#path.respond(exchange);
     return exchange;
   }
 

@@ -45,7 +45,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   http: ["request/decimal.ts", "decimal.ts"],
   limits: ["log", "disk"],
   keys: ["log", "disk"],
-  pets: ["http/response.ts", "decimal.ts"],
+  pets: ["http/response.ts", "http/when-ready.ts", "decimal.ts"],
   store: ["pets", "log", "disk"],
   observe: ["disk", "request"],
   openapi: ["pets", "limits", "http", "version.ts"],

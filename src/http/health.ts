@@ -2,11 +2,11 @@
  * `/healthz`: whether the service takes requests and the store writes (contract, section 8).
  */
 
-import { type Answer, answer } from "./response.ts";
+import { type Response, jsonResponse } from "./response.ts";
 
-const healthy = answer(200, '{"status":"ok"}');
-const unhealthy = answer(503, '{"status":"unavailable"}');
+const healthy = jsonResponse(200, '{"status":"ok"}');
+const unhealthy = jsonResponse(503, '{"status":"unavailable"}');
 
-export function healthPage(isHealthy: boolean): Answer {
+export function healthPage(isHealthy: boolean): Response {
   return isHealthy ? healthy : unhealthy;
 }

@@ -13,7 +13,7 @@ import type { Duplex } from "node:stream";
 import type { ErrorCode } from "./errors.ts";
 
 /** The part of a request's state that the connection cares for. */
-export interface OpenExchange {
+export interface OpenRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse | undefined;
   /** While content is being read: ends the reading with this error. */
@@ -23,7 +23,7 @@ export interface OpenExchange {
 /** Who answers. */
 export interface Responder {
   /** Answers an ordinary request; returns at once. */
-  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenExchange;
+  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
   /** The whole answer to CONNECT, as bytes. */
   readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
   /** The whole answer to something that is no request, as bytes. */
@@ -43,7 +43,7 @@ export interface ListenerLimits {
 
 interface Connection {
   /** The last exchange that began here. */
-  exchange: OpenExchange | undefined;
+  exchange: OpenRequest | undefined;
   /** Set once bytes arrived that cannot be a request: nothing after them is read as one. */
   damagedAtBytes: number | undefined;
 }
@@ -152,7 +152,7 @@ function watchReaders(
  * Whether a further request on its connection is to be handled. Behind an answer that says `Connection: close` none is
  * (RFC 9112, 9.6): nobody would get its answer. Where that answer is not made yet, it need not be the last any more.
  */
-function mayFollow({ outgoing }: OpenExchange): boolean {
+function mayFollow({ outgoing }: OpenRequest): boolean {
   if (outgoing === undefined || (outgoing.headersSent && !outgoing.shouldKeepAlive)) {
     return false;
   }
@@ -160,7 +160,7 @@ function mayFollow({ outgoing }: OpenExchange): boolean {
   return true;
 }
 
-function isAnswered(exchange: OpenExchange | undefined): boolean {
+function isAnswered(exchange: OpenRequest | undefined): boolean {
   const outgoing = exchange?.outgoing;
   return outgoing === undefined || hasLeft(outgoing) || outgoing.destroyed || outgoing.writableFinished;
 }
@@ -200,7 +200,7 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
 async function onConnect(
   incoming: IncomingMessage,
   socket: Duplex,
-  previous: OpenExchange | undefined,
+  previous: OpenRequest | undefined,
   { responder, limits }: { readonly responder: Responder; readonly limits: ListenerLimits },
 ): Promise<void> {
   socket.on("error", () => socket.destroy());
@@ -262,7 +262,7 @@ function damageCode(error: NodeJS.ErrnoException): ErrorCode | undefined {
 }
 
 /** Runs `then` once the exchange's answer, and with it all before it, has been handed to the system. */
-function afterAnswer(exchange: OpenExchange | undefined, then: () => void): void {
+function afterAnswer(exchange: OpenRequest | undefined, then: () => void): void {
   const outgoing = exchange?.outgoing;
   if (outgoing === undefined || isAnswered(exchange)) {
     then();

@@ -7,7 +7,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import { decimal } from "../decimal.ts";
 import { announcesContent } from "./media-type.ts";
 
-export interface WireAnswer {
+export interface WireResponse {
   readonly status: number;
   /** All of them: name, value, name, value, … */
   readonly fields: string[];
@@ -82,7 +82,7 @@ export interface DrainBounds {
 export function respond(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  wire: WireAnswer,
+  wire: WireResponse,
   bounds: DrainBounds,
 ): void {
   if (incoming.complete || !announcesContent(incoming)) {
@@ -112,7 +112,7 @@ export function respond(
 function respondEarly(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  wire: WireAnswer,
+  wire: WireResponse,
   bounds: DrainBounds,
 ): void {
   outgoing.shouldKeepAlive = false;
@@ -142,7 +142,7 @@ function respondEarly(
  * The same answer as bytes, for a connection on which Node has no response to offer: damage before the fields were
  * read, or CONNECT.
  */
-export function rawAnswer(wire: WireAnswer): string {
+export function rawAnswer(wire: WireResponse): string {
   const { status, fields, content } = wire;
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let index = 0; index < fields.length; index += 2) {

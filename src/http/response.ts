@@ -5,7 +5,7 @@
 
 import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";
 
-export interface Answer {
+export interface Response {
   readonly status: number;
   /** Fields of this answer alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
@@ -15,15 +15,15 @@ export interface Answer {
 
 const noFields: readonly string[] = [];
 
-export function answer(
+export function jsonResponse(
   status: number,
   content: string | Uint8Array | undefined,
   fields: readonly string[] = noFields,
-): Answer {
+): Response {
   return { status, fields, content };
 }
 
 /** An error answer. `message` makes the table's more precise. */
-export function refusal(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Answer {
+export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   return { status: errorKinds[code].status, fields, content: errorJson(code, message) };
 }

@@ -3,7 +3,7 @@
  */
 
 import type { Clock } from "../disk/clock.ts";
-import type { Exchange } from "../request/context.ts";
+import type { RequestContext } from "../request/context.ts";
 import { Metrics } from "./metrics.ts";
 import { RequestLog } from "./request-log.ts";
 
@@ -29,8 +29,8 @@ export class Observers {
   }
 
   /** @param status 0 where the client had gone before it could be answered */
-  observe(exchange: Exchange, status: number, contentBytes: number): void {
-    const { route, incoming, receivedMs, rate } = exchange;
+  observe(context: RequestContext, status: number, contentBytes: number): void {
+    const { route, incoming, receivedMs, rate } = context;
     const method = incoming.method ?? "";
     const durationMs = this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(route, method, status, durationMs);
@@ -39,14 +39,14 @@ export class Observers {
     }
     this.#requestLog?.add({
       time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
-      id: exchange.requestId,
+      id: context.requestId,
       method,
       route,
       status,
       ms: Math.round(durationMs * 1_000) / 1_000,
       bytes: contentBytes,
-      key: exchange.keyId ?? null,
-      address: exchange.address,
+      key: context.keyId ?? null,
+      address: context.address,
     });
   }
 

@@ -113,19 +113,19 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     isOptional: true,
   },
   "Access-Control-Allow-Methods": {
-    description: "Answer to a preflight: the methods that a page may use.",
+    description: "Response to a preflight: the methods that a page may use.",
     schema: { type: "string", minLength: 1 },
     example: "GET, HEAD, POST, OPTIONS",
     isOptional: true,
   },
   "Access-Control-Allow-Headers": {
-    description: "Answer to a preflight: the request fields that a page may send.",
+    description: "Response to a preflight: the request fields that a page may send.",
     schema: { type: "string", minLength: 1 },
     example: "Authorization, Content-Type, X-Request-Id",
     isOptional: true,
   },
   "Access-Control-Max-Age": {
-    description: "Answer to a preflight: for how many seconds it may be kept.",
+    description: "Response to a preflight: for how many seconds it may be kept.",
     schema: integer,
     example: 7200,
     isOptional: true,

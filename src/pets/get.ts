@@ -2,20 +2,20 @@
  * getPet: `GET /pets/{petId}`, deprecated.
  */
 
-import { type Answer, answer, refusal } from "../http/response.ts";
+import { type Response, jsonResponse, errorResponse } from "../http/response.ts";
 import type { PetRequest } from "./pet-request.ts";
 import type { JsonText } from "./pet-store.ts";
 import { validatePetId } from "./validate.ts";
-import { whenThere } from "./when-there.ts";
+import { whenReady } from "../http/when-ready.ts";
 
 /** 200 with the Pet; 404 for whatever is not the canonical decimal of an existing animal's id. */
-export function getPet({ store, parameter }: PetRequest): Answer | Promise<Answer> {
+export function getPet({ store, parameter }: PetRequest): Response | Promise<Response> {
   const id = validatePetId(parameter);
-  return id === undefined ? petAnswer(undefined) : whenThere(store.get(id), petAnswer);
+  return id === undefined ? petAnswer(undefined) : whenReady(store.get(id), petAnswer);
 }
 
-function petAnswer(json: JsonText | undefined): Answer {
-  return json === undefined ? refusal("pet_not_found") : answer(200, json);
+function petAnswer(json: JsonText | undefined): Response {
+  return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, json);
 }
 
 /** Since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: a Unix time in the form of a structured Date). */

@@ -5,8 +5,8 @@
 
 import { bounds } from "../http/bounds.ts";
 import { declaresMoreThan, isCoded, isJsonInUtf8, readContent } from "../http/media-type.ts";
-import { type Answer, refusal } from "../http/response.ts";
-import type { Exchange } from "./context.ts";
+import { type Response, errorResponse } from "../http/response.ts";
+import type { RequestContext } from "./context.ts";
 
 
 /** Somebody before us has read the content, as a body parser does: it cannot be read again. */
@@ -22,9 +22,9 @@ export class ContentTakenError extends Error {
  * @param next is called once
  * @throws {ContentTakenError}
  */
-export function takeContent(exchange: Exchange, next: (taken: Uint8Array | Answer | undefined) => void): void {
-  const { incoming } = exchange;
-  const refused = refuseContent(exchange);
+export function takeContent(context: RequestContext, next: (taken: Uint8Array | Response | undefined) => void): void {
+  const { incoming } = context;
+  const refused = refuseContent(context);
   if (refused !== undefined) {
     next(refused);
     return;
@@ -32,21 +32,21 @@ export function takeContent(exchange: Exchange, next: (taken: Uint8Array | Answe
   if (incoming.readableDidRead) {
     throw new ContentTakenError();
   }
-  if (exchange.arrival.expectsContinue) {
-    exchange.outgoing?.writeContinue();
+  if (context.arrival.expectsContinue) {
+    context.outgoing?.writeContinue();
   }
-  exchange.damage = readContent(incoming, bounds.contentBytesMax, (outcome) => {
-    next(typeof outcome === "string" ? refusal(outcome) : outcome);
+  context.damage = readContent(incoming, bounds.contentBytesMax, (outcome) => {
+    next(typeof outcome === "string" ? errorResponse(outcome) : outcome);
   });
 }
 
 /** What can be refused by its fields alone. */
-function refuseContent({ incoming }: Exchange): Answer | undefined {
+function refuseContent({ incoming }: RequestContext): Response | undefined {
   if (!isJsonInUtf8(incoming.headers["content-type"])) {
-    return refusal("unsupported_media_type");
+    return errorResponse("unsupported_media_type");
   }
   if (isCoded(incoming.headers["content-encoding"])) {
-    return refusal("unsupported_media_type", ["Accept-Encoding", "identity"]); // RFC 9110, 15.5.16
+    return errorResponse("unsupported_media_type", ["Accept-Encoding", "identity"]); // RFC 9110, 15.5.16
   }
-  return declaresMoreThan(incoming, bounds.contentBytesMax) ? refusal("body_too_large") : undefined;
+  return declaresMoreThan(incoming, bounds.contentBytesMax) ? errorResponse("body_too_large") : undefined;
 }

@@ -21,7 +21,7 @@ export interface Arrival {
   readonly passOn: ((error: Error) => void) | undefined;
 }
 
-export class Exchange {
+export class RequestContext {
   readonly incoming: IncomingMessage;
   /** Undefined for CONNECT: Node offers no response, its answer is written to the socket as bytes. */
   readonly outgoing: ServerResponse | undefined;

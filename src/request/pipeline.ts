@@ -14,7 +14,7 @@ import { bounds } from "../http/bounds.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
-import { type Answer, answer, refusal } from "../http/response.ts";
+import { type Response, jsonResponse, errorResponse } from "../http/response.ts";
 import { Router } from "../http/router.ts";
 import type { ApiKey } from "../keys/key.ts";
 import type { Authentication, Keyring } from "../keys/keyring.ts";
@@ -24,9 +24,9 @@ import type { Decision } from "../limits/decision.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
-import { isComing } from "../pets/when-there.ts";
+import { isPending } from "../http/when-ready.ts";
 import { ContentTakenError, takeContent } from "./content.ts";
-import { type Arrival, Exchange } from "./context.ts";
+import { type Arrival, RequestContext } from "./context.ts";
 import { Reply, type ReplyParts } from "./reply.ts";
 import { RequestIds } from "./request-id.ts";
 import { type Operation, routes } from "./routes.ts";
@@ -46,7 +46,7 @@ export interface RequestPathParts extends ReplyParts {
 }
 
 /** What a step comes to. Undefined: the way goes on when the content is there. */
-type Outcome = Answer | Promise<Answer> | undefined;
+type Outcome = Response | Promise<Response> | undefined;
 
 const noContent = new Uint8Array(0);
 
@@ -64,11 +64,11 @@ export class RequestPath {
   }
 
   /** A request has arrived: its fields are known, its content may still be coming. */
-  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): Exchange {
+  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
     if (this.#parts.trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
     }
-    return new Exchange(incoming, outgoing, arrival, {
+    return new RequestContext(incoming, outgoing, arrival, {
       requestId: this.#requestId(incoming.headers["x-request-id"]),
       receivedMs: this.#parts.observers === undefined ? 0 : this.#parts.clock.monotonicMs(),
       trustedProxyCount: this.#parts.trustedProxyCount,
@@ -76,17 +76,17 @@ export class RequestPath {
   }
 
   /** Answers the request: at once where nothing has to be waited for. Never throws. */
-  answer(exchange: Exchange): void {
-    this.#give(exchange, () => this.#arrive(exchange));
+  respond(context: RequestContext): void {
+    this.#give(context, () => this.#arrive(context));
   }
 
   /** CONNECT: takes the same way, but its answer has to be written to the socket. Never rejects. */
-  async answerRaw(exchange: Exchange): Promise<string> {
+  async answerRaw(context: RequestContext): Promise<string> {
     try {
-      const result = await this.#arrive(exchange);
-      return this.#reply.raw(exchange, result ?? refusal("route_not_found")); // CONNECT is no method of any route.
+      const result = await this.#arrive(context);
+      return this.#reply.raw(context, result ?? errorResponse("route_not_found")); // CONNECT is no method of any route.
     } catch (error) {
-      return this.#reply.raw(exchange, refusal(this.#failureCode(exchange, error)));
+      return this.#reply.raw(context, errorResponse(this.#failureCode(context, error)));
     }
   }
 
@@ -100,109 +100,109 @@ export class RequestPath {
   }
 
   /** Sends what a step comes to, now or when it is there. */
-  #give(exchange: Exchange, step: () => Outcome): void {
+  #give(context: RequestContext, step: () => Outcome): void {
     try {
       const outcome = step();
-      if (isComing(outcome)) {
+      if (isPending(outcome)) {
         outcome.then(
-          (answered) => this.#reply.send(exchange, answered),
-          (error: unknown) => this.#fail(exchange, error),
+          (answered) => this.#reply.send(context, answered),
+          (error: unknown) => this.#fail(context, error),
         );
       } else if (outcome !== undefined) {
-        this.#reply.send(exchange, outcome);
+        this.#reply.send(context, outcome);
       }
     } catch (error) {
-      this.#fail(exchange, error);
+      this.#fail(context, error);
     }
   }
 
-  #arrive(exchange: Exchange): Outcome {
-    const { incoming } = exchange;
+  #arrive(context: RequestContext): Outcome {
+    const { incoming } = context;
     const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
     const fault = messageFault(incoming, hostCount);
     if (fault !== undefined) {
-      exchange.rate = this.#peek(exchange, authorizationCount);
-      if (exchange.outgoing !== undefined) {
-        exchange.outgoing.shouldKeepAlive = false; // What was meant by the bytes behind it is anybody's guess.
+      context.rate = this.#peek(context, authorizationCount);
+      if (context.outgoing !== undefined) {
+        context.outgoing.shouldKeepAlive = false; // What was meant by the bytes behind it is anybody's guess.
       }
-      return refusal("malformed_request", [], fault);
+      return errorResponse("malformed_request", [], fault);
     }
     for (const page of this.#parts.publicPages) {
-      if (page.path === exchange.path) {
+      if (page.path === context.path) {
         return answerPublicPage(incoming.method, page);
       }
     }
     if (this.#parts.cors.isPreflight(incoming.method, incoming.headers)) {
-      exchange.rate = this.#parts.addresses.peek(exchange.address);
-      return answer(204, undefined, this.#parts.cors.preflightFields("GET, HEAD, POST, OPTIONS"));
+      context.rate = this.#parts.addresses.peek(context.address);
+      return jsonResponse(204, undefined, this.#parts.cors.preflightFields("GET, HEAD, POST, OPTIONS"));
     }
-    return this.#authenticate(exchange, authorizationCount);
+    return this.#authenticate(context, authorizationCount);
   }
 
-  #authenticate(exchange: Exchange, authorizationCount: number): Outcome {
+  #authenticate(context: RequestContext, authorizationCount: number): Outcome {
     const { addresses } = this.#parts;
-    const authentication = this.#authentication(exchange, authorizationCount);
+    const authentication = this.#authentication(context, authorizationCount);
     if (authentication.kind === "key") {
-      return this.#limit(exchange, authentication.key);
+      return this.#limit(context, authentication.key);
     }
-    const rate = addresses.take(exchange.address);
-    exchange.rate = rate;
+    const rate = addresses.take(context.address);
+    context.rate = rate;
     if (rate.kind !== "allowed") {
       return refuseOverLimit(rate);
     }
     return authentication.kind === "missing" ? missingKey : invalidKey;
   }
 
-  #limit(exchange: Exchange, key: ApiKey): Outcome {
-    exchange.keyId = key.id;
+  #limit(context: RequestContext, key: ApiKey): Outcome {
+    context.keyId = key.id;
     const rate = this.#parts.limiter.take(key.id, key.plan);
-    exchange.rate = rate;
-    return rate.kind === "allowed" ? this.#route(exchange) : refuseOverLimit(rate);
+    context.rate = rate;
+    return rate.kind === "allowed" ? this.#route(context) : refuseOverLimit(rate);
   }
 
-  #route(exchange: Exchange): Outcome {
-    const { incoming } = exchange;
+  #route(context: RequestContext): Outcome {
+    const { incoming } = context;
     if ((incoming.url ?? "").length > bounds.targetBytesMax) {
-      return refusal("uri_too_long");
+      return errorResponse("uri_too_long");
     }
-    const match = this.#router.find(exchange.path);
+    const match = this.#router.find(context.path);
     if (match === undefined) {
-      return refusal("route_not_found");
+      return errorResponse("route_not_found");
     }
-    exchange.route = match.route.pattern;
+    context.route = match.route.pattern;
     const method = incoming.method ?? "";
     const operation = match.route.operations[method === "HEAD" ? "GET" : method];
     if (operation === undefined) {
       const allow = ["Allow", this.#router.allow(match.route)];
-      return method === "OPTIONS" ? answer(204, undefined, allow) : refusal("method_not_allowed", allow);
+      return method === "OPTIONS" ? jsonResponse(204, undefined, allow) : errorResponse("method_not_allowed", allow);
     }
     if (!operation.takesContent) {
-      return operation.handle(this.#petRequest(exchange, match.parameter, noContent));
+      return operation.handle(this.#petRequest(context, match.parameter, noContent));
     }
-    takeContent(exchange, (taken) => {
+    takeContent(context, (taken) => {
       if (taken instanceof Uint8Array) {
-        this.#give(exchange, () => operation.handle(this.#petRequest(exchange, match.parameter, taken)));
+        this.#give(context, () => operation.handle(this.#petRequest(context, match.parameter, taken)));
       } else {
-        this.#reply.send(exchange, taken);
+        this.#reply.send(context, taken);
       }
     });
     return undefined;
   }
 
-  #petRequest({ query, arrival }: Exchange, parameter: string, content: Uint8Array): PetRequest {
+  #petRequest({ query, arrival }: RequestContext, parameter: string, content: Uint8Array): PetRequest {
     return { store: this.#parts.store, query, parameter, content, linkBase: arrival.linkBase };
   }
 
-  #fail(exchange: Exchange, error: unknown): void {
-    const { passOn } = exchange.arrival;
+  #fail(context: RequestContext, error: unknown): void {
+    const { passOn } = context.arrival;
     if (error instanceof ContentTakenError && passOn !== undefined) {
       passOn(error);
       return;
     }
-    this.#reply.send(exchange, refusal(this.#failureCode(exchange, error)));
+    this.#reply.send(context, errorResponse(this.#failureCode(context, error)));
   }
 
-  #failureCode(exchange: Exchange, error: unknown): ErrorCode {
+  #failureCode(context: RequestContext, error: unknown): ErrorCode {
     if (error instanceof StorageUnavailableError) {
       return "storage_unavailable";
     }
@@ -210,22 +210,22 @@ export class RequestPath {
       return "outcome_unknown";
     }
     const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#parts.report(`request ${exchange.requestId} failed: ${cause}`);
+    this.#parts.report(`request ${context.requestId} failed: ${cause}`);
     return "internal_error";
   }
 
-  #authentication(exchange: Exchange, authorizationCount: number): Authentication {
+  #authentication(context: RequestContext, authorizationCount: number): Authentication {
     return authorizationCount > 1
       ? { kind: "invalid" }
-      : this.#parts.keyring.authenticate(exchange.incoming.headers.authorization);
+      : this.#parts.keyring.authenticate(context.incoming.headers.authorization);
   }
 
   /** What the rate fields say on an answer that takes no token: the key's where there is one, else the address's. */
-  #peek(exchange: Exchange, authorizationCount: number): Decision {
-    const authentication = this.#authentication(exchange, authorizationCount);
+  #peek(context: RequestContext, authorizationCount: number): Decision {
+    const authentication = this.#authentication(context, authorizationCount);
     return authentication.kind === "key"
       ? this.#parts.limiter.peek(authentication.key.id, authentication.key.plan)
-      : this.#parts.addresses.peek(exchange.address);
+      : this.#parts.addresses.peek(context.address);
   }
 
   #warnOfProxy(): void {
@@ -247,12 +247,12 @@ export class RequestPath {
   }
 }
 
-const missingKey = refusal("missing_api_key", ["WWW-Authenticate", 'Bearer realm="animal-store"']);
-const invalidKey = refusal("invalid_api_key", [
+const missingKey = errorResponse("missing_api_key", ["WWW-Authenticate", 'Bearer realm="animal-store"']);
+const invalidKey = errorResponse("invalid_api_key", [
   "WWW-Authenticate",
   'Bearer realm="animal-store", error="invalid_token"', // RFC 6750, 3.1
 ]);
 
-function refuseOverLimit({ kind, retryAfterSeconds }: Decision): Answer {
-  return refusal(kind === "key_banned" ? kind : "rate_limited", ["Retry-After", String(retryAfterSeconds)]);
+function refuseOverLimit({ kind, retryAfterSeconds }: Decision): Response {
+  return errorResponse(kind === "key_banned" ? kind : "rate_limited", ["Retry-After", String(retryAfterSeconds)]);
 }

@@ -6,12 +6,12 @@
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { contentLength, fieldsOf, rawAnswer, respond, type WireAnswer } from "../http/respond.ts";
-import { type Answer, refusal } from "../http/response.ts";
+import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "../http/respond.ts";
+import { type Response, errorResponse } from "../http/response.ts";
 import type { Decision } from "../limits/decision.ts";
 import type { Observers } from "../observe/observers.ts";
 import { deprecationField, successorLink, sunsetField } from "../pets/get.ts";
-import type { Exchange } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { petRoute } from "./routes.ts";
 
 
@@ -30,33 +30,33 @@ export class Reply {
   }
 
   /** @param answer undefined where the client has gone and nobody is left to answer */
-  send(exchange: Exchange, answer: Answer | undefined): void {
-    const { incoming, outgoing } = exchange;
+  send(context: RequestContext, answer: Response | undefined): void {
+    const { incoming, outgoing } = context;
     // Inside another program somebody else may have answered already, as a time-out of its own does.
     if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent || answer === undefined) {
-      this.#parts.observers?.observe(exchange, 0, 0);
+      this.#parts.observers?.observe(context, 0, 0);
       return;
     }
-    const wire = this.#wire(exchange, answer);
+    const wire = this.#wire(context, answer);
     respond(incoming, outgoing, wire, bounds);
-    this.#parts.observers?.observe(exchange, wire.status, contentLength(wire.content));
+    this.#parts.observers?.observe(context, wire.status, contentLength(wire.content));
   }
 
   /** The same as bytes, for CONNECT, to which Node offers no response. */
-  raw(exchange: Exchange, answer: Answer): string {
-    const wire = this.#wire(exchange, answer);
-    this.#parts.observers?.observe(exchange, wire.status, contentLength(wire.content));
+  raw(context: RequestContext, answer: Response): string {
+    const wire = this.#wire(context, answer);
+    this.#parts.observers?.observe(context, wire.status, contentLength(wire.content));
     return rawAnswer(wire);
   }
 
-  #wire(exchange: Exchange, { status, fields: ownFields, content }: Answer): WireAnswer {
-    const { incoming, rate } = exchange;
-    const fields = fieldsOf(exchange.requestId, content, rate);
+  #wire(context: RequestContext, { status, fields: ownFields, content }: Response): WireResponse {
+    const { incoming, rate } = context;
+    const fields = fieldsOf(context.requestId, content, rate);
     for (const part of ownFields) {
       fields.push(part);
     }
-    if (exchange.route === petRoute.pattern) {
-      const link = this.#successorLink(exchange.arrival.linkBase);
+    if (context.route === petRoute.pattern) {
+      const link = this.#successorLink(context.arrival.linkBase);
       fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", link);
     }
     if (!this.#parts.cors.isOff) {
@@ -74,7 +74,7 @@ export class Reply {
 
   /** The whole answer to something that is no request, as bytes. */
   damage(code: ErrorCode, requestId: string, address: string, rate: Decision): string {
-    const { status, content } = refusal(code);
+    const { status, content } = errorResponse(code);
     this.#parts.observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
     return rawAnswer({ status, fields: fieldsOf(requestId, content, rate), content });
   }

@@ -2,7 +2,7 @@
  * The routes below the base path and what each method of theirs does: the three operations of the specification.
  */
 
-import type { Answer } from "../http/response.ts";
+import type { Response } from "../http/response.ts";
 import type { Route } from "../http/router.ts";
 import { createPet } from "../pets/create.ts";
 import { getPet } from "../pets/get.ts";
@@ -10,7 +10,7 @@ import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 
 export interface Operation {
-  readonly handle: (request: PetRequest) => Answer | Promise<Answer>;
+  readonly handle: (request: PetRequest) => Response | Promise<Response>;
   readonly takesContent: boolean;
 }
 

@@ -4,14 +4,14 @@
  */
 
 /** `next` of the value: at once where it is there, else when it comes. */
-export function whenThere<Value, Result>(
+export function whenReady<Value, Result>(
   value: Value | Promise<Value>,
   next: (value: Value) => Result,
 ): Result | Promise<Result> {
-  return isComing(value) ? value.then(next) : next(value);
+  return isPending(value) ? value.then(next) : next(value);
 }
 
 /** Not `instanceof`: a store may have been loaded into another realm than we were. */
-export function isComing<Value>(value: Value | Promise<Value>): value is Promise<Value> {
+export function isPending<Value>(value: Value | Promise<Value>): value is Promise<Value> {
   return typeof value === "object" && value !== null && "then" in value;
 }
