@@ -63,18 +63,21 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** What a program may bring along besides the options: tests a clock and a disk, the server its observers. */
+/** Injectable dependencies: tests bring a clock and a disk, the server its observers and a signal. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers;
+  /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
+  readonly signal?: AbortSignal;
 }
 
-/** As `openAnimalStore`, for who needs more of the service than an embedder does. */
-export async function openService(options: CheckedOptions, surroundings: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers } = surroundings;
+/** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
+export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
+  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
   const { dataDir, report } = options;
-  const common = { disk, clock, dataDir, report };
+  const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
+  signal?.throwIfAborted();
   keepTickShape();
   const claim = await claimFolder(disk, dataDir);
   try {
@@ -83,7 +86,8 @@ export async function openService(options: CheckedOptions, surroundings: Depende
     const onUnban = (keyId: string): void => limiter.unban(keyId);
     const unbansFrom = snapshot.keyLogBytes;
     const keys = await KeyStore.open({ ...common, createPlan, randomBytes, onUnban, unbansFrom });
-    const onGroup = (times: GroupTimes): void => observers?.metrics?.countGroup(times);
+    signal?.throwIfAborted();
+    const onGroup = (times: GroupTimes): void => observers?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
     const store = options.store ?? catalogue;
     if (store === undefined) {
