@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { isFolderClaimed } from "../disk/folder-lock.ts";
+import { isFolderLocked } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";
@@ -23,7 +23,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
     throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data`);
   }
   const dataDir = dataDirOf(values.get("data"), terminal.environment);
-  const isServed = await isFolderClaimed(disk, dataDir);
+  const isServed = await isFolderLocked(disk, dataDir);
   const results = [await checkPetLog(disk, dataDir, isServed), await checkKeys(disk, dataDir)];
   for (const { finding } of results) {
     terminal.stdout(`${finding}\n`);

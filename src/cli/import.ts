@@ -5,7 +5,7 @@
  */
 
 import type { Disk } from "../disk/disk.ts";
-import { claimFolder } from "../disk/folder-lock.ts";
+import { lockFolder } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { decodeJson, JsonSyntaxError, readJson } from "../pets/json.ts";
@@ -34,11 +34,11 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
     return exitNotDone;
   }
   const dataDir = dataDirOf(values.get("data"), terminal.environment);
-  const claim = await claimFolder(nodeDisk, dataDir);
+  const lock = await lockFolder(nodeDisk, dataDir);
   try {
     await addAll(path, animalCount, dataDir, terminal);
   } finally {
-    await claim.release();
+    await lock.release();
   }
   terminal.stdout(`imported ${animalCount} animals\n`);
   return exitDone;

@@ -107,7 +107,7 @@ async function open(
   }
 }
 
-/** What the system says of a file has its `path`; of a socket, which is how a folder is claimed, its `address`. */
+/** What the system says of a file has its `path`; of a socket, which is how a folder is locked, its `address`. */
 function isOfFolder(error: unknown): error is Error {
   return error instanceof Error && "code" in error && ("path" in error || "address" in error);
 }

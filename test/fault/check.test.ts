@@ -56,7 +56,7 @@ async function checked(disk: SimulatedDisk): Promise<Told> {
   const terminal = { environment: {}, stdout: (text: string) => void (stdout += text), stderr: assert.fail };
   const code = await check(["--data", dataDir], terminal, disk.boot());
   disk.plan = () => "none";
-  const reading = ["close", "isClaimed", "openToRead", "read", "status"];
+  const reading = ["close", "isLocked", "openToRead", "read", "status"];
   assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check only reads");
   return { code, stdout };
 }
