@@ -8,8 +8,8 @@ import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
-import type { Claim, Disk } from "./disk/disk.ts";
-import { claimFolder } from "./disk/folder-lock.ts";
+import type { Lock, Disk } from "./disk/disk.ts";
+import { lockFolder } from "./disk/folder-lock.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
@@ -79,7 +79,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
   const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
   signal?.throwIfAborted();
   keepTickShape();
-  const claim = await claimFolder(disk, dataDir);
+  const lock = await lockFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });
     const snapshot = await LimitsSnapshot.open({ ...common, limiter });
@@ -93,15 +93,15 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     if (store === undefined) {
       throw new Error("Cannot open animal store: it has no catalogue");
     }
-    return new Service(options, { claim, store, catalogue, limiter, snapshot, keys, clock, observers });
+    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers });
   } catch (error) {
-    await claim.release();
+    await lock.release();
     throw error;
   }
 }
 
 interface Parts {
-  readonly claim: Claim;
+  readonly lock: Lock;
   readonly store: PetStore;
   /** The store, where it is our own. */
   readonly catalogue: JsonLinesPetStore | undefined;
@@ -228,7 +228,7 @@ export class Service implements AnimalStore {
       await this.#saveLimits();
       await this.#parts.store.close();
     } finally {
-      await this.#parts.claim.release(); // Or a store that fails to close would keep the folder from the next service.
+      await this.#parts.lock.release(); // Or a store that fails to close would keep the folder from the next service.
     }
   }
 

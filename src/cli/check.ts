@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
-import { isFolderClaimed } from "../disk/folder-lock.ts";
+import { isFolderLocked } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { Limiter } from "../limits/limiter.ts";
@@ -29,7 +29,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   let isServed = false;
   const steps = [
     async (): Promise<CheckResult> => {
-      isServed = await isFolderClaimed(disk, dataDir);
+      isServed = await isFolderLocked(disk, dataDir);
       return checkPetLog(disk, dataDir, isServed);
     },
     () => checkKeys(disk, dataDir),
@@ -79,7 +79,7 @@ async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
   while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
     folder = dirname(folder);
   }
-  const lock = await disk.claim(join(folder, `check.${randomBytes(8).toString("hex")}`)).catch((error: unknown) => {
+  const lock = await disk.lock(join(folder, `check.${randomBytes(8).toString("hex")}`)).catch((error: unknown) => {
     throw new Error(`Cannot write to the folder ${folder}: ${messageOf(error)}`, { cause: error });
   });
   await lock?.release();

@@ -5,7 +5,7 @@
 
 import type { DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
-import { claimFolder } from "../disk/folder-lock.ts";
+import { lockFolder } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { decodeJson, JsonSyntaxError, readJson } from "../pets/json.ts";
@@ -87,7 +87,7 @@ async function validateAll({ path, file }: Source, terminal: Terminal): Promise<
 }
 
 async function addAllLocked(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
-  const lock = await claimFolder(nodeDisk, dataDir);
+  const lock = await lockFolder(nodeDisk, dataDir);
   try {
     await addAll(source, dataDir, terminal);
   } finally {

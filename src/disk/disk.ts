@@ -32,7 +32,7 @@ export interface FileStatus {
 }
 
 /** A name that this process holds, until it releases it or dies. */
-export interface Claim {
+export interface Lock {
   release(): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder would survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /** Claims a name, one process at a time; undefined where a living one holds it. A dead holder cannot keep it. */
-  claim(path: string): Promise<Claim | undefined>;
-  /** Whether a living process holds the name, without claiming it. */
-  isClaimed(path: string): Promise<boolean>;
+  /** Locks a name, one process at a time; undefined where a living one holds it. A dead holder cannot keep it. */
+  lock(path: string): Promise<Lock | undefined>;
+  /** Whether a living process holds the name, without locking it. */
+  isLocked(path: string): Promise<boolean>;
 }

@@ -4,7 +4,7 @@
 
 import { join } from "node:path";
 
-import type { Claim, Disk } from "./disk.ts";
+import type { Lock, Disk } from "./disk.ts";
 
 /** Another process serves this folder. */
 export class FolderInUseError extends Error {
@@ -14,20 +14,20 @@ export class FolderInUseError extends Error {
 const lockName = "server.lock";
 
 /**
- * Makes the folder where it is missing and claims it for this process.
+ * Makes the folder where it is missing and locks it for this process.
  *
  * @throws {FolderInUseError}
  */
-export async function claimFolder(disk: Disk, dataDir: string): Promise<Claim> {
+export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
-  const claim = await disk.claim(join(dataDir, lockName));
-  if (claim === undefined) {
+  const lock = await disk.lock(join(dataDir, lockName));
+  if (lock === undefined) {
     throw new FolderInUseError(`another server holds the folder ${dataDir}`);
   }
-  return claim;
+  return lock;
 }
 
 /** Whether a server holds the folder now. */
-export async function isFolderClaimed(disk: Disk, dataDir: string): Promise<boolean> {
-  return (await disk.status(dataDir)) !== undefined && disk.isClaimed(join(dataDir, lockName));
+export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
+  return (await disk.status(dataDir)) !== undefined && disk.isLocked(join(dataDir, lockName));
 }

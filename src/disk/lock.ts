@@ -8,7 +8,7 @@
  *
  * No name is ever seen before its socket listens, and none is removed that another process may have taken meanwhile:
  * 1. listen on a socket of a unique temporary name beside it, then `link` that to the name, which fails if it is taken.
- * 2. Taken, and the connection refused: the socket is stale, with an identity (inode and time). Claim the right to
+ * 2. Taken, and the connection refused: the socket is stale, with an identity (inode and time). Lock the right to
  *    replace just this one, which is the name `NAME.IDENTITY`, by step 1, or 2 where that is stale in turn.
  * 3. If the name is still the same stale socket, `rename` one's own over it; else start again.
  *
@@ -21,21 +21,21 @@ import * as fs from "node:fs/promises";
 import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 
-import type { Claim } from "./disk.ts";
+import type { Lock } from "./disk.ts";
 import { SocketFolder } from "./socket-folder.ts";
 
 /** Each attempt met a name that changed hands meanwhile: after so many, it is as good as held. */
 const attemptsMax = 100;
 
 /**
- * Claims the name `path`, in a folder that is there; undefined where a living process holds it.
+ * Locks the name `path`, in a folder that is there; undefined where a living process holds it.
  *
  * @throws {Error} when the file system has no sockets or hard links, or the path is too long for a socket
  */
-export async function claim(path: string): Promise<Claim | undefined> {
+export async function lock(path: string): Promise<Lock | undefined> {
   const folder = await SocketFolder.open(dirname(path));
   try {
-    const server = await new Claimant(folder, basename(path)).run();
+    const server = await new Contender(folder, basename(path)).run();
     if (server === undefined) {
       return undefined;
     }
@@ -48,7 +48,7 @@ export async function claim(path: string): Promise<Claim | undefined> {
 }
 
 /** Whether a living process holds the name `path`. Changes nothing. */
-export async function isClaimed(path: string): Promise<boolean> {
+export async function isLocked(path: string): Promise<boolean> {
   const folder = await SocketFolder.open(dirname(path));
   try {
     return (await folder.probe(basename(path))) === "alive";
@@ -60,7 +60,7 @@ export async function isClaimed(path: string): Promise<boolean> {
 type Attempt = "ours" | "held" | "swept";
 
 /** One try at a name: owns the listening socket that is to stand there. */
-class Claimant {
+class Contender {
   readonly #folder: SocketFolder;
   readonly #name: string;
 
@@ -146,7 +146,7 @@ async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" |
   }
 }
 
-/** Removes what claimants that died half-way have left beside a name that is now held. */
+/** Removes what contenders that died half-way have left beside a name that is now held. */
 async function sweep(folder: SocketFolder, name: string): Promise<void> {
   for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
     const isLeftover = entry.isSocket() && entry.name.startsWith(`${name}.`);

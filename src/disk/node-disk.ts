@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { claim, isClaimed } from "./lock.ts";
+import { lock, isLocked } from "./lock.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -23,8 +23,8 @@ export const nodeDisk: Disk = {
   remove: (path) => undefinedWhereAbsent(done((callback) => fs.unlink(path, callback))),
   makeFolder,
   syncFolder,
-  claim,
-  isClaimed,
+  lock,
+  isLocked,
 };
 
 class NodeFile implements DiskFile {

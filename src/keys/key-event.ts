@@ -14,7 +14,7 @@
  * others are published, and follow the table of the release that reads them. `crc` is the seal of log/checksum.ts.
  */
 
-import { isSealAt, isSealed, sealBytes, sealLine } from "../log/checksum.ts";
+import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../log/checksum.ts";
 import { viewOf } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
@@ -24,7 +24,7 @@ import { isKeyId, labelCodePointsMax } from "./key.ts";
 export function encodeKeyEvent(event: KeyEvent): string {
   const { event: name, id } = event;
   // JSON.stringify() leaves out members that are undefined.
-  return sealLine(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
+  return lineWithChecksum(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
 }
 
 function ownMembers(event: KeyEvent): object {
@@ -61,11 +61,11 @@ export type DecodedLine =
  * not skipped, since it might take a right away.
  */
 export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
-  if (!isSealed(viewOf(bytes), start, end)) {
+  if (!hasChecksum(viewOf(bytes), start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const event = readEvent(`${line.toString("utf8", 0, line.length - (sealBytes - 1))}}`, createPlan);
+  const event = readEvent(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`, createPlan);
   // Written again it has to be the same: that refuses unknown, doubled and disordered members all at once.
   if (event === undefined || !line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
     const reason = "it is not an event that this release knows; a newer release may have written it";
@@ -78,10 +78,10 @@ export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, cr
  * Whether a sealed line begins at `start` and ends at `end` or before it: where the newline behind it was lost, it has
  * grown together with the next. A text within a line cannot look like a seal, since its quotes are escaped.
  */
-export function isSealedFrom(bytes: Uint8Array, start: number, end: number): boolean {
+export function beginsWithChecksummedLine(bytes: Uint8Array, start: number, end: number): boolean {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
   const seal = line.indexOf(',"crc":"');
-  return seal > 0 && isSealAt(viewOf(bytes), start, start + seal, end);
+  return seal > 0 && isChecksumAt(viewOf(bytes), start, start + seal, end);
 }
 
 function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {

@@ -5,7 +5,7 @@
 import type { DiskFile } from "../disk/disk.ts";
 import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
 import { readLog } from "../log/reader.ts";
-import { decodeKeyEvent, isSealedFrom } from "./key-event.ts";
+import { decodeKeyEvent, beginsWithChecksummedLine } from "./key-event.ts";
 import type { CreatePlan } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -40,8 +40,8 @@ export class KeyReader implements LineReader {
     return undefined;
   }
 
-  vouches(bytes: Uint8Array, start: number, end: number): boolean {
-    return isSealedFrom(bytes, start, end);
+  provesEarlierLines(bytes: Uint8Array, start: number, end: number): boolean {
+    return beginsWithChecksummedLine(bytes, start, end);
   }
 }
 

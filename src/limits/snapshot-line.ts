@@ -7,7 +7,7 @@
  * in it cannot be.
  */
 
-import { isSealed, sealLine } from "../log/checksum.ts";
+import { hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import { viewOf } from "../log/literal.ts";
 import { banDurationMaxMs, refusalCountMax } from "./ban.ts";
 import type { LimiterState } from "./entry.ts";
@@ -52,12 +52,12 @@ const lineShape: Shape = {
 };
 
 export function snapshotLine({ savedMs, keyLogBytes, keys }: SnapshotState): string {
-  return sealLine(JSON.stringify({ version: formatVersion, savedMs, keyLogBytes, keys }));
+  return lineWithChecksum(JSON.stringify({ version: formatVersion, savedMs, keyLogBytes, keys }));
 }
 
 /** What the line says, or a predicate that says why it cannot be used. */
 export function readSnapshotLine(bytes: Uint8Array): SnapshotState | string {
-  if (bytes.at(-1) !== 0x0a || !isSealed(viewOf(bytes), 0, bytes.length - 1)) {
+  if (bytes.at(-1) !== 0x0a || !hasChecksum(viewOf(bytes), 0, bytes.length - 1)) {
     return "is damaged";
   }
   const value = parse(bytes);

@@ -5,10 +5,10 @@
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Claim, Disk, DiskFile } from "../disk/disk.ts";
+import type { Lock, Disk, DiskFile } from "../disk/disk.ts";
 import { lineBytesMax } from "./reader.ts";
 import { appendAll } from "../disk/replace-file.ts";
-import { setTornEndAside } from "./torn-tail.ts";
+import { setTornTailAside } from "./torn-tail.ts";
 import { writeEndAgain } from "./write-again.ts";
 
 /** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */
@@ -30,7 +30,7 @@ export interface LogUpdate {
  *   where the disk refuses even to cut it off again
  */
 export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
-  const lock = await claimPatiently(disk, `${path}.lock`);
+  const lock = await lockPatiently(disk, `${path}.lock`);
   try {
     const { lines, lengthBytes } = await decide();
     await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
@@ -63,14 +63,14 @@ async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: 
     throw new Error(`${path} has ${foundBytes} bytes instead of ${lengthBytes}: another hand has written to it`);
   }
   if (foundBytes > lengthBytes) {
-    await setTornEndAside(disk, path, file, lengthBytes);
+    await setTornTailAside(disk, path, file, lengthBytes);
   }
   await writeEndAgain(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
 }
 
-async function claimPatiently(disk: Disk, path: string): Promise<Claim> {
+async function lockPatiently(disk: Disk, path: string): Promise<Lock> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const lock = await disk.claim(path);
+    const lock = await disk.lock(path);
     if (lock !== undefined) {
       return lock;
     }

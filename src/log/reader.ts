@@ -20,7 +20,7 @@ export interface LineReader {
    * Whether a sound line that begins a group stands at `start`, and ends at `end` or before it. Asked only after
    * damage, and there at each place where an object may begin, also within a line: the newline before it may be lost.
    */
-  vouches(bytes: Buffer, start: number, end: number): boolean;
+  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean;
 }
 
 export interface LineFault {
@@ -219,7 +219,7 @@ async function findVoucher(file: ReadableFile, reader: LineReader, from: number)
         lineEnd = found < 0 ? count : found;
       }
       const end = Math.min(lineEnd, start + lineBytesMax);
-      if (reader.vouches(seen, start, end)) {
+      if (reader.provesEarlierLines(seen, start, end)) {
         return position + start;
       }
       start = seen.indexOf(objectStart, start + 1);

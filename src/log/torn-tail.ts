@@ -15,7 +15,7 @@ const chunkBytes = 1_048_576;
  *
  * @returns the name of the file that has them now
  */
-export async function setTornEndAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
+export async function setTornTailAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
   const asidePath = `${path}.torn`;
   const aside = await disk.openToAppend(asidePath);
   try {

@@ -21,7 +21,7 @@ import {
 } from "../log/group-writer.ts";
 import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/reader.ts";
-import { setTornEndAside } from "../log/torn-tail.ts";
+import { setTornTailAside } from "../log/torn-tail.ts";
 import { writeEndAgain } from "../log/write-again.ts";
 import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
 import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
@@ -54,7 +54,7 @@ const importBatchBytes = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
 /**
- * Opens the catalogue of a folder that this process has claimed, and makes it where there is none.
+ * Opens the catalogue of a folder that this process has locked, and makes it where there is none.
  *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
@@ -88,7 +88,7 @@ async function setAside(
   end: Torn,
 ): Promise<(() => Promise<void>) | undefined> {
   const run = async (): Promise<void> => {
-    const aside = await setTornEndAside(disk, path, file, end.lengthBytes);
+    const aside = await setTornTailAside(disk, path, file, end.lengthBytes);
     report(`warning: ${tornText(path, end)}; they were moved to ${aside}, and the rest is served`);
   };
   try {

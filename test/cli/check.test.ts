@@ -127,7 +127,7 @@ test("check says that the server would not start with a folder it cannot write t
   const data = filledFolder(context);
   const refused = (): Promise<never> => Promise.reject(new Error("EROFS: read-only file system"));
   const pets = { ...nodeDisk, openToAppend: refused };
-  const folder = { ...nodeDisk, claim: refused };
+  const folder = { ...nodeDisk, lock: refused };
   for (const disk of [pets, folder]) {
     const terminal = recordingTerminal();
     assert.equal(await check(["--data", data], terminal, disk), 1);
@@ -149,8 +149,8 @@ test("check and start name limits.json if it is a folder", async (context) => {
   mkdirSync(join(data, "limits.json"));
   const checked = await runHere(["check", "--data", data]);
   assert.equal(checked.code, 1);
-  assert.match(checked.stdout, /EISDIR.*limits\.json.*\nthe server would not start\n$/);
-  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*EISDIR.*limits\.json/);
+  assert.match(checked.stdout, /limits\.json.*EISDIR.*\nthe server would not start\n$/);
+  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
 });
 
 test("check mentions a damaged limits.json, and leaves it", async (context) => {

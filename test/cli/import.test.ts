@@ -7,7 +7,7 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { claim } from "../../src/disk/lock.ts";
+import { lock } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -60,9 +60,9 @@ test("import is refused while a server holds the folder, and for a missing file"
 test("import adds only the lines that were validated, if the file grows meanwhile", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}', ""]);
   // The folder is locked after the first pass and before the second.
-  context.mock.method(nodeDisk, "claim", async (path: string) => {
+  context.mock.method(nodeDisk, "lock", async (path: string) => {
     appendFileSync(file, '{"name":"Tom","categoryId":2}\n{"name":"');
-    return claim(path);
+    return lock(path);
   });
   const imported = await runHere(["import", file, "--data", data]);
   assert.deepEqual([imported.code, imported.stdout, imported.stderr], [0, "imported 1 animal\n", ""]);
@@ -71,9 +71,9 @@ test("import adds only the lines that were validated, if the file grows meanwhil
 
 test("import fails if the file is shortened meanwhile, and says how many animals were added", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}', '{"name":"Tom","categoryId":2}']);
-  context.mock.method(nodeDisk, "claim", async (path: string) => {
+  context.mock.method(nodeDisk, "lock", async (path: string) => {
     writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
-    return claim(path);
+    return lock(path);
   });
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);

@@ -1,7 +1,7 @@
 /**
- * A claim of lock.ts that goes on one call at a time, so that a test can put what others do between any two of them.
+ * A lock of lock.ts that goes on one call at a time, so that a test can put what others do between any two of them.
  *
- * Each call that it makes of the file system or of a socket waits for the test first. Claims that are not stepwise, and
+ * Each call that it makes of the file system or of a socket waits for the test first. Locks that are not stepwise, and
  * the test itself, are not touched. The sockets are real ones.
  */
 
@@ -12,14 +12,14 @@ import { syncBuiltinESMExports } from "node:module";
 import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 
-import type { Claim } from "../../src/disk/disk.ts";
-import { claim } from "../../src/disk/lock.ts";
+import type { Lock } from "../../src/disk/disk.ts";
+import { lock } from "../../src/disk/lock.ts";
 import { SocketFolder } from "../../src/disk/socket-folder.ts";
 
-const running = new AsyncLocalStorage<StepwiseClaim>();
+const running = new AsyncLocalStorage<StepwiseLock>();
 
-/** From now on, in this process, the calls that lock.ts makes ask the stepwise claim that they are made for. */
-export function makeClaimsStepwise(): void {
+/** From now on, in this process, the calls that lock.ts makes ask the stepwise lock that they are made for. */
+export function makeLocksStepwise(): void {
   waitBefore(fs, ["link", "lstat", "readdir", "rename", "unlink"]);
   syncBuiltinESMExports();
   waitBefore(SocketFolder.prototype, ["listen", "probe"]);
@@ -31,25 +31,25 @@ function waitBefore<Owner extends object>(owner: Owner, names: readonly (keyof O
   for (const name of names) {
     const original = Reflect.get(owner, name) as Call; // As all are that are named above.
     Reflect.set(owner, name, async function (this: unknown, ...args: readonly unknown[]): Promise<unknown> {
-      const claimant = running.getStore();
+      const contender = running.getStore();
       // Of two paths, as of `link`, the second is what the call is about.
       const path = args.findLast((arg) => typeof arg === "string");
-      await claimant?.arriveAt(`${name} ${basename(String(path))}`);
+      await contender?.arriveAt(`${name} ${basename(String(path))}`);
       const result = await Reflect.apply(original, this, args);
       if (name === "listen") {
-        claimant?.servers.push(result as Server); // That is what `listen` resolves to.
+        contender?.servers.push(result as Server); // That is what `listen` resolves to.
       }
       return result;
     });
   }
 }
 
-export class StepwiseClaim {
+export class StepwiseLock {
   readonly servers: Server[] = [];
   /** What it made of the name; undefined until it knows. */
   outcome: "won" | "held" | undefined;
   isDead = false;
-  #claim: Claim | undefined;
+  #lock: Lock | undefined;
   #failure: unknown;
   /** The call that it is about to make; undefined when it has come to its end. */
   #call: string | undefined;
@@ -59,11 +59,11 @@ export class StepwiseClaim {
 
   private constructor() {}
 
-  /** A claim that is about to make its first call. */
-  static async begin(path: string): Promise<StepwiseClaim> {
-    const claimant = new StepwiseClaim();
-    await claimant.#untilNextCall(() => void running.run(claimant, () => claimant.#run(path)));
-    return claimant;
+  /** A lock that is about to make its first call. */
+  static async begin(path: string): Promise<StepwiseLock> {
+    const contender = new StepwiseLock();
+    await contender.#untilNextCall(() => void running.run(contender, () => contender.#run(path)));
+    return contender;
   }
 
   /** The call that it is about to make, and on what; undefined when it has come to its end. */
@@ -122,7 +122,7 @@ export class StepwiseClaim {
 
   async release(): Promise<void> {
     this.#isFree = true;
-    await this.#claim?.release();
+    await this.#lock?.release();
   }
 
   async arriveAt(call: string): Promise<void> {
@@ -137,8 +137,8 @@ export class StepwiseClaim {
 
   async #run(path: string): Promise<void> {
     try {
-      this.#claim = await claim(path);
-      this.outcome = this.#claim === undefined ? "held" : "won";
+      this.#lock = await lock(path);
+      this.outcome = this.#lock === undefined ? "held" : "won";
     } catch (error) {
       this.#failure = error;
     }

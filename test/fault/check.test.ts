@@ -59,7 +59,7 @@ async function checked(disk: SimulatedDisk): Promise<Told> {
   const { stdout, stderr } = terminal.output();
   assert.equal(stderr, "");
   // A lock that is taken and released at once, and the catalogue opened for writing, try the rights.
-  const reading = ["claim", "close", "isClaimed", "openToAppend", "openToRead", "read", "release", "status"];
+  const reading = ["close", "isLocked", "lock", "openToAppend", "openToRead", "read", "release", "status"];
   assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check changes nothing");
   return { code, stdout };
 }

@@ -12,7 +12,7 @@ import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { encodeKeyEvent } from "../../src/keys/key-event.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 
 /** The disk of this machine, with `read` in the place of every file's own. */
@@ -182,7 +182,7 @@ test("KeyStore.open() refuses damage before a sound line, with its line and byte
     "a doubled line": `${lines[0]}${lines[0]}${lines[1]}`,
     "a flipped bit, before a line that has grown together with a torn one":
       `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.trimEnd()}${lines[2]?.slice(0, 9)}`,
-    "an event of a newer release": `${lines[0]}${sealLine('{"event":"renamed"}')}`,
+    "an event of a newer release": `${lines[0]}${lineWithChecksum('{"event":"renamed"}')}`,
   };
   for (const [name, content] of Object.entries(files)) {
     await folder.overwrite(content);
@@ -224,7 +224,7 @@ test("KeyStore.follow() tells damage once, keeps the keys known so far, and take
 test("KeyStore refuses to change the keys of a damaged file, and leaves it as it was", async (context) => {
   const folder = await KeyFolder.make(context);
   const { store, ids, lines } = await followed(folder);
-  const content = `${lines.join("")}${sealLine('{"event":"renamed"}')}`;
+  const content = `${lines.join("")}${lineWithChecksum('{"event":"renamed"}')}`;
   await folder.overwrite(content);
   for (const change of [store.create(), store.revoke(ids[0] ?? "")]) {
     await assert.rejects(change, { code: "key_file_damaged", message: /^Cannot change keys: .*line 4/ });
@@ -420,9 +420,9 @@ test("KeyStore.rotate() finds a key revoked that was revoked while it waited for
   const store = await folder.open({
     disk: {
       ...nodeDisk,
-      claim: async (path) => {
+      lock: async (path) => {
         await other.revoke(id);
-        return nodeDisk.claim(path);
+        return nodeDisk.lock(path);
       },
     },
   });

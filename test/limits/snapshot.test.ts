@@ -11,7 +11,7 @@ import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
 import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const second = 1_000;
@@ -152,7 +152,7 @@ test("LimitsSnapshot believes no instant beyond the window or the ban's length",
     ["streak", { streak, minute: used }, 60],
   ] as const) {
     const keys = [{ id: "key", ...key }];
-    await writeFile(folder.file, sealLine(JSON.stringify({ version: 1, savedMs, keyLogBytes: 0, keys })));
+    await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keyLogBytes: 0, keys })));
     await folder.start();
     assert.match(folder.take(), new RegExp(` 0 ${waitSeconds}$`), name);
   }
@@ -303,7 +303,7 @@ test("readSnapshotLine() refuses a sealed line that says what cannot be", () => 
   const key = { id: "key", minute: { used: 1, endsMs: 5 } };
   const line = { version: 1, savedMs: 1, keyLogBytes: 0, keys: [key] };
   const isRefused = (value: unknown): boolean => {
-    return typeof readSnapshotLine(Buffer.from(sealLine(JSON.stringify(value)))) === "string";
+    return typeof readSnapshotLine(Buffer.from(lineWithChecksum(JSON.stringify(value)))) === "string";
   };
   assert.equal(isRefused(line), false);
   const refused: Readonly<Record<string, unknown>> = {

@@ -6,15 +6,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { updateUnderLock } from "../../src/log/locked-append.ts";
 import { lineBytesMax } from "../../src/log/reader.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const path = "/log/log.jsonl";
-const old = sealLine('{"n":1}') + sealLine('{"n":2}');
-const added = sealLine('{"n":3}');
+const old = lineWithChecksum('{"n":1}') + lineWithChecksum('{"n":2}');
+const added = lineWithChecksum('{"n":3}');
 
 function diskWith(content: string | Buffer, random = new SeededRandom(1)): SimulatedDisk {
   const disk = new SimulatedDisk(random);
@@ -31,10 +31,10 @@ test("an update reads and decides while it holds the lock, and frees it afterwar
   const disk = diskWith(old).boot();
   const held: boolean[] = [];
   await updateUnderLock(disk, path, async () => {
-    held.push(await disk.isClaimed(`${path}.lock`));
+    held.push(await disk.isLocked(`${path}.lock`));
     return { lines: [], lengthBytes: old.length };
   });
-  held.push(await disk.isClaimed(`${path}.lock`));
+  held.push(await disk.isLocked(`${path}.lock`));
   assert.deepEqual(held, [true, false]);
 });
 
@@ -43,25 +43,25 @@ test("an update that decides by throwing writes nothing and frees the lock", asy
   const disk = simulated.boot();
   await assert.rejects(updateUnderLock(disk, path, () => Promise.reject(new RangeError("no"))), RangeError);
   assert.equal(simulated.seen(path).toString(), `${old}torn`);
-  assert.equal(await disk.isClaimed(`${path}.lock`), false);
+  assert.equal(await disk.isLocked(`${path}.lock`), false);
 });
 
 test("an update waits for whoever holds the lock", async () => {
   const simulated = diskWith(old);
   const disk = simulated.boot();
-  const claim = await disk.claim(`${path}.lock`);
-  let claims = 0;
+  const lock = await disk.lock(`${path}.lock`);
+  let locks = 0;
   const patient: Disk = {
     ...disk,
-    claim: async (name) => {
-      if (++claims === 3) {
-        await claim?.release();
+    lock: async (name) => {
+      if (++locks === 3) {
+        await lock?.release();
       }
-      return disk.claim(name);
+      return disk.lock(name);
     },
   };
   await append(patient);
-  assert.equal(claims, 3);
+  assert.equal(locks, 3);
   assert.equal(simulated.kept(path).toString(), old + added);
 });
 

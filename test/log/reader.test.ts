@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isSealAt, isSealed, sealBytes, sealLine } from "../../src/log/checksum.ts";
+import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
 import { viewOf } from "../../src/log/literal.ts";
 import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog } from "../../src/log/reader.ts";
 import { memoryFile } from "../support/memory-file.ts";
@@ -20,7 +20,7 @@ class TestLines implements LineReader {
   readonly taken: string[] = [];
 
   take(bytes: Buffer, start: number, end: number): LineFault | undefined {
-    if (!isSealed(viewOf(bytes), start, end)) {
+    if (!hasChecksum(viewOf(bytes), start, end)) {
       return { kind: "damage", reason: "no seal" };
     }
     const line = bytes.toString("latin1", start, end);
@@ -31,25 +31,25 @@ class TestLines implements LineReader {
     return undefined;
   }
 
-  vouches(bytes: Buffer, start: number, end: number): boolean {
-    const sealStart = bytes.subarray(start, end).indexOf(',"crc":"');
+  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean {
+    const checksumStart = bytes.subarray(start, end).indexOf(',"crc":"');
     const isGroup = bytes.toString("latin1", start, start + 8) === '{"group"';
-    return isGroup && sealStart > 0 && isSealAt(viewOf(bytes), start, start + sealStart, end);
+    return isGroup && checksumStart > 0 && isChecksumAt(viewOf(bytes), start, start + checksumStart, end);
   }
 }
 
 function line(number: number): string {
-  return sealLine(`{"n":${number}}`);
+  return lineWithChecksum(`{"n":${number}}`);
 }
 
 function groupLine(number: number): string {
-  return sealLine(`{"group":${number}}`);
+  return lineWithChecksum(`{"group":${number}}`);
 }
 
 /** A sound line of so many bytes, its newline not counted. */
 function lineOf(byteCount: number, name = "n"): string {
   const frame = `{"${name}":""}`;
-  const text = sealLine(`{"${name}":"${"x".repeat(byteCount - frame.length - sealBytes + 2)}"}`);
+  const text = lineWithChecksum(`{"${name}":"${"x".repeat(byteCount - frame.length - checksumBytes + 2)}"}`);
   assert.equal(text.length, byteCount + 1);
   return text;
 }
@@ -153,7 +153,7 @@ for (const [name, damage] of Object.entries(damages)) {
 }
 
 test("a sound line that cannot be is corrupt wherever it stands, also as the last one", async () => {
-  const wrong = sealLine('{"wrong":1}');
+  const wrong = lineWithChecksum('{"wrong":1}');
   for (const after of ["", line(2), groupLine(2), "torn"]) {
     const { end } = await read(line(1) + wrong + after);
     assert.deepEqual(end, { kind: "corrupt", lineNumber: 2, offset: line(1).length, reason: "cannot be" });

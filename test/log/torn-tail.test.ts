@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { appendAll, readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
-import { setFileAside, setTornEndAside } from "../../src/log/torn-tail.ts";
+import { setFileAside, setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -18,7 +18,7 @@ const attemptCount = 20;
 async function setAside(disk: Disk, offset: number): Promise<string> {
   const file = await disk.openToAppend(path);
   try {
-    return await setTornEndAside(disk, path, file, offset);
+    return await setTornTailAside(disk, path, file, offset);
   } finally {
     await file.close();
   }

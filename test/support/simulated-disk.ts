@@ -13,7 +13,7 @@
 
 import { dirname } from "node:path";
 
-import type { Claim, Disk, DiskFile } from "../../src/disk/disk.ts";
+import type { Lock, Disk, DiskFile } from "../../src/disk/disk.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
@@ -48,7 +48,7 @@ export class SimulatedDisk {
   #process = 0;
   #seenNames = new Map<string, File>();
   #keptNames = new Map<string, File>();
-  #claims = new Set<string>();
+  #locks = new Set<string>();
   #inodes = 0;
 
   constructor(random: SeededRandom) {
@@ -76,7 +76,7 @@ export class SimulatedDisk {
 
   killProcess(): void {
     this.#process++;
-    this.#claims.clear();
+    this.#locks.clear();
     this.#die();
   }
 
@@ -124,8 +124,8 @@ export class SimulatedDisk {
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
-      claim: (path) => call("claim", () => this.#claim(path)),
-      isClaimed: (path) => call("isClaimed", () => this.#claims.has(path)),
+      lock: (path) => call("lock", () => this.#lock(path)),
+      isLocked: (path) => call("isLocked", () => this.#locks.has(path)),
     };
   }
 
@@ -248,12 +248,12 @@ export class SimulatedDisk {
     }
   }
 
-  #claim(path: string): Claim | undefined {
-    if (this.#claims.has(path)) {
+  #lock(path: string): Lock | undefined {
+    if (this.#locks.has(path)) {
       return undefined;
     }
-    this.#claims.add(path);
-    return { release: async () => void this.#claims.delete(path) };
+    this.#locks.add(path);
+    return { release: async () => void this.#locks.delete(path) };
   }
 
   #file(path: string): File {
