@@ -10,7 +10,6 @@ import { isFolderLocked } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";
-import { createPlan } from "../limits/plans.ts";
 import { checkPetLog, type CheckResult } from "../store/check-pet-log.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { dataDirOf } from "./settings.ts";
@@ -39,7 +38,7 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
   try {
-    const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, createPlan, randomBytes, report });
+    const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
     const keyCount = (await keys.list()).length;
     await keys.close();
     return { wouldServe: true, finding: [`the key file is sound: ${keyCount} keys`, ...findings].join("; ") };

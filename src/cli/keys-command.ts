@@ -9,7 +9,7 @@ import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import type { NewSecret, PlanChoice } from "../keys/key-store.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import type { ApiKey, CreatePlan, RandomBytes } from "../keys/key.ts";
+import type { ApiKey, RandomBytes } from "../keys/key.ts";
 import { keyState, withoutSecrets } from "../keys/key.ts";
 import type { FlagName, KeysArguments } from "./keys-arguments.ts";
 import { helpAsked, readKeysArguments, UsageError } from "./keys-arguments.ts";
@@ -21,7 +21,6 @@ export interface KeysCommandContext {
   readonly version: string;
   readonly disk: Disk;
   readonly clock: Clock;
-  readonly createPlan: CreatePlan;
   readonly randomBytes: RandomBytes;
   readonly writeOut: (text: string) => void;
   readonly writeError: (text: string) => void;
@@ -47,7 +46,7 @@ export async function runKeysCommand(args: readonly string[], context: KeysComma
 }
 
 async function run({ command, id = "", flags }: KeysArguments, context: KeysCommandContext): Promise<void> {
-  const { disk, clock, createPlan, randomBytes, writeError } = context;
+  const { disk, clock, randomBytes, writeError } = context;
   const dataDir = flags.get("data") ?? context.dataDir;
   if (dataDir === "") {
     throw new UsageError("Cannot use --data: must name a folder");
@@ -55,7 +54,7 @@ async function run({ command, id = "", flags }: KeysArguments, context: KeysComm
   const report = (message: string): void => writeError(`${message}\n`);
   const graceSeconds = integerFlag(flags, "grace");
   const planChoice = choosePlan(flags);
-  const store = await KeyStore.open({ disk, clock, dataDir, createPlan, randomBytes, report });
+  const store = await KeyStore.open({ disk, clock, dataDir, randomBytes, report });
   switch (command) {
     case "create": {
       const made = await store.create({ ...planChoice, label: flags.get("label"), expires: flags.get("expires") });

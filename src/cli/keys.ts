@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 
 import { systemClock } from "../disk/clock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { createPlan } from "../limits/plans.ts";
 import { version } from "../version.ts";
 import { runKeysCommand } from "./keys-command.ts";
 import { dataDirOf } from "./settings.ts";
@@ -19,7 +18,6 @@ export function keys(args: readonly string[], terminal: Terminal): Promise<numbe
     version,
     disk: nodeDisk,
     clock: systemClock,
-    createPlan,
     randomBytes,
     writeOut: terminal.stdout,
     writeError: terminal.stderr,

@@ -13,7 +13,6 @@
 import type { Clock } from "../disk/clock.ts";
 import type { Disk, DiskFile, FileStatus } from "../disk/disk.ts";
 import { KeyReader, readOn } from "./key-reader.ts";
-import type { CreatePlan } from "./key.ts";
 import { KeyError } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
@@ -21,7 +20,6 @@ export interface KeyFileOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly path: string;
-  readonly createPlan: CreatePlan;
   /** Told of what an operator should see. */
   readonly report: (message: string) => void;
   /** Called for each unban after the opening, and in it for those from `unbansFrom` on. */
@@ -57,7 +55,7 @@ export class KeyFile {
     this.#options = options;
     this.#unbansFrom = options.unbansFrom ?? Infinity;
     this.ring = new Keyring({ clock: options.clock });
-    this.#reader = new KeyReader(this.ring, options.createPlan, (keyId, offset) => {
+    this.#reader = new KeyReader(this.ring, (keyId, offset) => {
       if (offset >= this.#unbansFrom) {
         options.onUnban(keyId);
       }
@@ -180,7 +178,7 @@ export class KeyFile {
   /** An empty file takes over nothing: it is what somebody leaves who is just writing it anew. */
   async #readAnew(file: DiskFile, inode: number): Promise<Finding> {
     const ring = new Keyring({ clock: this.#options.clock });
-    const reader = new KeyReader(ring, this.#options.createPlan, () => undefined);
+    const reader = new KeyReader(ring, () => undefined);
     const finding = await this.#readOn(file, reader);
     if (finding.kind !== "whole") {
       return finding;

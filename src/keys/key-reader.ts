@@ -6,7 +6,6 @@ import type { DiskFile } from "../disk/disk.ts";
 import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
 import { readLog } from "../log/reader.ts";
 import { decodeKeyEvent, beginsWithChecksummedLine } from "./key-event.ts";
-import type { CreatePlan } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
 /** Applies lines to a ring, and knows how far it has come, also when reading breaks off. */
@@ -14,17 +13,15 @@ export class KeyReader implements LineReader {
   offset = 0;
   lineCount = 0;
   readonly #ring: Keyring;
-  readonly #createPlan: CreatePlan;
   readonly #onUnban: (keyId: string, offset: number) => void;
 
-  constructor(ring: Keyring, createPlan: CreatePlan, onUnban: (keyId: string, offset: number) => void) {
+  constructor(ring: Keyring, onUnban: (keyId: string, offset: number) => void) {
     this.#ring = ring;
-    this.#createPlan = createPlan;
     this.#onUnban = onUnban;
   }
 
   take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {
-    const decoded = decodeKeyEvent(bytes, start, end, this.#createPlan);
+    const decoded = decodeKeyEvent(bytes, start, end);
     if (decoded.kind === "fault") {
       return decoded.fault;
     }

@@ -10,10 +10,11 @@ import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { createPlan, type Plan } from "../limits/plans.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-event.ts";
 import { KeyFile } from "./key-file.ts";
-import type { ApiKey, CreatePlan, KeyEvent, KeyPlan, RandomBytes } from "./key.ts";
+import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -21,7 +22,6 @@ export interface KeyStoreOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly dataDir: string;
-  readonly createPlan: CreatePlan;
   readonly randomBytes: RandomBytes;
   /** Told, in one line, of what an operator should see. No secret is ever in it. */
   readonly report: (message: string) => void;
@@ -95,10 +95,10 @@ export class KeyStore {
 
   /** @throws {KeyError} `key_file_damaged`: it names line and byte, and a revocation may have been lost there */
   static async open(options: KeyStoreOptions): Promise<KeyStore> {
-    const { disk, clock, createPlan, report, unbansFrom } = options;
+    const { disk, clock, report, unbansFrom } = options;
     const path = join(options.dataDir, fileName);
     const onUnban = options.onUnban ?? (() => undefined);
-    const file = await KeyFile.open({ disk, clock, path, createPlan, report, onUnban, unbansFrom });
+    const file = await KeyFile.open({ disk, clock, path, report, onUnban, unbansFrom });
     return new KeyStore(options, path, file);
   }
 
@@ -197,8 +197,8 @@ export class KeyStore {
     await this.#file.follow();
   }
 
-  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): KeyPlan {
-    return this.#options.createPlan(plan ?? defaultPlan, {
+  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): Plan {
+    return createPlan(plan ?? defaultPlan, {
       ...(perMinute === undefined ? {} : { perMinute }),
       ...(perDay === undefined ? {} : { perDay }),
     });

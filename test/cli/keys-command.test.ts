@@ -5,7 +5,6 @@ import { test } from "node:test";
 
 import { runKeysCommand } from "../../src/cli/keys-command.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 
 interface Outcome {
@@ -22,7 +21,6 @@ async function keys(folder: KeyFolder, ...args: readonly string[]): Promise<Outc
     version: "1.2.3",
     disk: nodeDisk,
     clock: folder.clock,
-    createPlan,
     randomBytes: folder.randomBytes,
     writeOut: (text) => (out += text),
     writeError: (text) => (error += text),

@@ -8,7 +8,6 @@ import { randomBytes } from "node:crypto";
 import { runKeysCommand } from "../../src/cli/keys-command.ts";
 import { systemClock } from "../../src/disk/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 
 for (let rounds = Number(process.env["ROUNDS"] ?? 1); rounds > 0; rounds -= 1) {
   process.exitCode = await runKeysCommand(process.argv.slice(2), {
@@ -16,7 +15,6 @@ for (let rounds = Number(process.env["ROUNDS"] ?? 1); rounds > 0; rounds -= 1) {
     version: "1.0.0",
     disk: nodeDisk,
     clock: systemClock,
-    createPlan,
     randomBytes,
     writeOut: (text) => process.stdout.write(text),
     writeError: (text) => process.stderr.write(text),

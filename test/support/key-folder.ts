@@ -12,7 +12,6 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import type { KeyStoreOptions } from "../../src/keys/key-store.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
 
@@ -42,7 +41,6 @@ export class KeyFolder {
       disk: nodeDisk,
       clock: this.clock,
       dataDir: this.path,
-      createPlan,
       randomBytes: this.randomBytes,
       report: (message) => this.reports.push(message),
       onUnban: (keyId) => this.unbanned.push(keyId),
