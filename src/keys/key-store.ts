@@ -121,7 +121,7 @@ export class KeyStore {
 
   /** Every key that was ever made, in the order of making, as the file has it now. */
   async list(): Promise<ApiKey[]> {
-    await this.#file.followAnew();
+    await this.#file.refresh();
     return this.keyring.list();
   }
 
@@ -211,7 +211,7 @@ export class KeyStore {
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
     this.#mustBeOpen();
-    await this.#file.followAnew();
+    await this.#file.refresh();
     // Asked before the lock, which needs a folder that a mistyped path does not have.
     this.#known(id, verb);
     await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
@@ -252,6 +252,6 @@ export class KeyStore {
       const event = decide();
       return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
     });
-    await this.#file.followAnew();
+    await this.#file.refresh();
   }
 }

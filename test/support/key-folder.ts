@@ -17,13 +17,15 @@ import { seededBytes } from "./random-bytes.ts";
 
 export class KeyFolder {
   readonly clock: ManualClock = new ManualClock();
+  readonly context: TestContext;
   readonly path: string;
   readonly file: string;
   readonly reports: string[] = [];
   readonly unbanned: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
-  private constructor(path: string) {
+  private constructor(context: TestContext, path: string) {
+    this.context = context;
     this.path = path;
     this.file = join(path, "keys.jsonl");
   }
@@ -32,7 +34,7 @@ export class KeyFolder {
   static async make(context: TestContext): Promise<KeyFolder> {
     const path = await mkdtemp(join(tmpdir(), "keys-"));
     context.after(() => rm(path, { recursive: true, force: true }));
-    return new KeyFolder(path);
+    return new KeyFolder(context, path);
   }
 
   /** A store as the server has it: its reports and unbans are noted. */
