@@ -63,7 +63,8 @@ export class KeyFile {
   }
 
   /**
-   * Reads the file. If there is none, there are no keys.
+   * Reads the file. If there is none, there are no keys. A crash while the first key was made leaves an empty or torn
+   * one: that is reported too.
    *
    * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
    */
@@ -73,7 +74,10 @@ export class KeyFile {
     if (finding.kind === "damaged" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }
-    if (finding.kind === "torn") {
+    if (file.exists && file.#reader.lineCount === 0) {
+      file.#reported = finding.kind === "torn" ? finding.fault : undefined;
+      options.report(`${options.path} ${file.#reported ?? "is empty"}; there are no keys until "keys create" makes one`);
+    } else if (finding.kind === "torn") {
       file.#reportOnce(finding.fault);
     }
     file.#unbansFrom = 0;
@@ -85,8 +89,9 @@ export class KeyFile {
     return this.#reader.offset;
   }
 
-  get lineCount(): number {
-    return this.#reader.lineCount;
+  /** Whether there has been such a file, be it empty or torn, since it was opened. */
+  get exists(): boolean {
+    return this.#last !== undefined;
   }
 
   /** Looks at the file, or joins the look under way. Never rejects: faults are reported, and known keys stay. */

@@ -74,10 +74,7 @@ const defaultPlan = "free";
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /**
-   * Whether a key had ever been made here before this store was opened. A file without a whole line does not count: a
-   * crash while the very first key was made leaves one.
-   */
+  /** Whether there was a key file when this store was opened, be it empty or torn. Only a folder without one is new. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
   readonly #path: string;
@@ -90,7 +87,7 @@ export class KeyStore {
     this.#options = options;
     this.#path = path;
     this.#file = file;
-    this.exists = file.lineCount > 0;
+    this.exists = file.exists;
   }
 
   /** @throws {KeyError} `key_file_damaged`: it names line and byte, and a revocation may have been lost there */
