@@ -10,7 +10,7 @@
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf, readError } from "../disk/error-message.ts";
 import { type Finding, KeyReader } from "./key-reader.ts";
 import { KeyError } from "./key.ts";
 import { Keyring } from "./keyring.ts";
@@ -70,7 +70,9 @@ export class KeyFile {
    */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
-    const finding = await file.#look();
+    const finding = await file.#look().catch((error: unknown) => {
+      throw readError(options.path, error);
+    });
     if (finding.kind === "damaged" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { rename } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { test } from "node:test";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 
@@ -191,6 +191,12 @@ test("KeyStore.open() refuses damage before a sound line, with its line and byte
     await assert.rejects(folder.open(), { name: "KeyError", code: "key_file_damaged", message }, name);
     assert.equal(await folder.content(), content);
   }
+});
+
+test("KeyStore.open() names the file that it cannot read", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await mkdir(folder.file);
+  await assert.rejects(folder.open(), { code: "EISDIR", path: folder.file, message: /^Cannot read .*keys\.jsonl: EISDIR/ });
 });
 
 test("KeyStore.open() refuses a change of a key whose making was lost", async (context) => {
