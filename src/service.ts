@@ -20,7 +20,6 @@ import { keepTickShape } from "./http/tick-shape.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
-import { createPlan } from "./limits/plans.ts";
 import { LimitsSnapshot } from "./limits/snapshot.ts";
 import type { GroupTimes } from "./log/group-writer.ts";
 import type { Gauges } from "./observe/metrics.ts";
@@ -85,7 +84,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     const snapshot = await LimitsSnapshot.open({ ...common, limiter });
     const onUnban = (keyId: string): void => limiter.unban(keyId);
     const unbansFrom = snapshot.keyLogBytes;
-    const keys = await KeyStore.open({ ...common, createPlan, randomBytes, onUnban, unbansFrom });
+    const keys = await KeyStore.open({ ...common, randomBytes, onUnban, unbansFrom });
     signal?.throwIfAborted();
     const onGroup = (times: GroupTimes): void => observers?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;

@@ -12,7 +12,6 @@ import { isFolderLocked } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { Limiter } from "../limits/limiter.ts";
-import { createPlan } from "../limits/plans.ts";
 import { LimitsSnapshot } from "../limits/snapshot.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/check-pet-log.ts";
 import { parseFlags, UsageError } from "./flags.ts";
@@ -51,7 +50,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
 async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
-  const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, createPlan, randomBytes, report });
+  const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
   const keyCount = (await keys.list()).length;
   await keys.close();
   return { wouldServe: true, finding: [`the key file is sound: ${counted(keyCount, "key")}`, ...findings].join("; ") };

@@ -13,7 +13,6 @@ import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
 import { type ApiKey, keyState, type RandomBytes } from "../keys/key.ts";
-import { createPlan } from "../limits/plans.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readDataDir } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
@@ -75,7 +74,7 @@ export async function keys(
   const dataDir = readDataDir(flags, terminal.environment);
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   try {
-    const store = await KeyStore.open({ ...dependencies, dataDir, createPlan, report });
+    const store = await KeyStore.open({ ...dependencies, dataDir, report });
     await command.run({ id: operands[0] ?? "", flags, store, terminal, nowMs: dependencies.clock.wallMs() });
     return exitDone;
   } catch (error) {

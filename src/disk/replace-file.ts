@@ -6,19 +6,32 @@ import { dirname } from "node:path";
 
 import type { Disk, DiskFile } from "./disk.ts";
 
-/** Atomically: whoever reads finds the old content or the new one, after a loss of power too. */
+/**
+ * Replaces the file atomically: a reader finds the old content or the new one, after a loss of power too. If it fails,
+ * nothing is left of the new content.
+ */
 export async function replaceFile(disk: Disk, path: string, content: string): Promise<void> {
   const newPath = `${path}.new`;
-  await disk.remove(newPath); // A crash or a full disk may have left half of one.
-  const file = await disk.openToAppend(newPath);
+  await disk.remove(newPath); // A crash may have left half of one.
+  try {
+    await writeFile(disk, newPath, content);
+    await disk.rename(newPath, path);
+  } catch (error) {
+    // The first error is the one to report; a file that cannot be removed now is removed before the next attempt.
+    await disk.remove(newPath).catch(() => undefined);
+    throw error;
+  }
+  await disk.syncFolder(dirname(path));
+}
+
+async function writeFile(disk: Disk, path: string, content: string): Promise<void> {
+  const file = await disk.openToAppend(path);
   try {
     await appendAll(file, Buffer.from(content));
     await file.sync();
   } finally {
     await file.close();
   }
-  await disk.rename(newPath, path);
-  await disk.syncFolder(dirname(path));
 }
 
 /** Undefined where there is no such file. */

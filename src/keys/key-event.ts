@@ -14,10 +14,11 @@
  * others are published, and follow the table of the release that reads them. `crc` is the seal of log/checksum.ts.
  */
 
+import { createPlan, type Plan } from "../limits/plans.ts";
 import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../log/checksum.ts";
 import { viewOf } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
-import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
+import type { KeyEvent } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
 
 /** The sealed line of an event, with its newline. */
@@ -43,7 +44,7 @@ function ownMembers(event: KeyEvent): object {
   }
 }
 
-function planMembers({ name, quota }: KeyPlan): object {
+function planMembers({ name, quota }: Plan): object {
   return name === "enterprise" ? { plan: name, perMinute: quota.perMinute, perDay: quota.perDay } : { plan: name };
 }
 
@@ -60,12 +61,12 @@ export type DecodedLine =
  * where the seal is whole and yet this release would not have written these very bytes: an unknown event or member is
  * not skipped, since it might take a right away.
  */
-export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
+export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number): DecodedLine {
   if (!hasChecksum(viewOf(bytes), start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const event = readEvent(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`, createPlan);
+  const event = readEvent(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`);
   // Written again it has to be the same: that refuses unknown, doubled and disordered members all at once.
   if (event === undefined || !line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
     const reason = "it is not an event that this release knows; a newer release may have written it";
@@ -84,9 +85,9 @@ export function beginsWithChecksummedLine(bytes: Uint8Array, start: number, end:
   return seal > 0 && isChecksumAt(viewOf(bytes), start, start + seal, end);
 }
 
-function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {
+function readEvent(json: string): KeyEvent | undefined {
   try {
-    return eventOf(new Members(json), createPlan);
+    return eventOf(new Members(json));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
       return undefined;
@@ -95,17 +96,17 @@ function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {
   }
 }
 
-function eventOf(members: Members, createPlan: CreatePlan): KeyEvent | undefined {
+function eventOf(members: Members): KeyEvent | undefined {
   const happened = { timeMs: members.instant("time"), id: members.keyId("id") };
   const event = members.text("event");
   switch (event) {
     case "made": {
       const expiresMs = members.has("expires") ? members.instant("expires") : undefined;
-      const plan = members.plan(createPlan);
+      const plan = members.plan();
       return { event, ...happened, sha256: members.sha256("sha256"), plan, label: members.label("label"), expiresMs };
     }
     case "plan":
-      return { event, ...happened, plan: members.plan(createPlan) };
+      return { event, ...happened, plan: members.plan() };
     case "rotated":
       return { event, ...happened, sha256: members.sha256("sha256"), graceUntilMs: members.instant("graceUntil") };
     case "revoked":
@@ -158,7 +159,7 @@ class Members {
     return this.has(name) ? this.#matching(name, (text) => [...text].length <= labelCodePointsMax) : undefined;
   }
 
-  plan(createPlan: CreatePlan): KeyPlan {
+  plan(): Plan {
     const quota: { perMinute?: number; perDay?: number } = {};
     for (const name of ["perMinute", "perDay"] as const) {
       const value = this.#members.get(name);

@@ -10,10 +10,11 @@ import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { createPlan, type Plan } from "../limits/plans.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-event.ts";
 import { KeyFile } from "./key-file.ts";
-import type { ApiKey, CreatePlan, KeyEvent, KeyPlan, RandomBytes } from "./key.ts";
+import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -21,7 +22,6 @@ export interface KeyStoreOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly dataDir: string;
-  readonly createPlan: CreatePlan;
   readonly randomBytes: RandomBytes;
   /** Told, in one line, of what an operator should see. No secret is ever in it. */
   readonly report: (message: string) => void;
@@ -74,10 +74,7 @@ const defaultPlan = "free";
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /**
-   * Whether a key had ever been made here before this store was opened. A file without a whole line does not count: a
-   * crash while the very first key was made leaves one.
-   */
+  /** Whether there was a key file when this store was opened, be it empty or torn. Only a folder without one is new. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
   readonly #path: string;
@@ -90,15 +87,15 @@ export class KeyStore {
     this.#options = options;
     this.#path = path;
     this.#file = file;
-    this.exists = file.lineCount > 0;
+    this.exists = file.exists;
   }
 
   /** @throws {KeyError} `key_file_damaged`: it names line and byte, and a revocation may have been lost there */
   static async open(options: KeyStoreOptions): Promise<KeyStore> {
-    const { disk, clock, createPlan, report, unbansFrom } = options;
+    const { disk, clock, report, unbansFrom } = options;
     const path = join(options.dataDir, fileName);
     const onUnban = options.onUnban ?? (() => undefined);
-    const file = await KeyFile.open({ disk, clock, path, createPlan, report, onUnban, unbansFrom });
+    const file = await KeyFile.open({ disk, clock, path, report, onUnban, unbansFrom });
     return new KeyStore(options, path, file);
   }
 
@@ -121,7 +118,7 @@ export class KeyStore {
 
   /** Every key that was ever made, in the order of making, as the file has it now. */
   async list(): Promise<ApiKey[]> {
-    await this.#file.followAnew();
+    await this.#file.refresh();
     return this.keyring.list();
   }
 
@@ -197,8 +194,8 @@ export class KeyStore {
     await this.#file.follow();
   }
 
-  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): KeyPlan {
-    return this.#options.createPlan(plan ?? defaultPlan, {
+  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): Plan {
+    return createPlan(plan ?? defaultPlan, {
       ...(perMinute === undefined ? {} : { perMinute }),
       ...(perDay === undefined ? {} : { perDay }),
     });
@@ -211,7 +208,7 @@ export class KeyStore {
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
     this.#mustBeOpen();
-    await this.#file.followAnew();
+    await this.#file.refresh();
     // Asked before the lock, which needs a folder that a mistyped path does not have.
     this.#known(id, verb);
     await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
@@ -252,6 +249,6 @@ export class KeyStore {
       const event = decide();
       return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
     });
-    await this.#file.followAnew();
+    await this.#file.refresh();
   }
 }

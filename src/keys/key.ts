@@ -8,14 +8,7 @@
 
 import { hash } from "node:crypto";
 
-/** The shape of `Plan` in limits/plans.ts, which this room does not import: should they part, nothing compiles. */
-export interface KeyPlan {
-  readonly name: "free" | "pro" | "business" | "enterprise";
-  readonly quota: { readonly perMinute: number; readonly perDay: number };
-}
-
-/** The plan of that name. @throws {RangeError} a message for whoever asked, when there is no such plan */
-export type CreatePlan = (name: string, quota?: { perMinute?: number; perDay?: number }) => KeyPlan;
+import type { Plan } from "../limits/plans.ts";
 
 /** So many bytes that nobody can foresee: `randomBytes` of node:crypto. */
 export type RandomBytes = (byteCount: number) => Uint8Array;
@@ -23,7 +16,7 @@ export type RandomBytes = (byteCount: number) => Uint8Array;
 /** What is known of a key. Nothing here is secret. Instants are milliseconds since the Unix epoch. */
 export interface ApiKey {
   readonly id: string;
-  readonly plan: KeyPlan;
+  readonly plan: Plan;
   readonly label: string | undefined;
   readonly createdMs: number;
   /** From this instant on the key is refused. */
@@ -44,12 +37,12 @@ export type KeyEvent =
   | (Happened & {
       readonly event: "made";
       readonly sha256: string;
-      readonly plan: KeyPlan;
+      readonly plan: Plan;
       readonly label: string | undefined;
       readonly expiresMs: number | undefined;
     })
   | (Happened & { readonly event: "revoked" })
-  | (Happened & { readonly event: "plan"; readonly plan: KeyPlan })
+  | (Happened & { readonly event: "plan"; readonly plan: Plan })
   | (Happened & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
   | (Happened & { readonly event: "unbanned" });
 

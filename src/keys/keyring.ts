@@ -46,8 +46,8 @@ const usualFieldLength = "Bearer ".length + secretLength;
 
 export class Keyring {
   readonly #clock: Clock;
-  #entries = new Map<string, Entry>();
-  #credentials = new Map<string, Credential>();
+  readonly #entries = new Map<string, Entry>();
+  readonly #credentials = new Map<string, Credential>();
   readonly #fields = new Map<string, Credential>();
 
   constructor(options: { readonly clock: Clock }) {
@@ -106,13 +106,6 @@ export class Keyring {
       this.#fields.clear();
     }
     return fault;
-  }
-
-  /** Holds from now on what the other ring holds, which must not be used afterwards. */
-  takeOver(other: Keyring): void {
-    this.#entries = other.#entries;
-    this.#credentials = other.#credentials;
-    this.#fields.clear();
   }
 
   #answer(credential: Credential): Authentication {

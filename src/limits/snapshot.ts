@@ -9,6 +9,7 @@
 import { join } from "node:path";
 
 import type { Disk } from "../disk/disk.ts";
+import { messageOf, readError } from "../disk/error-message.ts";
 import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
 import { setFileAside } from "../log/torn-tail.ts";
 import type { Limiter } from "./limiter.ts";
@@ -62,7 +63,7 @@ export class LimitsSnapshot {
   }
 
   async #save(): Promise<void> {
-    const { disk, limiter, report } = this.#options;
+    const { disk, limiter } = this.#options;
     const version = this.#version();
     if (version === this.#savedVersion) {
       return;
@@ -72,16 +73,24 @@ export class LimitsSnapshot {
       this.#savedVersion = version;
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) {
-        report(`warning: the limits cannot be kept, a restart would forget them: ${String(error)}`);
-      }
+      this.#reportFailure(error);
+    }
+  }
+
+  #reportFailure(error: unknown): void {
+    if (!this.#isFailing) {
       this.#isFailing = true;
+      try {
+        this.#options.report(`warning: the limits cannot be kept, a restart would forget them: ${messageOf(error)}`);
+      } catch {
+        // A report that fails must not end the saving, and there is nobody else to tell.
+      }
     }
   }
 
   async #restore(): Promise<void> {
     const { disk, limiter, report } = this.#options;
-    const bytes = await readWholeFile(disk, this.#path);
+    const bytes = await this.#read();
     if (bytes === undefined) {
       return;
     }
@@ -94,6 +103,14 @@ export class LimitsSnapshot {
     limiter.restoreState(state);
     this.keyLogBytes = state.keyLogBytes;
     this.#savedVersion = this.#version();
+  }
+
+  async #read(): Promise<Buffer | undefined> {
+    try {
+      return await readWholeFile(this.#options.disk, this.#path);
+    } catch (error) {
+      throw readError(this.#path, error);
+    }
   }
 
   /** Two that are equal stand for one state. */

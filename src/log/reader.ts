@@ -10,7 +10,6 @@
  * What a line says is its owner's business (`LineReader`). Nothing here changes the file.
  */
 
-import type { DiskFile } from "../disk/disk.ts";
 import { type ReadableFile, readFully } from "../disk/replace-file.ts";
 
 export interface LineReader {
@@ -66,7 +65,7 @@ const newline = 0x0a;
 const objectStart = Buffer.from('{"', "latin1");
 
 /** Gives each line to `reader` in order, up to the end or the first fault. */
-export async function readLog(log: DiskFile, reader: LineReader, options: ReadLogOptions = {}): Promise<LogEnd> {
+export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions = {}): Promise<LogEnd> {
   const file = options.to === undefined ? log : upTo(log, options.to);
   const from = options.from ?? 0;
   const scan = new LineScan(reader, from);
@@ -96,7 +95,7 @@ export async function readLog(log: DiskFile, reader: LineReader, options: ReadLo
 }
 
 /** The file as far as `endBytes`. */
-function upTo(file: DiskFile, endBytes: number): ReadableFile {
+function upTo(file: ReadableFile, endBytes: number): ReadableFile {
   return {
     read: (target, position) => file.read(target.subarray(0, Math.max(endBytes - position, 0)), position),
     size: () => endBytes,

@@ -30,7 +30,7 @@ const events: Readonly<Record<string, KeyEvent>> = {
 function decode(line: string): DecodedLine {
   const before = "something else before it\n";
   const bytes = Buffer.from(`${before}${line}something behind it`);
-  return decodeKeyEvent(bytes, before.length, before.length + Buffer.byteLength(line) - 1, createPlan);
+  return decodeKeyEvent(bytes, before.length, before.length + Buffer.byteLength(line) - 1);
 }
 
 for (const [name, event] of Object.entries(events)) {
@@ -61,7 +61,7 @@ test("decodeKeyEvent() takes every single flipped bit for damage", () => {
   for (let bit = 0; bit < (line.length - 1) * 8; bit += 1) {
     const flipped = Buffer.from(line);
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    const decoded = decodeKeyEvent(flipped, 0, line.length - 1, createPlan);
+    const decoded = decodeKeyEvent(flipped, 0, line.length - 1);
     assert.ok(decoded.kind === "fault" && decoded.fault.kind === "damage", `bit ${bit}`);
   }
 });

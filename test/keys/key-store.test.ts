@@ -207,17 +207,33 @@ test("KeyStore.rotate() refuses an expired key, whose new secret could not work"
   await assert.rejects(store.rotate(id), keyError("expired_key", /^Cannot rotate key: .* has expired/));
 });
 
-test("KeyStore.exists says whether a key had ever been made before the start", async (context) => {
+test("KeyStore.exists is false only if there was no key file when the store was opened", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create();
   assert.equal(store.exists, false);
+  assert.deepEqual(folder.reports, []);
   await store.revoke(id);
   assert.equal((await folder.open()).exists, true);
+  assert.deepEqual(folder.reports, []);
+});
+
+test("KeyStore.open() takes an empty or torn file for an existing one, and reports that it has no keys", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await (await folder.open()).create();
   const [made = ""] = await folder.lines();
-  for (const left of ["", made.slice(0, 1), made.slice(0, -1)]) {
-    await folder.overwrite(left);
-    assert.equal((await folder.open()).exists, false, JSON.stringify(left));
+  const faults = { "": /is empty/, [made.slice(0, 1)]: /ends in 1 bytes/, [made.slice(0, -1)]: /ends in \d+ bytes/ };
+  for (const [content, fault] of Object.entries(faults)) {
+    await folder.overwrite(content);
+    folder.reports.length = 0;
+    const store = await folder.open();
+    assert.equal(store.exists, true, JSON.stringify(content));
+    assert.equal(folder.reports.length, 1);
+    assert.match(folder.reports[0] ?? "", fault);
+    assert.match(folder.reports[0] ?? "", /there are no keys/);
+    await store.follow();
+    const { id, key } = await store.create();
+    assert.equal(ask(await folder.open(), key), id);
   }
 });
 

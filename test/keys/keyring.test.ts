@@ -222,14 +222,3 @@ test("Keyring.apply() refuses what cannot have happened, and is as it was", () =
   assert.equal(scene.ring.list().length, 2);
   assert.deepEqual([scene.ask(field), scene.ask(revoked.field)], [id, "invalid"]);
 });
-
-test("Keyring.takeOver() holds what the other ring holds, and forgets the remembered fields", () => {
-  const scene = new Scene();
-  const gone = scene.make();
-  scene.ask(gone.field);
-  const other = new Scene();
-  const { id, field } = other.make({ expiresInMs: 60_000 });
-  scene.ring.takeOver(other.ring);
-  assert.equal(scene.ask(field), id);
-  assert.equal(scene.ring.list().length, 1);
-});

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
-import type { Disk } from "../../src/disk/disk.ts";
+import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
@@ -45,21 +45,22 @@ class Folder {
   }
 
   /** The next process, on a monotonic clock of its own. `downMs` is how long it took by the wall clock. */
-  start(downMs = 0): Promise<LimitsSnapshot> {
+  start(downMs = 0, report = (message: string): void => void this.reports.push(message)): Promise<LimitsSnapshot> {
     this.clock = new ManualClock({ wallMs: this.clock.wallMs() + downMs, monotonicMs: 5_000_000 });
     this.limiter = new Limiter({ clock: this.clock });
-    const { path: dataDir, limiter, reports } = this;
+    const { path: dataDir, limiter } = this;
     // The disk may be exchanged while the process runs.
     const disk: Disk = {
       ...nodeDisk,
       remove: (path) => this.#disk.remove(path),
       rename: (from, to) => this.#disk.rename(from, to),
+      openToAppend: (path) => this.#disk.openToAppend(path),
     };
-    return LimitsSnapshot.open({ disk, dataDir, limiter, report: (message) => reports.push(message) });
+    return LimitsSnapshot.open({ disk, dataDir, limiter, report });
   }
 
   /** A save begins with a remove and ends with a rename. */
-  exchange(parts: Partial<Pick<Disk, "remove" | "rename">>): void {
+  exchange(parts: Partial<Pick<Disk, "remove" | "rename" | "openToAppend">>): void {
     this.#disk = { ...nodeDisk, ...parts };
   }
 
@@ -214,6 +215,64 @@ test("LimitsSnapshot.save() tells a failure once until it works again, and tries
     assert.ok(typeof saved !== "string");
     assert.equal(saved.keys[0]?.minute?.used, round);
   }
+});
+
+test("LimitsSnapshot.save() saves again after a report that throws", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start(0, () => {
+    throw new Error("the report failed");
+  });
+  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error")) });
+  folder.take();
+  await snapshot.save();
+  folder.exchange({});
+  await snapshot.save();
+  await folder.start();
+  assert.equal(folder.limiter.peek("key", free).remaining, 59);
+});
+
+test("LimitsSnapshot.save() leaves no file behind that could not be written whole", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  folder.take();
+  await snapshot.save();
+  const saved = await readFile(folder.file);
+  const failures: Readonly<Record<string, Partial<DiskFile>>> = {
+    append: { append: () => Promise.reject(new Error("EIO: i/o error, write")) },
+    "append, short": { append: async (bytes) => bytes.length - 1 },
+    sync: { sync: () => Promise.reject(new Error("EIO: i/o error, fdatasync")) },
+    close: { close: () => Promise.reject(new Error("EIO: i/o error, close")) },
+  };
+  for (const [name, methods] of Object.entries(failures)) {
+    folder.exchange({ openToAppend: async (path) => withMethods(await nodeDisk.openToAppend(path), methods) });
+    folder.take();
+    await snapshot.save();
+    assert.deepEqual(await readdir(folder.path), ["limits.json"], name);
+    assert.deepEqual(await readFile(folder.file), saved, name);
+  }
+  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error, rename")) });
+  folder.take();
+  await snapshot.save();
+  assert.deepEqual(await readdir(folder.path), ["limits.json"], "rename");
+});
+
+function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
+  return {
+    read: (target, position) => file.read(target, position),
+    append: (bytes) => file.append(bytes),
+    sync: () => file.sync(),
+    truncate: (size) => file.truncate(size),
+    size: () => file.size(),
+    close: () => file.close(),
+    ...methods,
+  };
+}
+
+test("LimitsSnapshot.open() names the file that it cannot read", async (context) => {
+  const folder = await Folder.make(context);
+  await mkdir(folder.file);
+  const message = /^Cannot read .*limits\.json: EISDIR/;
+  await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
 });
 
 const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting one saves what came meanwhile";
