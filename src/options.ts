@@ -9,7 +9,7 @@ import { withoutSecrets } from "./keys/key.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 
 export interface AnimalStoreOptions {
-  /** Folder of keys, limits and catalogue; made if missing. One service a folder. A relative path is resolved at once. */
+  /** Folder of keys, limits and catalogue, for one service; made if missing. A relative path is resolved at once. */
   readonly dataDir: string;
   /** Public base address; its path must end in `/v1` and is where the API is mounted (default `/v1`). */
   readonly baseUrl?: string | undefined;
@@ -21,7 +21,7 @@ export interface AnimalStoreOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** A catalogue of your own; the folder then holds keys and limits only. It is closed with the service. */
   readonly store?: PetStore | undefined;
-  /** Receives what an operator should know, always one line (default: a line on stderr). If it throws, nothing happens. */
+  /** Receives what an operator should know, always one line (default: a line on stderr). It may throw. */
   readonly report?: ((message: string) => void) | undefined;
 }
 

@@ -72,6 +72,12 @@ test("rooms import only from the rooms below them", () => {
   }
 });
 
+test("only the program imports the command line", () => {
+  for (const { path, imports } of sources.filter((file) => roomOf(file.path) !== "cli" && file.path !== "src/server.ts")) {
+    assert.deepEqual(imports.filter(({ target }) => target.startsWith("src/cli/")), [], path);
+  }
+});
+
 test("only disk touches files (and the terminal its descriptors), and only http touches node:http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {

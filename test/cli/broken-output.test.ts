@@ -6,9 +6,10 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, constants, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
+import { pathToFileURL } from "node:url";
 
 import { programPath, type RunningProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -77,3 +78,24 @@ test("keys create exits 1 with a message if the key cannot be printed", async (c
   assert.equal(code, 1);
   assert.match(stderr, /^made key_\w+; .*\nCannot write to standard output: ENOSPC.*\n$/);
 });
+
+for (const [name, stdio] of [["on a full disk", "full"], ["without a reader", "pipe"]] as const) {
+  test(`a program that embeds the service outlives warnings to a standard error ${name}`, async (context) => {
+    const data = temporaryFolder(context);
+    writeFileSync(join(data, "limits.json"), "{}\n"); // Damaged: opening the service reports it.
+    const full = openSync("/dev/full", "w");
+    context.after(() => closeSync(full));
+    const script = `
+      process.stdin.resume().once("end", async () => {
+        const { openAnimalStore } = await import(${JSON.stringify(new URL("index.js", pathToFileURL(programPath)).href)});
+        const service = await openAnimalStore({ dataDir: ${JSON.stringify(data)} });
+        setTimeout(() => service.close(), 50);
+      });`;
+    const stderr = stdio === "full" ? full : stdio;
+    const child = spawn(process.execPath, ["-e", script], { stdio: ["pipe", "ignore", stderr] });
+    const ended = once(child, "exit");
+    child.stderr?.destroy();
+    child.stdin?.end();
+    assert.deepEqual(await ended, [0, null]);
+  });
+}
