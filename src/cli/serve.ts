@@ -105,10 +105,10 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   } finally {
     service.beginStopping();
     await listener.stop(bounds.stopMs);
-    await service.close();
     metricsServer.closeAllConnections();
     metricsServer.close();
     observers.close();
+    await service.close(); // Last: if it fails, nothing else keeps the process running.
   }
 }
 
