@@ -38,8 +38,8 @@ const plans: readonly Plan[] = [
   createPlan("enterprise", { perMinute: 7, perDay: 4 }),
 ];
 
-/** All of them more than the second by which the clocks may part unnoticed, and so are their sums, or 0. */
-const clockSteps: readonly number[] = [hour, -hour, 365 * day, -365 * day, 2 * second, -2 * second];
+/** The shortest are the shortest steps that are noticed. */
+const clockSteps: readonly number[] = [hour, -hour, 365 * day, -365 * day, 2 * second, -2 * second, 500, -500, 2, -2];
 
 interface Key {
   readonly id: string;
