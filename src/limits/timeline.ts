@@ -2,8 +2,8 @@
  * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
  *
  * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is set. A
- * step of the clock changes the wall times of all instants, and moves none. Time servers slew both clocks alike, so only
- * steps part them.
+ * step of the clock changes the wall times of all instants, and moves none. Time servers slew both clocks alike, so
+ * only steps part them.
  */
 
 import type { Clock } from "../disk/clock.ts";
