@@ -81,10 +81,9 @@ export async function openService(options: CheckedOptions, dependencies: Depende
   const lock = await lockFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });
-    const snapshot = await LimitsSnapshot.open({ ...common, limiter });
-    const onUnban = (keyId: string): void => limiter.unban(keyId);
-    const unbansFrom = snapshot.keyLogBytes;
-    const keys = await KeyStore.open({ ...common, randomBytes, onUnban, unbansFrom });
+    const keys = await KeyStore.open({ ...common, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
+    const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
+    const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
     signal?.throwIfAborted();
     const onGroup = (times: GroupTimes): void => observers?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
@@ -146,7 +145,7 @@ export class Service implements AnimalStore {
     });
     this.#timers = [
       setInterval(() => void this.#followKeys(), bounds.keyPollMs).unref(),
-      setInterval(() => void this.#saveLimits(), bounds.limitsSaveMs).unref(),
+      setInterval(() => void parts.snapshot.save(), bounds.limitsSaveMs).unref(),
     ];
   }
 
@@ -224,7 +223,7 @@ export class Service implements AnimalStore {
     this.#timers.forEach((timer) => clearInterval(timer));
     try {
       await this.#parts.keys.close();
-      await this.#saveLimits();
+      await this.#parts.snapshot.save();
       await this.#parts.store.close();
     } finally {
       await this.#parts.lock.release(); // Or a store that fails to close would keep the folder from the next service.
@@ -233,11 +232,5 @@ export class Service implements AnimalStore {
 
   async #followKeys(): Promise<void> {
     await this.#parts.keys.follow();
-  }
-
-  async #saveLimits(): Promise<void> {
-    const { snapshot, keys } = this.#parts;
-    snapshot.keyLogBytes = keys.logBytes;
-    await snapshot.save();
   }
 }

@@ -56,15 +56,19 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   return { wouldServe: true, finding: [`the key file is sound: ${counted(keyCount, "key")}`, ...findings].join("; ") };
 }
 
-/** Restores the limits as a start would, on a disk that does not move damaged files. @throws {Error} as checkKeys */
+/** Restores the limits as a start would, but leaves a damaged file. @throws {Error} as checkKeys */
 async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
-  const done = (): Promise<void> => Promise.resolve();
-  const unchanging: Disk = { ...disk, rename: done, remove: done, syncFolder: done };
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(`the server would say: ${message}`);
   const limiter = new Limiter({ clock: systemClock });
-  await LimitsSnapshot.open({ disk: unchanging, dataDir, limiter, report });
+  await LimitsSnapshot.open({ disk: withoutChanges(disk), dataDir, limiter, report });
   return { wouldServe: true, finding: findings.join("; ") };
+}
+
+/** A disk whose files are read, and not renamed or removed: for code that would move a damaged file. */
+export function withoutChanges(disk: Disk): Disk {
+  const done = (): Promise<void> => Promise.resolve();
+  return { ...disk, rename: done, remove: done, syncFolder: done };
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Command-line flags: `--name VALUE` or `--name=VALUE`, and operands.
+ * Command-line flags: `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands.
  */
 
 import { parseArgs } from "node:util";
@@ -10,17 +10,25 @@ export class UsageError extends Error {
 }
 
 export interface Flags<Name extends string> {
-  /** The last occurrence of a flag wins. */
+  /** The last occurrence of a flag wins. A switch has the value "". */
   readonly values: ReadonlyMap<Name, string>;
   readonly operands: readonly string[];
 }
 
 /**
- * @param names of the flags, without dashes; each takes a value
- * @throws {UsageError} for an unknown flag, or one without its value
+ * @param names of all flags, without dashes
+ * @param switches the names of those that take no value
+ * @throws {UsageError} for an unknown flag, a missing value, or a value for a switch
  */
-export function parseFlags<Name extends string>(args: readonly string[], names: readonly Name[]): Flags<Name> {
-  const options = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+export function parseFlags<Name extends string>(
+  args: readonly string[],
+  names: readonly Name[],
+  switches: readonly Name[] = [],
+): Flags<Name> {
+  const isSwitch = (name: Name): boolean => switches.includes(name);
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: isSwitch(name) ? ("boolean" as const) : ("string" as const) }]),
+  );
   const { tokens, positionals } = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const values = new Map<Name, string>();
   for (const token of tokens.filter((one) => one.kind === "option")) {
@@ -28,10 +36,11 @@ export function parseFlags<Name extends string>(args: readonly string[], names: 
     if (name === undefined) {
       throw new UsageError(`Cannot use ${token.rawName}: unknown flag; see --help`);
     }
-    if (token.value === undefined) {
-      throw new UsageError(`Cannot use ${token.rawName}: its value is missing`);
+    if (isSwitch(name) !== (token.value === undefined)) {
+      const reason = isSwitch(name) ? "it takes no value" : "its value is missing";
+      throw new UsageError(`Cannot use ${token.rawName}: ${reason}`);
     }
-    values.set(name, token.value);
+    values.set(name, token.value ?? "");
   }
   return { values, operands: positionals };
 }

@@ -50,9 +50,11 @@ ${dataFlag}
 `,
   "keys list": `Usage: animal-store keys list [FLAGS]
 
-Prints a line for each key: id, state, plan, quota, creation, expiry, label. States: active, rotated (active, and an
-old secret still works), expired, revoked.
+Prints a line for each key: id, state, plan, requests used of the minute and of the day, end of a ban, creation,
+expiry, label. States: active, rotated (active, and an old secret still works), expired, revoked. A running server
+saves the used requests and bans every few seconds.
 
+  --json              prints a JSON object for each key instead
 ${dataFlag}
 `,
   "keys revoke": `Usage: animal-store keys revoke ID [FLAGS]

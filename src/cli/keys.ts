@@ -12,12 +12,15 @@ import { type Clock, systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
-import { type ApiKey, keyState, type RandomBytes } from "../keys/key.ts";
+import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
+import { Limiter } from "../limits/limiter.ts";
+import { LimitsSnapshot } from "../limits/snapshot.ts";
+import { withoutChanges } from "./check.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readDataDir } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
-type FlagName = "data" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace";
+type FlagName = "data" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
 
 interface Command {
   readonly takesId: boolean;
@@ -32,6 +35,9 @@ interface Request {
   readonly flags: ReadonlyMap<FlagName, string>;
   readonly store: KeyStore;
   readonly terminal: Terminal;
+  readonly dataDir: string;
+  readonly dependencies: KeysDependencies;
+  /** Unix milliseconds. */
   readonly nowMs: number;
 }
 
@@ -43,7 +49,7 @@ export interface KeysDependencies {
 
 const commands: Readonly<Record<string, Command>> = {
   create: { takesId: false, flags: ["data", "plan", "per-minute", "per-day", "label", "expires"], run: create },
-  list: { takesId: false, flags: ["data"], run: list },
+  list: { takesId: false, flags: ["data", "json"], run: list },
   revoke: { takesId: true, flags: ["data"], run: ({ store, id }) => store.revoke(id) },
   plan: { takesId: true, flags: ["data", "plan", "per-minute", "per-day"], run: changePlan },
   rotate: { takesId: true, flags: ["data", "grace"], run: rotate },
@@ -66,7 +72,7 @@ export async function keys(
   if (command === undefined) {
     throw new UsageError(`Cannot run keys: must be one of ${Object.keys(commands).join(", ")}; see keys --help`);
   }
-  const { values: flags, operands } = parseFlags(rest, command.flags);
+  const { values: flags, operands } = parseFlags(rest, command.flags, ["json"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
     const takes = command.takesId ? `takes one ID, received ${operands.length}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
@@ -75,7 +81,8 @@ export async function keys(
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   try {
     const store = await KeyStore.open({ ...dependencies, dataDir, report });
-    await command.run({ id: operands[0] ?? "", flags, store, terminal, nowMs: dependencies.clock.wallMs() });
+    const nowMs = dependencies.clock.wallMs();
+    await command.run({ id: operands[0] ?? "", flags, store, terminal, dataDir, dependencies, nowMs });
     return exitDone;
   } catch (error) {
     throw error instanceof RangeError ? new UsageError(error.message) : error; // A plan, label, expiry or grace.
@@ -123,8 +130,65 @@ function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): v
   terminal.showKey(`${key}\n`);
 }
 
-async function list({ store, terminal, nowMs }: Request): Promise<void> {
-  terminal.stdout(table((await store.list()).map((key) => cells(key, nowMs))));
+async function list(request: Request): Promise<void> {
+  const { store, terminal, flags, dataDir, nowMs } = request;
+  const keys = await store.list();
+  if (keys.length === 0) {
+    terminal.stderr(`no keys in ${dataDir}\n`);
+    return;
+  }
+  const limiter = await savedLimits(request);
+  const usages = keys.map((key) => usageOf(key, limiter, nowMs));
+  if (flags.has("json")) {
+    terminal.stdout(usages.map((usage) => `${JSON.stringify(usage)}\n`).join(""));
+  } else {
+    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...usages.map(cells)]));
+  }
+}
+
+/** The limits as the server saved them last. */
+async function savedLimits({ store, terminal, dataDir, dependencies: { disk, clock } }: Request): Promise<Limiter> {
+  const limiter = new Limiter({ clock });
+  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
+  await LimitsSnapshot.open({ disk: withoutChanges(disk), dataDir, limiter, unbannedMs, report });
+  return limiter;
+}
+
+/** What `keys list` says of a key. Instants are ISO 8601, in UTC and whole seconds. */
+interface Usage {
+  readonly id: string;
+  readonly state: KeyState;
+  readonly plan: string;
+  readonly minute: { readonly limit: number; readonly used: number };
+  readonly day: { readonly limit: number; readonly used: number };
+  readonly bannedUntil: string | null;
+  readonly created: string;
+  readonly expires: string | null;
+  readonly label: string | null;
+}
+
+function usageOf(key: ApiKey, limiter: Limiter, nowMs: number): Usage {
+  const { minute, day } = limiter.quotas(key.id, key.plan);
+  const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
+  return {
+    id: key.id,
+    state: keyState(key, nowMs),
+    plan: key.plan.name,
+    minute: { limit: minute.limit, used: minute.limit - minute.remaining },
+    day: { limit: day.limit, used: day.limit - day.remaining },
+    bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
+    created: isoSeconds(key.createdMs),
+    expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
+    label: key.label ?? null,
+  };
+}
+
+const heads = ["ID", "STATE", "PLAN", "MINUTE", "DAY", "BANNED UNTIL", "CREATED", "EXPIRES", "LABEL"];
+
+function cells({ id, state, plan, minute, day, bannedUntil, created, expires, label }: Usage): readonly string[] {
+  const counts = [minute, day].map(({ used, limit }) => `${used}/${limit}`);
+  return [id, state, plan, ...counts, bannedUntil ?? "-", created, expires ?? "never", label ?? "-"];
 }
 
 /** Aligned columns, for people and `awk` alike: only the label, which is last, has spaces. */
@@ -135,13 +199,6 @@ function table(rows: readonly (readonly string[])[]): string {
   }
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
   return lines.map((line) => `${line}\n`).join("");
-}
-
-function cells(key: ApiKey, nowMs: number): readonly string[] {
-  const { name, quota } = key.plan;
-  const expires = key.expiresMs === undefined ? "never" : isoSeconds(key.expiresMs);
-  const requests = `${quota.perMinute}/min,${quota.perDay}/day`;
-  return [key.id, keyState(key, nowMs), name, requests, isoSeconds(key.createdMs), expires, key.label ?? "-"];
 }
 
 function isoSeconds(timeMs: number): string {

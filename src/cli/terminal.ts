@@ -7,6 +7,7 @@
 
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
+import { isatty } from "node:tty";
 
 import { systemClock } from "../disk/clock.ts";
 import { withoutSecrets } from "../keys/key.ts";
@@ -17,6 +18,8 @@ export const exitUsage = 2;
 
 export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
+  /** Whether a person reads standard output. */
+  readonly isInteractive: boolean;
   /** Prints whole lines on standard output. API keys in them are blotted out. */
   readonly stdout: (lines: string) => void;
   /** Prints lines with a new key: the only way for a key into output. Returns false if they were dropped. */
@@ -40,6 +43,7 @@ export function processTerminal(): ProcessTerminal {
   const stderr = new Output(writerTo(2), stderrWaitingBytesMax);
   return {
     environment: process.env,
+    isInteractive: isatty(1),
     stdout: (lines) => void stdout.write(withoutSecrets(lines)),
     showKey: (lines) => stdout.write(lines),
     stderr: (lines) => void stderr.write(withoutSecrets(lines)),

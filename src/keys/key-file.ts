@@ -20,10 +20,8 @@ export interface KeyFileOptions {
   readonly clock: Clock;
   readonly path: string;
   readonly report: (message: string) => void;
-  /** Called for each unban after the opening, and during it for those from `unbansFrom` on. */
+  /** Called for each unban that is read after the opening. */
   readonly onUnban: (keyId: string) => void;
-  /** Byte offset. */
-  readonly unbansFrom: number | undefined;
 }
 
 /** How the file was at the last look, and what was found in it. */
@@ -43,7 +41,7 @@ export class KeyFile {
   readonly ring: Keyring;
   readonly #options: KeyFileOptions;
   readonly #reader: KeyReader;
-  #unbansFrom: number;
+  #isOpen = false;
   #last: Look | undefined;
   /** The unfinished line at the last look, and the fault reported last. */
   #torn: string | undefined;
@@ -53,10 +51,9 @@ export class KeyFile {
 
   private constructor(options: KeyFileOptions) {
     this.#options = options;
-    this.#unbansFrom = options.unbansFrom ?? Infinity;
     this.ring = new Keyring({ clock: options.clock });
-    this.#reader = new KeyReader(this.ring, (keyId, offset) => {
-      if (offset >= this.#unbansFrom) {
+    this.#reader = new KeyReader(this.ring, (keyId) => {
+      if (this.#isOpen) {
         options.onUnban(keyId);
       }
     });
@@ -77,12 +74,13 @@ export class KeyFile {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }
     if (file.exists && file.#reader.lineCount === 0) {
-      file.#reported = finding.kind === "torn" ? finding.fault : undefined;
-      options.report(`${options.path} ${file.#reported ?? "is empty"}; there are no keys until "keys create" makes one`);
+      const fault = finding.kind === "torn" ? finding.fault : undefined;
+      file.#reported = fault;
+      options.report(`${options.path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
     } else if (finding.kind === "torn") {
       file.#reportOnce(finding.fault);
     }
-    file.#unbansFrom = 0;
+    file.#isOpen = true;
     return file;
   }
 

@@ -31,13 +31,13 @@ const appliedEventsMax = 1_000;
 
 export class KeyReader {
   readonly #ring: Keyring;
-  readonly #onUnban: (keyId: string, offset: number) => void;
+  readonly #onUnban: (keyId: string) => void;
   /** What has been applied: so many bytes from the start of the file, with this CRC-32, and so many lines. */
   #offset = 0;
   #crc = 0;
   #lineCount = 0;
 
-  constructor(ring: Keyring, onUnban: (keyId: string, offset: number) => void) {
+  constructor(ring: Keyring, onUnban: (keyId: string) => void) {
     this.#ring = ring;
     this.#onUnban = onUnban;
   }
@@ -74,7 +74,7 @@ export class KeyReader {
         return damageAt(this.#lineCount + 1, this.#offset, reason);
       }
       if (event.event === "unbanned") {
-        this.#onUnban(event.id, this.#offset);
+        this.#onUnban(event.id);
       }
       this.#offset = endBytes;
       this.#crc = crc;

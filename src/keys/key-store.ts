@@ -25,10 +25,8 @@ export interface KeyStoreOptions {
   readonly randomBytes: RandomBytes;
   /** Told, in one line, of what an operator should see. No secret is ever in it. */
   readonly report: (message: string) => void;
-  /** Called for each unban, whoever made it, as soon as it is seen. */
+  /** Called for each unban that is read after the opening; of those before it, each key has the last (`unbannedMs`). */
   readonly onUnban?: (keyId: string) => void;
-  /** A `logBytes` of an earlier process: unbans made since then are called for while opening. Without it, none is. */
-  readonly unbansFrom?: number;
 }
 
 /** A plan's name, and the numbers that Enterprise needs and the other plans refuse. */
@@ -92,21 +90,16 @@ export class KeyStore {
 
   /** @throws {KeyError} `key_file_damaged`: it names line and byte, and a revocation may have been lost there */
   static async open(options: KeyStoreOptions): Promise<KeyStore> {
-    const { disk, clock, report, unbansFrom } = options;
+    const { disk, clock, report } = options;
     const path = join(options.dataDir, fileName);
     const onUnban = options.onUnban ?? (() => undefined);
-    const file = await KeyFile.open({ disk, clock, path, report, onUnban, unbansFrom });
+    const file = await KeyFile.open({ disk, clock, path, report, onUnban });
     return new KeyStore(options, path, file);
   }
 
   /** Always the same one. */
   get keyring(): Keyring {
     return this.#file.ring;
-  }
-
-  /** Up to which byte of the file everything has been applied; for `unbansFrom` of the next process. */
-  get logBytes(): number {
-    return this.#file.offset;
   }
 
   /** Looks once at what others changed. Never rejects. Looks never overlap: whoever asks twice waits for the same. */

@@ -24,6 +24,8 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace: when the last of the old secrets ceases to work. */
   readonly graceUntilMs: number | undefined;
+  /** The last time that a ban of the key was lifted. */
+  readonly unbannedMs: number | undefined;
 }
 
 /** What every event has: when it happened, to which key. */

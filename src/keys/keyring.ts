@@ -129,7 +129,8 @@ export class Keyring {
       return "a secret is given out twice";
     }
     const { id, plan, label, expiresMs } = event;
-    const key = { id, plan, label, createdMs: event.timeMs, expiresMs, revokedMs: undefined, graceUntilMs: undefined };
+    const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined };
+    const key = { id, plan, label, createdMs: event.timeMs, expiresMs, ...never };
     const entry: Entry = { answer: { kind: "key", key }, credentials: [] };
     this.#entries.set(id, entry);
     this.#addSecret(entry, event.sha256);
@@ -156,6 +157,7 @@ export class Keyring {
       case "rotated":
         return this.#rotate(entry, event);
       case "unbanned":
+        entry.answer = { kind: "key", key: { ...key, unbannedMs: event.timeMs } };
         return undefined;
     }
   }

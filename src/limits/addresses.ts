@@ -14,7 +14,7 @@
 import type { Clock } from "../disk/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
-import type { Decision } from "./decision.ts";
+import type { Decision, RateStatus } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
@@ -56,19 +56,20 @@ export class Addresses {
       this.#current.set(address, bucket);
     }
     if (tokensLeft(bucket, failuresPerMinute, nowMs) === 0) {
-      const { limit, remaining, resetSeconds } = this.#standing(bucket, nowMs);
+      const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
       const retryAfterSeconds = Math.ceil((bucket.endsMs - nowMs) / 1_000);
       return { kind: "rate_limited", limit, remaining, resetSeconds, retryAfterSeconds };
     }
     takeToken(bucket, minuteMs, nowMs);
-    return this.#standing(bucket, nowMs);
+    const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
+    return { kind: "allowed", limit, remaining, resetSeconds };
   }
 
-  /** How things stand, for an answer that takes no token. The kind is always "allowed". */
-  peek(address: string): Decision {
+  /** The status for a response that takes no token. */
+  peek(address: string): RateStatus {
     const nowMs = this.#timeline.nowMs();
     this.#turn(nowMs);
-    return this.#standing(this.#find(address, nowMs) ?? closedBucket(), nowMs);
+    return this.#status(this.#find(address, nowMs) ?? closedBucket(), nowMs);
   }
 
   /** The address's open bucket, or the one that it has to share; undefined where it may open one of its own. */
@@ -90,13 +91,11 @@ export class Addresses {
     this.#currentEndsMs = nowMs + minuteMs;
   }
 
-  #standing(bucket: Bucket, nowMs: number): Decision {
+  #status(bucket: Bucket, nowMs: number): RateStatus {
     return {
-      kind: "allowed",
       limit: failuresPerMinute,
       remaining: tokensLeft(bucket, failuresPerMinute, nowMs),
       resetSeconds: this.#timeline.unixSeconds(fullAgainMs(bucket, minuteMs, nowMs)),
-      retryAfterSeconds: 0,
     };
   }
 }

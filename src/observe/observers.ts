@@ -34,7 +34,7 @@ export class Observers {
     const method = incoming.method ?? "";
     const durationMs = this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(route, method, status, durationMs);
-    if (status === 429 && rate !== undefined && rate.kind !== "allowed") {
+    if (status === 429 && rate !== undefined && "kind" in rate && rate.kind !== "allowed") {
       this.metrics?.countRefusal(rate.kind);
     }
     this.#requestLog?.add({

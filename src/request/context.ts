@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorCode } from "../http/errors.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/address.ts";
-import type { Decision } from "../limits/decision.ts";
+import type { Decision, RateStatus } from "../limits/limiter.ts";
 
 /** How a request came to us. */
 export interface Arrival {
@@ -38,7 +38,7 @@ export class RequestContext {
   route: string;
   keyId: string | undefined;
   /** What the X-RateLimit fields say; undefined on the public pages. */
-  rate: Decision | undefined;
+  rate: Decision | RateStatus | undefined;
   /** While content is being read: ends the reading with this error. */
   damage: ((code: ErrorCode) => void) | undefined;
 

@@ -20,8 +20,7 @@ import type { ApiKey } from "../keys/key.ts";
 import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/address.ts";
 import type { Addresses } from "../limits/addresses.ts";
-import type { Decision } from "../limits/decision.ts";
-import type { Limiter } from "../limits/limiter.ts";
+import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
 import { isPending } from "../http/when-ready.ts";
@@ -221,7 +220,7 @@ export class RequestPath {
   }
 
   /** What the rate fields say on an answer that takes no token: the key's where there is one, else the address's. */
-  #peek(context: RequestContext, authorizationCount: number): Decision {
+  #peek(context: RequestContext, authorizationCount: number): RateStatus {
     const authentication = this.#authentication(context, authorizationCount);
     return authentication.kind === "key"
       ? this.#parts.limiter.peek(authentication.key.id, authentication.key.plan)
@@ -253,6 +252,6 @@ const invalidKey = errorResponse("invalid_api_key", [
   'Bearer realm="animal-store", error="invalid_token"', // RFC 6750, 3.1
 ]);
 
-function refuseOverLimit({ kind, retryAfterSeconds }: Decision): Response {
-  return errorResponse(kind === "key_banned" ? kind : "rate_limited", ["Retry-After", String(retryAfterSeconds)]);
+function refuseOverLimit({ kind, retryAfterSeconds }: Exclude<Decision, { kind: "allowed" }>): Response {
+  return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
 }

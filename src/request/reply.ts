@@ -8,7 +8,7 @@ import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "../http/respond.ts";
 import { type Response, errorResponse } from "../http/response.ts";
-import type { Decision } from "../limits/decision.ts";
+import type { RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
 import { deprecationField, successorLink, sunsetField } from "../pets/get.ts";
 import type { RequestContext } from "./context.ts";
@@ -73,7 +73,7 @@ export class Reply {
   }
 
   /** The whole answer to something that is no request, as bytes. */
-  damage(code: ErrorCode, requestId: string, address: string, rate: Decision): string {
+  damage(code: ErrorCode, requestId: string, address: string, rate: RateStatus): string {
     const { status, content } = errorResponse(code);
     this.#parts.observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
     return rawAnswer({ status, fields: fieldsOf(requestId, content, rate), content });

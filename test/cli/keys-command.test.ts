@@ -8,6 +8,8 @@ import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import { type ApiKey, withoutSecrets } from "../../src/keys/key.ts";
+import { Limiter } from "../../src/limits/limiter.ts";
+import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 
@@ -82,17 +84,52 @@ test("keys list prints an aligned line for each key, its id first, with its stat
   const made = "2026-11-21T12:00:00Z";
   assert.deepEqual([code, error], [0, ""]);
   assert.deepEqual(out.split("\n"), [
-    `${active.id}  active   free        60/min,1000/day      ${made}  never                 the shop`,
-    `${rotated.id}  rotated  business    1000/min,100000/day  ${made}  never                 -`,
-    `${expired.id}  expired  free        60/min,1000/day      ${made}  2026-11-21T12:00:30Z  -`,
-    `${revoked.id}  revoked  enterprise  5/min,7/day          ${made}  never                 -`,
+    `${active.id}  active   free        0/60    0/1000    -  ${made}  never                 the shop`,
+    `${rotated.id}  rotated  business    0/1000  0/100000  -  ${made}  never                 -`,
+    `${expired.id}  expired  free        0/60    0/1000    -  ${made}  2026-11-21T12:00:30Z  -`,
+    `${revoked.id}  revoked  enterprise  0/5     0/7       -  ${made}  never                 -`,
     "",
   ]);
 });
 
-test("keys list prints nothing where there is no key", async (context) => {
+test("keys list shows the requests used and the end of a ban, as the server saved them", async (context) => {
   const folder = await KeyFolder.make(context);
-  assert.deepEqual(await keys(folder, "list"), { code: 0, out: "", error: "" });
+  const { clock, path: dataDir } = folder;
+  const { id } = await create(folder, "--plan=enterprise", "--per-minute=2", "--per-day=7", "--label", "shop");
+  const [plan] = (await (await folder.open()).list()).map((key) => key.plan);
+  assert.ok(plan !== undefined);
+  const limiter = new Limiter({ clock });
+  for (let count = 0; count < 12; count++) {
+    limiter.take(id, plan);
+    clock.advance(1_000);
+  }
+  await (await LimitsSnapshot.open({ disk: nodeDisk, dataDir, limiter, report: assert.fail })).save();
+  assert.match((await keys(folder, "list")).out, / {2}enterprise {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
+  assert.deepEqual(JSON.parse((await keys(folder, "list", "--json")).out), {
+    id,
+    state: "active",
+    plan: "enterprise",
+    minute: { limit: 2, used: 2 },
+    day: { limit: 7, used: 2 },
+    bannedUntil: "2026-11-21T12:05:11Z",
+    created: "2026-11-21T12:00:00Z",
+    expires: null,
+    label: "shop",
+  });
+});
+
+test("keys list has column heads on a terminal alone", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder);
+  const terminal = { ...recordingTerminal({ ANIMAL_STORE_DATA: folder.path }), isInteractive: true };
+  await runKeys(["list"], terminal);
+  assert.match(terminal.output().stdout, /^ID +STATE +PLAN +MINUTE +DAY +BANNED UNTIL +CREATED +EXPIRES +LABEL\nkey_/);
+});
+
+test("keys list says that a folder has no keys", async (context) => {
+  const folder = await KeyFolder.make(context);
+  assert.deepEqual(await keys(folder, "list"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
+  assert.deepEqual(await keys(folder, "list", "--json"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
   assert.deepEqual(await readdir(folder.path), []);
 });
 
@@ -144,6 +181,7 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["create", "--expires", "2026-11-21"], /^Cannot set expiry: must be in the future, received "2026-11-21"$/],
   [["create", "--data="], /^Cannot use --data : must not be empty/],
   [["list", "x"], /it takes flags only/],
+  [["list", "--json=1"], /^Cannot use --json: it takes no value$/],
   [["revoke"], /^Cannot run keys revoke: it takes one ID, received 0; /],
   [["revoke", "a", "b"], /it takes one ID, received 2; /],
   [["plan", "key_000000000000000"], /^Cannot run keys plan: --plan is missing; /],
@@ -202,7 +240,7 @@ test("keys COMMAND --help names every flag of the command, and does nothing", as
   const folder = await KeyFolder.make(context);
   const flags: Readonly<Record<string, readonly string[]>> = {
     create: ["--plan", "--per-minute", "--per-day", "--label", "--expires", "--data"],
-    list: ["--data"],
+    list: ["--json", "--data"],
     revoke: ["--data"],
     plan: ["--plan", "--per-minute", "--per-day", "--data"],
     rotate: ["--grace", "--data"],

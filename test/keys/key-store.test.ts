@@ -44,6 +44,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,
     graceUntilMs: undefined,
+    unbannedMs: undefined,
   };
   assert.deepEqual(await store.list(), [expected]);
   assert.deepEqual(await (await folder.open()).list(), [expected]);
@@ -250,22 +251,18 @@ test("KeyStore.unban() is told once, to the store that made it and to those that
   assert.deepEqual(folder.unbanned, [id, id]);
 });
 
-test("KeyStore.open() tells the unbans made since an earlier logBytes, and no others", async (context) => {
+test("KeyStore.open() knows when each key was last unbanned", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
-  const first = await store.create();
-  const second = await store.create();
-  await store.unban(first.id);
-  const unbansFrom = store.logBytes;
-  assert.equal(unbansFrom, Buffer.byteLength(await folder.content()));
-  await (await folder.openElsewhere()).unban(second.id);
+  const { id } = await store.create();
+  const { id: otherId } = await store.create();
+  await store.unban(id);
+  folder.clock.advance(5_000);
+  await store.unban(id);
   folder.unbanned.length = 0;
-  await folder.open({ unbansFrom });
-  assert.deepEqual(folder.unbanned, [second.id]);
-  await folder.open();
-  assert.deepEqual(folder.unbanned, [second.id]);
-  await folder.open({ unbansFrom: 0 });
-  assert.deepEqual(folder.unbanned, [second.id, first.id, second.id]);
+  const { keyring } = await folder.open();
+  assert.deepEqual([keyring.get(id)?.unbannedMs, keyring.get(otherId)?.unbannedMs], [folder.clock.wallMs(), undefined]);
+  assert.deepEqual(folder.unbanned, []);
 });
 
 test("KeyStore.close() waits for the change under way, and follows nobody after it", async (context) => {

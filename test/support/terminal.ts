@@ -21,6 +21,7 @@ export function recordingTerminal(environment: NodeJS.ProcessEnv = {}): Recordin
   };
   return {
     environment,
+    isInteractive: false,
     stdout: (lines) => void showKey(withoutSecrets(lines)),
     showKey,
     stderr: (lines) => void (stderr += withoutSecrets(lines)),
