@@ -1,7 +1,7 @@
 /**
- * The service in a program: puts store, keys, limits and the request path together, and takes them apart again.
+ * The service: opens store, keys and limits, connects them with the handling of requests, and closes them.
  *
- * Several in one process do not touch each other: nothing outside these objects decides what they do.
+ * There is no global state, so several services in one process do not affect each other.
  */
 
 import { randomBytes } from "node:crypto";
@@ -32,29 +32,29 @@ import { locate } from "./request/mount.ts";
 import { RequestPath } from "./request/pipeline.ts";
 import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
-/** What a program around the service does with keys. Durable when it resolves. */
+/** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
 
 export interface AnimalStore {
   /**
-   * Answers a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for in
-   * `originalUrl`, then in `url`; outside it `next` is called where there is one. A request that is answered already is
-   * left alone. Once closed, animals are still read, from memory, but none is added: 503.
+   * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for
+   * in `originalUrl`, then in `url`; outside it `next` is called, if given. A request that has a response already is
+   * left alone. After `close()`, creates return 503; reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
   /** The OpenAPI description as served at `/openapi.json`. */
   readonly description: OpenApiDescription;
-  /** What `/healthz` says. */
+  /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
   /** Resolves when everything accepted is on disk and the folder is free. Closing twice is fine. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the service: takes the folder, reads what is kept, and follows the key file from then on.
+ * Opens the service: locks the folder, reads its files, and follows the key file from then on.
  *
- * @throws {RangeError} an option that cannot be
+ * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service holds the folder
  * @throws {DamagedLogError} a file is damaged where no crash could have damaged it; nothing was changed
  */
@@ -101,7 +101,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 interface Parts {
   readonly lock: Lock;
   readonly store: PetStore;
-  /** The store, where it is our own. */
+  /** The store, if it is the service's own. */
   readonly catalogue: JsonLinesPetStore | undefined;
   readonly limiter: Limiter;
   readonly snapshot: LimitsSnapshot;
@@ -114,7 +114,7 @@ export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   readonly #parts: Parts;
   readonly #options: CheckedOptions;
-  /** How requests come to a listener of our own; the second kind expects `100 Continue`. */
+  /** How requests arrive from our own listener; those of the second kind expect `100 Continue`. */
   readonly #arrival: Arrival;
   readonly #expectingArrival: Arrival;
   readonly #path: RequestPath;
@@ -181,7 +181,7 @@ export class Service implements AnimalStore {
       return;
     }
     if (outgoing.headersSent) {
-      return; // Somebody before us has refused it, or answered in our place: nothing of it may take effect.
+      return; // A middleware has responded already: the request must have no effect.
     }
     if (this.#isStopping) {
       outgoing.shouldKeepAlive = false;
@@ -191,24 +191,24 @@ export class Service implements AnimalStore {
     this.#path.respond(this.#path.begin(incoming, outgoing, arrival));
   };
 
-  /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
+  /** As `handle`, for our own listener, whose targets no framework has rewritten. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
-    const exchange = this.#path.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
-    this.#path.respond(exchange);
-    return exchange;
+    const context = this.#path.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
+    this.#path.respond(context);
+    return context;
   }
 
-  /** The whole answer to CONNECT, as bytes. */
+  /** The whole response to CONNECT, as bytes. */
   onConnect(incoming: IncomingMessage): Promise<string> {
     return this.#path.answerRaw(this.#path.begin(incoming, undefined, this.#arrival));
   }
 
-  /** The whole answer to something that is no request, as bytes. */
+  /** The whole response to bytes that are not a request, as bytes. */
   onDamage(code: ErrorCode, socketAddress: string | undefined): string {
     return this.#path.damageAnswer(code, socketAddress);
   }
 
-  /** From here on `healthy` is false and `handle` keeps no connection; requests are still answered. */
+  /** Makes `healthy` false, and every response of `handle` close its connection. Requests still get responses. */
   beginStopping(): void {
     this.#isStopping = true;
   }
@@ -226,7 +226,7 @@ export class Service implements AnimalStore {
       await this.#parts.snapshot.save();
       await this.#parts.store.close();
     } finally {
-      await this.#parts.lock.release(); // Or a store that fails to close would keep the folder from the next service.
+      await this.#parts.lock.release(); // Also if the store fails to close: the next service needs the folder.
     }
   }
 

@@ -11,10 +11,9 @@ import { messageOf } from "../disk/error-message.ts";
 import { isFolderLocked } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import { Limiter } from "../limits/limiter.ts";
-import { LimitsSnapshot } from "../limits/snapshot.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/check-pet-log.ts";
 import { parseFlags, UsageError } from "./flags.ts";
+import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
@@ -26,18 +25,15 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   }
   const dataDir = readDataDir(values, terminal.environment);
   let isServed = false;
-  const steps = [
-    async (): Promise<CheckResult> => {
-      isServed = await isFolderLocked(disk, dataDir);
-      return checkPetLog(disk, dataDir, isServed);
-    },
-    () => checkKeys(disk, dataDir),
-    () => checkLimits(disk, dataDir),
-    () => checkRights(disk, dataDir),
-  ];
+  const checkPets = async (): Promise<CheckResult> => {
+    isServed = await isFolderLocked(disk, dataDir);
+    return checkPetLog(disk, dataDir, isServed);
+  };
   let wouldServe = true;
-  for (const step of steps) {
-    const result = await step().catch((error: unknown) => ({ wouldServe: false, finding: messageOf(error) }));
+  for (const checkPart of [checkPets, checkKeys, checkLimits, checkRights]) {
+    const result = await checkPart(disk, dataDir).catch((error: unknown) => {
+      return { wouldServe: false, finding: messageOf(error) };
+    });
     wouldServe &&= result.wouldServe;
     terminal.stdout(result.finding === "" ? "" : `${result.finding}\n`);
   }
@@ -56,26 +52,19 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   return { wouldServe: true, finding: [`the key file is sound: ${counted(keyCount, "key")}`, ...findings].join("; ") };
 }
 
-/** Restores the limits as a start would, but leaves a damaged file. @throws {Error} as checkKeys */
+/** @throws {Error} why the server would not start */
 async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(`the server would say: ${message}`);
-  const limiter = new Limiter({ clock: systemClock });
-  await LimitsSnapshot.open({ disk: withoutChanges(disk), dataDir, limiter, report });
+  await savedLimits({ disk, clock: systemClock, dataDir, report });
   return { wouldServe: true, finding: findings.join("; ") };
-}
-
-/** A disk whose files are read, and not renamed or removed: for code that would move a damaged file. */
-export function withoutChanges(disk: Disk): Disk {
-  const done = (): Promise<void> => Promise.resolve();
-  return { ...disk, rename: done, remove: done, syncFolder: done };
 }
 
 /**
  * Tries the rights that a start needs: to make a lock in the folder, or in the nearest one above it that exists, and to
  * write to the catalogue. Leaves nothing behind. On a full disk both work, and so does a start.
  *
- * @throws {Error} as checkKeys
+ * @throws {Error} why the server would not start
  */
 async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
   let folder = resolve(dataDir);

@@ -13,10 +13,9 @@ import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
 import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
-import { Limiter } from "../limits/limiter.ts";
-import { LimitsSnapshot } from "../limits/snapshot.ts";
-import { withoutChanges } from "./check.ts";
+import type { Limiter } from "../limits/limiter.ts";
 import { parseFlags, UsageError } from "./flags.ts";
+import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
@@ -130,29 +129,21 @@ function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): v
   terminal.showKey(`${key}\n`);
 }
 
-async function list(request: Request): Promise<void> {
-  const { store, terminal, flags, dataDir, nowMs } = request;
+async function list({ store, terminal, flags, dataDir, dependencies, nowMs }: Request): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
     terminal.stderr(`no keys in ${dataDir}\n`);
     return;
   }
-  const limiter = await savedLimits(request);
+  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
+  const report = (): void => terminal.stderr("warning: limits.json is damaged; no used requests and bans are shown\n");
+  const limiter = await savedLimits({ ...dependencies, dataDir, unbannedMs, report });
   const usages = keys.map((key) => usageOf(key, limiter, nowMs));
   if (flags.has("json")) {
     terminal.stdout(usages.map((usage) => `${JSON.stringify(usage)}\n`).join(""));
   } else {
     terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...usages.map(cells)]));
   }
-}
-
-/** The limits as the server saved them last. */
-async function savedLimits({ store, terminal, dataDir, dependencies: { disk, clock } }: Request): Promise<Limiter> {
-  const limiter = new Limiter({ clock });
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
-  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
-  await LimitsSnapshot.open({ disk: withoutChanges(disk), dataDir, limiter, unbannedMs, report });
-  return limiter;
 }
 
 /** What `keys list` says of a key. Instants are ISO 8601, in UTC and whole seconds. */

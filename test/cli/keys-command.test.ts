@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -116,6 +116,16 @@ test("keys list shows the requests used and the end of a ban, as the server save
     expires: null,
     label: "shop",
   });
+});
+
+test("keys list shows no usage if limits.json is damaged, says so, and leaves the file", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder);
+  await writeFile(join(folder.path, "limits.json"), "{}\n");
+  const { code, out, error } = await keys(folder, "list");
+  assert.deepEqual([code, error], [0, "warning: limits.json is damaged; no used requests and bans are shown\n"]);
+  assert.match(out, / {2}0\/60 {2}0\/1000 {2}- {2}/);
+  assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), "{}\n");
 });
 
 test("keys list has column heads on a terminal alone", async (context) => {
