@@ -62,7 +62,7 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
 
 /**
  * Tries the rights that a start needs: to make a lock in the folder, or in the nearest one above it that exists, and to
- * write to the catalogue. Leaves nothing behind. On a full disk both work, and so does a start.
+ * write to the catalogue. Both are undone at once. On a full disk both work, and so does a start.
  *
  * @throws {Error} why the server would not start
  */

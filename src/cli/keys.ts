@@ -114,7 +114,7 @@ function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
   };
 }
 
-/** Decimal digits only. Whoever uses the number checks its bounds. */
+/** Decimal digits only. The caller checks its bounds. */
 function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): number | undefined {
   const text = flags.get(name);
   if (text !== undefined && !/^\d{1,15}$/.test(text)) {

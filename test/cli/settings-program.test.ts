@@ -48,7 +48,7 @@ test("a bad value stops the start, named as the flag or the variable that it cam
 test("a folder that cannot be written stops the start", async () => {
   await assertRefused(["--data", "/dev/null/data"], {}, /^Cannot use --data \/dev\/null\/data: /);
   await assertRefused([], { ANIMAL_STORE_DATA: "/dev/null/x" }, /^Cannot use ANIMAL_STORE_DATA=\/dev\/null\/x: /);
-  // There, but not for us to write into: whoever one is.
+  // It exists, and this user cannot write to it.
   const folder = process.getuid?.() === 0 ? "/proc" : "/";
   await assertRefused(["--data", folder], {}, new RegExp(`^Cannot use --data ${folder}: .*(EACCES|ENOENT|EPERM|EROFS)`));
 });
