@@ -3,18 +3,21 @@
  */
 
 import { dirname } from "node:path";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { Disk, DiskFile } from "./disk.ts";
 
 /**
  * Replaces the file atomically: a reader finds the old content or the new one, after a loss of power too. If it fails,
  * nothing is left of the new content.
+ *
+ * @param pieces the new content; the event loop has a turn after each piece
  */
-export async function replaceFile(disk: Disk, path: string, content: string): Promise<void> {
+export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
   const newPath = `${path}.new`;
   await disk.remove(newPath); // A crash may have left half of one.
   try {
-    await writeFile(disk, newPath, content);
+    await writeFile(disk, newPath, pieces);
     await disk.rename(newPath, path);
   } catch (error) {
     // The first error is the one to report; a file that cannot be removed now is removed before the next attempt.
@@ -24,10 +27,13 @@ export async function replaceFile(disk: Disk, path: string, content: string): Pr
   await disk.syncFolder(dirname(path));
 }
 
-async function writeFile(disk: Disk, path: string, content: string): Promise<void> {
+async function writeFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
   const file = await disk.openToAppend(path);
   try {
-    await appendAll(file, Buffer.from(content));
+    for (const piece of pieces) {
+      await appendAll(file, Buffer.from(piece));
+      await eventLoopTurn();
+    }
     await file.sync();
   } finally {
     await file.close();

@@ -67,7 +67,7 @@ testFaults("a torn end is in the log or beside it", (disk) => setAside(disk, "so
   assert.ok(outcome !== "done" || log === "sound.", about);
 });
 
-testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, "new content"),
+testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, ["new ", "content"]),
   ({ outcome, disk }, about) => {
     const content = disk.seen(path).toString();
     assert.ok(content === "new content" || (content === "sound.torn end" && outcome !== "done"), `${about}: ${content}`);
@@ -106,7 +106,7 @@ test("a damaged file is moved beside its name, over an earlier one", async () =>
 test("half a replacement that a crash left does not get into the next one", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(`${path}.new`, Buffer.from("half a repl"));
-  await replaceFile(disk.boot(), path, "whole");
+  await replaceFile(disk.boot(), path, ["whole"]);
   assert.equal(disk.kept(path).toString(), "whole");
   assert.equal(disk.kept(`${path}.new`).length, 0);
 });
