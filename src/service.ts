@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
 import type { Lock, Disk } from "./disk/disk.ts";
-import { lockFolder } from "./disk/folder-lock.ts";
+import { lockFolder } from "./disk/lock.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";

@@ -3,17 +3,15 @@
  */
 
 import { dirname } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 
-import type { Lock, Disk, DiskFile } from "../disk/disk.ts";
+import type { Disk, DiskFile } from "../disk/disk.ts";
 import { lineBytesMax } from "./reader.ts";
 import { appendAll } from "../disk/replace-file.ts";
 import { setTornTailAside } from "./torn-tail.ts";
 import { writeEndAgain } from "./write-again.ts";
 
-/** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */
-const waitMs = 10;
-const attemptsMax = 1_000;
+/** A holder writes one line and syncs it. On a slow disk that takes a while; a stopped process takes for ever. */
+const holderWaitMs = 10_000;
 
 export interface LogUpdate {
   /** Sealed lines to append. There may be none: what was read is on disk all the same when the update resolves. */
@@ -26,11 +24,14 @@ export interface LogUpdate {
  * `decide` runs under the lock, so that it can read what is there. When this resolves its lines are on disk, and so is
  * what it read.
  *
- * @throws {Error} when others hold the lock for ten seconds on end, or the disk fails. Then nothing was appended, but
- *   where the disk refuses even to cut it off again
+ * @throws {Error} if another process holds the lock for ten seconds, or the disk fails. Then nothing was appended,
+ *   unless the disk refuses even to truncate it again
  */
 export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
-  const lock = await lockPatiently(disk, `${path}.lock`);
+  const lock = await disk.lock(`${path}.lock`, holderWaitMs);
+  if (lock === undefined) {
+    throw new Error(`Cannot lock ${path}: another process has held the lock for ${holderWaitMs / 1_000} s`);
+  }
   try {
     const { lines, lengthBytes } = await decide();
     await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
@@ -66,15 +67,4 @@ async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: 
     await setTornTailAside(disk, path, file, lengthBytes);
   }
   await writeEndAgain(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
-}
-
-async function lockPatiently(disk: Disk, path: string): Promise<Lock> {
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const lock = await disk.lock(path);
-    if (lock !== undefined) {
-      return lock;
-    }
-    await delay(waitMs);
-  }
-  throw new Error(`Cannot lock ${path}: others have held it for ${(waitMs * attemptsMax) / 1_000} s`);
 }

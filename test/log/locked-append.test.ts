@@ -46,23 +46,21 @@ test("an update that decides by throwing writes nothing and frees the lock", asy
   assert.equal(await disk.isLocked(`${path}.lock`), false);
 });
 
-test("an update waits for whoever holds the lock", async () => {
+test("updateUnderLock() waits until the holder of the lock releases it", async () => {
   const simulated = diskWith(old);
   const disk = simulated.boot();
   const lock = await disk.lock(`${path}.lock`);
-  let locks = 0;
-  const patient: Disk = {
-    ...disk,
-    lock: async (name) => {
-      if (++locks === 3) {
-        await lock?.release();
-      }
-      return disk.lock(name);
-    },
-  };
-  await append(patient);
-  assert.equal(locks, 3);
+  const updating = append(disk);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(simulated.seen(path).toString(), old);
+  await lock?.release();
+  await updating;
   assert.equal(simulated.kept(path).toString(), old + added);
+});
+
+test("updateUnderLock() rejects if one process holds the lock too long", async () => {
+  const disk = { ...diskWith(old).boot(), lock: async () => undefined };
+  await assert.rejects(append(disk), /^Error: Cannot lock \/log\/log\.jsonl: another process has held the lock for 10 s$/);
 });
 
 const tornEnds: Readonly<Record<string, Buffer>> = {

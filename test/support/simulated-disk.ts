@@ -124,7 +124,14 @@ export class SimulatedDisk {
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
-      lock: (path) => call("lock", () => this.#lock(path)),
+      lock: async (path, waitMs = 0) => {
+        let lock = await call("lock", () => this.#lock(path));
+        while (lock === undefined && waitMs > 0) {
+          await new Promise((resolve) => setImmediate(resolve));
+          lock = process === this.#process ? this.#lock(path) : await never;
+        }
+        return lock;
+      },
       isLocked: (path) => call("isLocked", () => this.#locks.has(path)),
     };
   }
