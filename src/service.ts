@@ -22,7 +22,7 @@ import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
 import { createPlan } from "./limits/plans.ts";
 import { LimitsSnapshot } from "./limits/snapshot.ts";
-import type { GroupTimes } from "./log/group-writer.ts";
+import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
@@ -83,7 +83,7 @@ export async function openService(options: CheckedOptions, surroundings: Depende
     const onUnban = (keyId: string): void => limiter.unban(keyId);
     const unbansFrom = snapshot.keyLogBytes;
     const keys = await KeyStore.open({ ...common, createPlan, randomBytes, onUnban, unbansFrom });
-    const onGroup = (times: GroupTimes): void => observers?.metrics?.countGroup(times);
+    const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
     const store = options.store ?? catalogue;
     if (store === undefined) {

@@ -21,6 +21,8 @@ export interface DiskFile {
    * call before each group of appends would cost more than the whole check is worth.
    */
   size(): number;
+  /** Whether the path that the file was opened by still leads to it. Synchronous, for the same reason. */
+  isInPlace(): boolean;
   close(): Promise<void>;
 }
 

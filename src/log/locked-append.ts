@@ -48,6 +48,9 @@ async function append(disk: Disk, path: string, lengthBytes: number, bytes: Uint
       await appendAll(file, bytes);
       await file.sync();
       await disk.syncFolder(dirname(path));
+      if (!file.isInPlace()) {
+        throw new Error(`${path} leads to another file now: another process modified or replaced it`);
+      }
     } catch (error) {
       await file.truncate(lengthBytes);
       await file.sync(); // Or a loss of power could bring back what was refused.
@@ -61,7 +64,8 @@ async function append(disk: Disk, path: string, lengthBytes: number, bytes: Uint
 async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
   const foundBytes = file.size();
   if (foundBytes < lengthBytes) {
-    throw new Error(`${path} has ${foundBytes} bytes instead of ${lengthBytes}: another hand has written to it`);
+    const difference = `${foundBytes} bytes instead of ${lengthBytes}`;
+    throw new Error(`${path} has ${difference}: another process modified or replaced it`);
   }
   if (foundBytes > lengthBytes) {
     await setTornTailAside(disk, path, file, lengthBytes);

@@ -14,16 +14,24 @@ import { type Clock, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import {
   type EncodedGroup,
-  type GroupTimes,
   groupBytesMax,
   GroupWriter,
   type GroupWriterOptions,
 } from "../log/group-writer.ts";
+import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/reader.ts";
 import { setTornTailAside } from "../log/torn-tail.ts";
 import { writeEndAgain } from "../log/write-again.ts";
-import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
+import {
+  type JsonText,
+  OutcomeUnknownError,
+  type PetPage,
+  type PetQuery,
+  type PetStore,
+  StorageUnavailableError,
+  type StoredPet,
+} from "../pets/pet-store.ts";
 import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
@@ -42,7 +50,7 @@ export interface PetStoreOptions {
   /** The system's where not given. */
   readonly clock?: Clock | undefined;
   /** Told of each group that came onto the disk. */
-  readonly onGroup?: ((times: GroupTimes) => void) | undefined;
+  readonly onGroup?: ((times: AppendTimes) => void) | undefined;
 }
 
 /** Loading that takes longer than this is told about, and again each such time. */
@@ -135,6 +143,8 @@ export class JsonLinesPetStore implements PetStore {
     const owner = {
       encode: (waiting: readonly { readonly item: NewPet }[], bytes: Buffer) => this.#encode(waiting, bytes),
       publish: () => this.#publish(),
+      errorOf: ({ kind, reason }: WriteFailure) =>
+        kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
     };
     this.#writer = new GroupWriter(owner, options);
   }

@@ -27,6 +27,7 @@ function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: numb
         sync: () => file.sync(),
         truncate: (size) => file.truncate(size),
         size: () => file.size(),
+        isInPlace: () => file.isInPlace(),
         close: () => file.close(),
       };
     },

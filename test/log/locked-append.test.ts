@@ -81,9 +81,9 @@ for (const [name, end] of Object.entries(tornEnds)) {
   });
 }
 
-test("a log that is shorter than what was read of it is another hand's work, and is left alone", async () => {
+test("updateUnderLock() rejects if the log is shorter than what was read of it, and leaves it alone", async () => {
   const disk = diskWith(old.slice(0, -1));
-  await assert.rejects(append(disk.boot()), /another hand has written to it/);
+  await assert.rejects(append(disk.boot()), /another process modified or replaced it/);
   assert.equal(disk.seen(path).toString(), old.slice(0, -1));
 });
 

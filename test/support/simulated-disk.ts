@@ -64,7 +64,19 @@ export class SimulatedDisk {
     return this.#seenNames.get(path)?.seen ?? Buffer.alloc(0);
   }
 
-  /** Another hand: puts the content there, durable. */
+  /** Another process appends. */
+  append(path: string, text: string): void {
+    const file = this.#file(path);
+    this.#write(file, Buffer.from(text), file.seen.length);
+  }
+
+  /** Another process removes the file, durably. */
+  take(path: string): void {
+    this.#seenNames.delete(path);
+    this.#keptNames.delete(path);
+  }
+
+  /** Another process puts a file with that content at the path, durably. */
   place(path: string, content: Buffer): void {
     const file = this.#newFile();
     file.seen = Buffer.from(content);
@@ -179,6 +191,7 @@ export class SimulatedDisk {
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
       size: () => file.seen.length,
+      isInPlace: () => this.#seenNames.get(path) === file,
       close: () => call("close", () => undefined),
     };
   }
