@@ -4,24 +4,33 @@
 
 import { dirname } from "node:path";
 
-import type { Disk, DiskFile } from "./disk.ts";
+import type { Disk } from "./disk.ts";
+import { appendAll, readFully } from "./file-bytes.ts";
 
-/** Atomically: whoever reads finds the old content or the new one, after a loss of power too. */
+/**
+ * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If it fails,
+ * nothing is left beside the file.
+ */
 export async function replaceFile(disk: Disk, path: string, content: string): Promise<void> {
   const newPath = `${path}.new`;
-  await disk.remove(newPath); // A crash or a full disk may have left half of one.
-  const file = await disk.openToAppend(newPath);
+  await disk.remove(newPath); // A crash may have left part of one.
   try {
-    await appendAll(file, Buffer.from(content));
-    await file.sync();
-  } finally {
-    await file.close();
+    const file = await disk.openToAppend(newPath);
+    try {
+      await appendAll(file, Buffer.from(content));
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await disk.rename(newPath, path);
+  } catch (error) {
+    await disk.remove(newPath).catch(() => undefined); // The first failure is the one to tell.
+    throw error;
   }
-  await disk.rename(newPath, path);
   await disk.syncFolder(dirname(path));
 }
 
-/** Undefined where there is no such file. */
+/** Resolves to undefined if there is no such file. */
 export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | undefined> {
   const file = await disk.openToRead(path);
   if (file === undefined) {
@@ -32,28 +41,5 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
     return content.subarray(0, await readFully(file, content, 0));
   } finally {
     await file.close();
-  }
-}
-
-export type ReadableFile = Pick<DiskFile, "read" | "size">;
-
-/** Reads until `target` is full or the file ends; how many bytes came. */
-export async function readFully(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
-  let filled = 0;
-  while (filled < target.length) {
-    const count = await file.read(target.subarray(filled), position + filled);
-    if (count === 0) {
-      break;
-    }
-    filled += count;
-  }
-  return filled;
-}
-
-/** @throws {Error} when the disk takes less, as a full one does */
-export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {
-  const count = await file.append(bytes);
-  if (count !== bytes.length) {
-    throw new Error(`only ${count} of ${bytes.length} bytes could be written; the disk may be full`);
   }
 }

@@ -11,7 +11,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { appendAll } from "../disk/replace-file.ts";
+import { appendAll } from "../disk/file-bytes.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */
 export interface WriteFailure {

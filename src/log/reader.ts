@@ -11,7 +11,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { type ReadableFile, readFully } from "../disk/replace-file.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 
 export interface LineReader {
   /** Takes the next line `[start, end)`, its newline excluded; undefined when it is sound and taken. */

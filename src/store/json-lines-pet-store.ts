@@ -21,8 +21,8 @@ import {
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/reader.ts";
-import { setTornTailAside } from "../log/torn-tail.ts";
-import { writeEndAgain } from "../log/write-again.ts";
+import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
+
 import {
   type JsonText,
   OutcomeUnknownError,
@@ -78,7 +78,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     }
     const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
     // No group is longer, so this covers the last one.
-    await writeEndAgain(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
+    await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
     return new JsonLinesPetStore(catalogue, { ...options, file, lengthBytes: end.lengthBytes, prepare });

@@ -63,6 +63,16 @@ test("updateUnderLock() rejects if one process holds the lock too long", async (
   await assert.rejects(append(disk), /^Error: Cannot lock \/log\/log\.jsonl: another process has held the lock for 10 s$/);
 });
 
+test("updateUnderLock() leaves no empty log if its first append fails", async () => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  const disk = simulated.boot();
+  for (const call of ["append", "sync", "syncFolder"]) {
+    simulated.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+    await assert.rejects(updateUnderLock(disk, path, async () => ({ lines: [added], lengthBytes: 0 })));
+    assert.equal(await disk.status(path), undefined, call);
+  }
+});
+
 const tornEnds: Readonly<Record<string, Buffer>> = {
   "half a line": Buffer.from(added.slice(0, -5)),
   "a whole line but its newline": Buffer.from(added.slice(0, -1)),
