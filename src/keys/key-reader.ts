@@ -4,7 +4,7 @@
 
 import type { DiskFile } from "../disk/disk.ts";
 import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
-import { readLog } from "../log/reader.ts";
+import { lineBytesMax, readLog } from "../log/reader.ts";
 import { decodeKeyEvent, beginsWithChecksummedLine } from "./key-event.ts";
 import type { CreatePlan } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
@@ -47,5 +47,5 @@ export class KeyReader implements LineReader {
 
 /** Reads on from where the reader stands, up to where the file ends now: what comes meanwhile is for the next look. */
 export function readOn(file: DiskFile, reader: KeyReader): Promise<LogEnd> {
-  return readLog(file, reader, { from: reader.offset, to: file.size() });
+  return readLog(file, reader, { from: reader.offset, to: file.size(), tornBytesMax: lineBytesMax + 1 });
 }

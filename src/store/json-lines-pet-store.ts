@@ -72,7 +72,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const file = await disk.openToAppend(path);
   try {
     const catalogue = new Catalogue(petStatuses.length);
-    const end = await readLog(file, new PetLog(catalogue), { onProgress: reportProgress(path, file, options) });
+    const end = await readLog(file, new PetLog(catalogue), {
+      tornBytesMax: groupBytesMax,
+      onProgress: reportProgress(path, file, options),
+    });
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
