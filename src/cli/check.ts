@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { isFolderLocked } from "../disk/folder-lock.ts";
+import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";

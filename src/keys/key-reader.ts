@@ -8,8 +8,8 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 
-import type { ReadableFile } from "../disk/replace-file.ts";
-import { type LineFault, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
 import { beginsWithChecksummedLine, decodeKeyEvent } from "./key-event.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
@@ -130,7 +130,7 @@ class NewLines implements LineReader {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    return readLog(slowly, this, { from: this.#from, to: sizeBytes });
+    return readLog(slowly, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
   }
 
   take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {

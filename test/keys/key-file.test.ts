@@ -30,6 +30,7 @@ function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: numb
         sync: () => file.sync(),
         truncate: (size) => file.truncate(size),
         size: () => file.size(),
+        isInPlace: () => file.isInPlace(),
         close: () => file.close(),
       };
     },
@@ -442,11 +443,11 @@ test("KeyStore.follow() never has two looks at once, also beside changes", async
   let openMost = 0;
   const disk: Disk = {
     ...nodeDisk,
-    status: async (path) => {
+    openToRead: async (path) => {
       openMost = Math.max(openMost, (open += 1));
       await turnOfTheEventLoop();
       open -= 1;
-      return nodeDisk.status(path);
+      return nodeDisk.openToRead(path);
     },
   };
   const store = await folder.open({ disk });

@@ -298,6 +298,7 @@ function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
     sync: () => file.sync(),
     truncate: (size) => file.truncate(size),
     size: () => file.size(),
+    isInPlace: () => file.isInPlace(),
     close: () => file.close(),
     ...methods,
   };

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { appendAll, readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
+import { appendAll } from "../../src/disk/file-bytes.ts";
+import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
 import { setFileAside, setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
@@ -131,4 +132,40 @@ test("an append that the disk takes only a part of is an error that says how muc
   const file = await disk.boot().openToAppend(path);
   disk.plan = () => "short";
   await assert.rejects(appendAll(file, Buffer.from("0123456789")), /^Error: only \d of 10 bytes could be written; the disk may be full$/);
+});
+
+for (const earlier of ["", "earlier"]) {
+  test(`setTornTailAside() leaves .torn ${earlier === "" ? "absent" : "as it was"} if the disk is full, however often it is tried`,
+    async () => {
+      const disk = new SimulatedDisk(new SeededRandom(1));
+      disk.place(path, Buffer.from("sound.torn tail"));
+      if (earlier !== "") {
+        disk.place(`${path}.torn`, Buffer.from(earlier));
+      }
+      const process = disk.boot();
+      for (const call of ["append", "sync", "syncFolder"]) {
+        for (let attempt = 0; attempt < 10; attempt++) {
+          disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+          await assert.rejects(setAside(process, "sound.".length));
+          assert.equal(disk.seen(`${path}.torn`).toString(), earlier, `${call}, attempt ${attempt}`);
+          assert.equal(await process.status(`${path}.torn`) === undefined, earlier === "");
+        }
+      }
+      disk.plan = () => "none";
+      await setAside(process, "sound.".length);
+      assert.equal(disk.kept(`${path}.torn`).toString(), `${earlier}torn tail`);
+    },
+  );
+}
+
+test("replaceFile() leaves nothing beside the file if it fails", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, Buffer.from("old"));
+  const process = disk.boot();
+  for (const call of ["append", "sync", "close", "rename"]) {
+    disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+    await assert.rejects(replaceFile(process, path, "new content"));
+    assert.equal(await process.status(`${path}.new`), undefined, call);
+    assert.equal(disk.seen(path).toString(), "old", call);
+  }
 });
