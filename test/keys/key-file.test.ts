@@ -111,7 +111,7 @@ test("KeyStore.follow() waits for a half-written last line, and says so only if 
   await store.follow();
   await store.follow();
   assert.equal(folder.reports.length, 1);
-  assert.match(folder.reports[0] ?? "", /ends in \d+ bytes that are no whole line: .*; keys known so far go on/);
+  assert.match(folder.reports[0] ?? "", /ends in \d+ bytes that are not a whole line: .*; keys known so far go on/);
   await folder.append("\n");
   await store.follow();
   assert.equal(ask(store, keys[0] ?? ""), "invalid");
@@ -155,7 +155,7 @@ test("KeyStore.open() says at once that the last line is torn, and the keys befo
     await store.follow();
     await store.follow();
     assert.equal(folder.reports.length, 1);
-    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut} bytes that are no whole line`));
+    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut} bytes that are not a whole line`));
   }
 });
 
