@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
 import type { Lock, Disk } from "./disk/disk.ts";
-import { lockFolder } from "./disk/folder-lock.ts";
+import { lockFolder } from "./disk/lock.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
@@ -21,7 +21,7 @@ import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
 import { LimitsSnapshot } from "./limits/snapshot.ts";
-import type { GroupTimes } from "./log/group-writer.ts";
+import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
@@ -85,7 +85,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
     const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
     signal?.throwIfAborted();
-    const onGroup = (times: GroupTimes): void => observers?.countGroup(times);
+    const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
     const store = options.store ?? catalogue;
     if (store === undefined) {

@@ -8,7 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
-import { isFolderLocked } from "../disk/folder-lock.ts";
+import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/check-pet-log.ts";

@@ -5,7 +5,7 @@
 
 import type { DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
-import { lockFolder } from "../disk/folder-lock.ts";
+import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { decodeJson, JsonSyntaxError, readJson } from "../pets/json.ts";

@@ -7,7 +7,7 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { systemClock } from "../disk/clock.ts";
-import { FolderInUseError } from "../disk/folder-lock.ts";
+import { FolderInUseError } from "../disk/lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";

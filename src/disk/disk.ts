@@ -21,6 +21,8 @@ export interface DiskFile {
    * call before each group of appends would cost more than the whole check is worth.
    */
   size(): number;
+  /** Whether the path that the file was opened by still leads to it. Synchronous, for the same reason. */
+  isInPlace(): boolean;
   close(): Promise<void>;
 }
 
@@ -31,7 +33,7 @@ export interface FileStatus {
   readonly inode: number;
 }
 
-/** A name that this process holds, until it releases it or dies. */
+/** A name that this process holds until it releases it or dies. */
 export interface Lock {
   release(): Promise<void>;
 }
@@ -53,8 +55,11 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder would survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /** Locks a name, one process at a time; undefined where a living one holds it. A dead holder cannot keep it. */
-  lock(path: string): Promise<Lock | undefined>;
-  /** Whether a living process holds the name, without locking it. */
+  /**
+   * Locks a name, one process at a time. A dead process cannot keep a lock. Resolves to undefined if one living process
+   * held the name for `waitMs` (default 0: no waiting).
+   */
+  lock(path: string, waitMs?: number): Promise<Lock | undefined>;
+  /** Whether a living process holds the name. Does not lock it. */
   isLocked(path: string): Promise<boolean>;
 }

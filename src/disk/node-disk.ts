@@ -28,9 +28,11 @@ export const nodeDisk: Disk = {
 };
 
 class NodeFile implements DiskFile {
+  readonly #path: string;
   readonly #descriptor: number;
 
-  constructor(descriptor: number) {
+  constructor(path: string, descriptor: number) {
+    this.#path = path;
     this.#descriptor = descriptor;
   }
 
@@ -58,13 +60,19 @@ class NodeFile implements DiskFile {
     return fs.fstatSync(this.#descriptor).size;
   }
 
+  isInPlace(): boolean {
+    const { dev, ino } = fs.fstatSync(this.#descriptor);
+    const found = fs.statSync(this.#path, { throwIfNoEntry: false });
+    return found !== undefined && found.ino === ino && found.dev === dev;
+  }
+
   close(): Promise<void> {
     return done((callback) => fs.close(this.#descriptor, callback));
   }
 }
 
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  return new NodeFile(await result((callback) => fs.open(path, flags, fileMode, callback)));
+  return new NodeFile(path, await result((callback) => fs.open(path, flags, fileMode, callback)));
 }
 
 /** By a descriptor of its own: on Linux one with O_APPEND writes at the end, whatever the position. */

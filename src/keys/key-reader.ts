@@ -1,5 +1,5 @@
 /**
- * Applies the lines of keys.jsonl to a keyring, from where it stopped before.
+ * Applies the lines of keys.jsonl to a keyring, from where the last reading stopped.
  *
  * The file may only grow. So before new lines are applied, the part that was applied before is verified by its CRC-32:
  * if it is not the same, the file was replaced or changed, and nothing of it is applied.
@@ -8,8 +8,8 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 
-import type { ReadableFile } from "../disk/replace-file.ts";
-import { type LineFault, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
 import { beginsWithChecksummedLine, decodeKeyEvent } from "./key-event.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
@@ -52,8 +52,8 @@ export class KeyReader {
   }
 
   /**
-   * Applies what the file has more. The new lines are read first, then the part before them is verified, and only then
-   * are they applied: whoever rewrites a file begins at its start, so no line of another content is ever applied.
+   * Applies the new lines. They are read first, then the part before them is verified, and only then are they applied:
+   * a program that rewrites a file begins at its start, so no line of another content is ever applied.
    */
   async read(file: ReadableFile): Promise<Finding> {
     const lines = new NewLines(this.#offset, this.#crc);
@@ -93,7 +93,7 @@ function findingOf(end: LogEnd, firstLine: number): Finding {
     case "whole":
       return { kind: "sound" };
     case "torn":
-      return { kind: "torn", fault: `ends in ${end.tornBytes} bytes that are no whole line: ${end.reason}` };
+      return { kind: "torn", fault: `ends in ${end.tornBytes} bytes that are not a whole line: ${end.reason}` };
     case "corrupt":
       return damageAt(firstLine + end.lineNumber - 1, end.offset, end.reason);
   }
@@ -130,7 +130,7 @@ class NewLines implements LineReader {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    return readLog(slowly, this, { from: this.#from, to: sizeBytes });
+    return readLog(slowly, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
   }
 
   take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {

@@ -100,7 +100,7 @@ export class LimitsSnapshot {
       return;
     }
     try {
-      await replaceFile(disk, this.#path, [...snapshotPieces(limiter)].join(""));
+      await replaceFile(disk, this.#path, snapshotPieces(limiter));
       this.#savedCount = changeCount;
       this.#isFailing = false;
     } catch (error) {

@@ -74,7 +74,8 @@ const statuses: readonly Literal[] = petStatuses.map((status) => new Literal(sta
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
   const checksumStart = readMembers(bytes, start, end, line);
   if (checksumStart > 0 && isChecksumAt(bytes, start, checksumStart, end)) {
-    return checksumEndOf(checksumStart) === end ? undefined : { kind: "damage", reason: "bytes after the end of the line" };
+    const isWhole = checksumEndOf(checksumStart) === end;
+    return isWhole ? undefined : { kind: "damage", reason: "bytes after the end of the line" };
   }
   if (!hasChecksum(bytes, start, end)) {
     return { kind: "damage", reason: checksumStart > 0 ? "wrong checksum" : "not a line of this log" };

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import fs, { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -129,4 +130,68 @@ test("a lock holds in another network namespace, and its death is seen there", {
   const late = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await late.go(), "held");
   await successor.release();
+});
+
+/** The next call of this function of `node:fs/promises` rejects, as it does when the process has no descriptor left. */
+function failOnce(t: TestContext, name: "lstat" | "readdir" | "unlink"): void {
+  const failure = Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: "EMFILE" });
+  const mocked = t.mock.method(fs, name, (() => {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+    return Promise.reject(failure);
+  }) as never); // It replaces overloads, of which it has none.
+  syncBuiltinESMExports();
+}
+
+for (const call of ["lstat", "readdir", "unlink"] as const) {
+  test(`lock() holds nothing if it rejects because ${call} fails`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const path = join(folder, name);
+    failOnce(t, call);
+    await assert.rejects(lock(path), { code: "EMFILE" });
+    assert.equal(await isLocked(path), false);
+    assert.deepEqual(await readdir(folder), []);
+    const next = await lock(path);
+    assert.ok(next);
+    failOnce(t, "lstat");
+    await assert.rejects(next.release(), { code: "EMFILE" });
+    assert.equal(await isLocked(path), false, "a release that fails does not keep the lock");
+  });
+}
+
+test("lock() waits until the holder releases, and then has the name", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const first = await lock(path);
+  const order: string[] = [];
+  const waiting = Promise.all([1, 2, 3].map(async (number) => {
+    const mine = await lock(path, 10_000);
+    assert.ok(mine);
+    order.push(`locked by ${number}`);
+    assert.equal(await lock(path), undefined);
+    order.push(`released by ${number}`);
+    await mine.release();
+  }));
+  await first?.release();
+  await waiting;
+  for (let index = 0; index < order.length; index += 2) {
+    assert.equal(order[index + 1], order[index]?.replace("locked", "released"), order.join());
+  }
+});
+
+test("lock() waits for a holder that is killed, and then has the name", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const holder = await ready(t, path);
+  assert.equal(await holder.go(), "won");
+  const waiting = lock(path, 10_000);
+  await holder.kill();
+  const mine = await waiting;
+  assert.ok(mine);
+  await mine.release();
+});
+
+test("lock() gives up if one holder keeps the name for the whole wait", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const holder = await lock(path);
+  assert.equal(await lock(path, 30), undefined);
+  await holder?.release();
 });

@@ -9,12 +9,11 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 
 import type { Lock } from "../../src/disk/disk.ts";
 import { lock } from "../../src/disk/lock.ts";
-import { SocketFolder } from "../../src/disk/socket-folder.ts";
+import { type LockSocket, SocketFolder } from "../../src/disk/lock-socket.ts";
 
 const running = new AsyncLocalStorage<StepwiseLock>();
 
@@ -37,7 +36,7 @@ function waitBefore<Owner extends object>(owner: Owner, names: readonly (keyof O
       await contender?.arriveAt(`${name} ${basename(String(path))}`);
       const result = await Reflect.apply(original, this, args);
       if (name === "listen") {
-        contender?.servers.push(result as Server); // That is what `listen` resolves to.
+        contender?.sockets.push(result as LockSocket); // That is what `listen` resolves to.
       }
       return result;
     });
@@ -45,7 +44,7 @@ function waitBefore<Owner extends object>(owner: Owner, names: readonly (keyof O
 }
 
 export class StepwiseLock {
-  readonly servers: Server[] = [];
+  readonly sockets: LockSocket[] = [];
   /** What it made of the name; undefined until it knows. */
   outcome: "won" | "held" | undefined;
   isDead = false;
@@ -106,14 +105,14 @@ export class StepwiseLock {
   /** As by kill -9: nothing of it goes on, nobody listens on its sockets any more, and their names stay. */
   async die(): Promise<void> {
     this.isDead = true;
-    for (const server of this.servers.filter((one) => one.listening)) {
-      const path = String(server.address());
+    for (const socket of this.sockets.filter((one) => one.server.listening)) {
+      const path = String(socket.server.address());
       const keptPath = join(dirname(path), "kept");
       const hasName = existsSync(path);
       if (hasName) {
         await fs.link(path, keptPath); // Closing removes the name that the socket was bound to.
       }
-      await new Promise((resolve) => server.close(resolve));
+      await socket.close();
       if (hasName) {
         await fs.rename(keptPath, path);
       }

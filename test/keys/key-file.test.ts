@@ -30,6 +30,7 @@ function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: numb
         sync: () => file.sync(),
         truncate: (size) => file.truncate(size),
         size: () => file.size(),
+        isInPlace: () => file.isInPlace(),
         close: () => file.close(),
       };
     },
@@ -110,7 +111,7 @@ test("KeyStore.follow() waits for a half-written last line, and says so only if 
   await store.follow();
   await store.follow();
   assert.equal(folder.reports.length, 1);
-  assert.match(folder.reports[0] ?? "", /ends in \d+ bytes that are no whole line: .*; keys known so far go on/);
+  assert.match(folder.reports[0] ?? "", /ends in \d+ bytes that are not a whole line: .*; keys known so far go on/);
   await folder.append("\n");
   await store.follow();
   assert.equal(ask(store, keys[0] ?? ""), "invalid");
@@ -154,7 +155,7 @@ test("KeyStore.open() says at once that the last line is torn, and the keys befo
     await store.follow();
     await store.follow();
     assert.equal(folder.reports.length, 1);
-    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut} bytes that are no whole line`));
+    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut} bytes that are not a whole line`));
   }
 });
 
@@ -442,11 +443,11 @@ test("KeyStore.follow() never has two looks at once, also beside changes", async
   let openMost = 0;
   const disk: Disk = {
     ...nodeDisk,
-    status: async (path) => {
+    openToRead: async (path) => {
       openMost = Math.max(openMost, (open += 1));
       await turnOfTheEventLoop();
       open -= 1;
-      return nodeDisk.status(path);
+      return nodeDisk.openToRead(path);
     },
   };
   const store = await folder.open({ disk });

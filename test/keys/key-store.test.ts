@@ -96,7 +96,7 @@ test("KeyStore.create() refuses random numbers that repeat, and the file stays a
   const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
   await store.create();
   const before = await folder.content();
-  await assert.rejects(store.create(), /^Error: Cannot create key: the random numbers repeat themselves$/);
+  await assert.rejects(store.create(), /^Error: Cannot create key: generated an id that exists$/);
   assert.equal(await folder.content(), before);
 });
 
@@ -135,7 +135,7 @@ for (const [verb, change] of Object.entries(changes)) {
     const folder = await KeyFolder.make(context);
     const store = await folder.open();
     const { key } = await store.create();
-    const message = new RegExp(`^Cannot ${verb} key: what was given is no key's id `);
+    const message = new RegExp(`^Cannot ${verb} key: not the id of a key `);
     await assert.rejects(change(store, key), keyError("unknown_key", message));
   });
 

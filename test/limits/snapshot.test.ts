@@ -298,6 +298,7 @@ function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
     sync: () => file.sync(),
     truncate: (size) => file.truncate(size),
     size: () => file.size(),
+    isInPlace: () => file.isInPlace(),
     close: () => file.close(),
     ...methods,
   };
@@ -308,6 +309,37 @@ test("LimitsSnapshot.open() names the file that it cannot read", async (context)
   await mkdir(folder.file);
   const message = /^Cannot read .*limits\.json: EISDIR/;
   await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
+});
+
+test("LimitsSnapshot.save() leaves the event loop free while it saves many keys", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  for (let index = 0; index < 10_000; index++) {
+    folder.limiter.take(`key ${index}`, free);
+  }
+  let turnCount = 0;
+  let isSaving = true;
+  const turn = (): void => {
+    turnCount += 1;
+    if (isSaving) {
+      setImmediate(turn);
+    }
+  };
+  setImmediate(turn);
+  let appendedBytesMax = 0;
+  const openToAppend: Disk["openToAppend"] = async (path) => {
+    const file = await nodeDisk.openToAppend(path);
+    const append: DiskFile["append"] = (bytes) => {
+      appendedBytesMax = Math.max(appendedBytesMax, bytes.length);
+      return file.append(bytes);
+    };
+    return withMethods(file, { append });
+  };
+  folder.exchange({ openToAppend });
+  await snapshot.save();
+  isSaving = false;
+  assert.ok(turnCount >= 20, `${turnCount} turns`);
+  assert.ok(appendedBytesMax <= 100_000, `${appendedBytesMax} bytes at once`);
 });
 
 const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting one saves what came meanwhile";

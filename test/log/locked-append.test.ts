@@ -46,23 +46,31 @@ test("an update that decides by throwing writes nothing and frees the lock", asy
   assert.equal(await disk.isLocked(`${path}.lock`), false);
 });
 
-test("an update waits for whoever holds the lock", async () => {
+test("updateUnderLock() waits until the holder of the lock releases it", async () => {
   const simulated = diskWith(old);
   const disk = simulated.boot();
   const lock = await disk.lock(`${path}.lock`);
-  let locks = 0;
-  const patient: Disk = {
-    ...disk,
-    lock: async (name) => {
-      if (++locks === 3) {
-        await lock?.release();
-      }
-      return disk.lock(name);
-    },
-  };
-  await append(patient);
-  assert.equal(locks, 3);
+  const updating = append(disk);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(simulated.seen(path).toString(), old);
+  await lock?.release();
+  await updating;
   assert.equal(simulated.kept(path).toString(), old + added);
+});
+
+test("updateUnderLock() rejects if one process holds the lock too long", async () => {
+  const disk = { ...diskWith(old).boot(), lock: async () => undefined };
+  await assert.rejects(append(disk), /^Error: Cannot lock \/log\/log\.jsonl: another process has held the lock for 10 s$/);
+});
+
+test("updateUnderLock() leaves no empty log if its first append fails", async () => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  const disk = simulated.boot();
+  for (const call of ["append", "sync", "syncFolder"]) {
+    simulated.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+    await assert.rejects(updateUnderLock(disk, path, async () => ({ lines: [added], lengthBytes: 0 })));
+    assert.equal(await disk.status(path), undefined, call);
+  }
 });
 
 const tornEnds: Readonly<Record<string, Buffer>> = {
@@ -83,9 +91,9 @@ for (const [name, end] of Object.entries(tornEnds)) {
   });
 }
 
-test("a log that is shorter than what was read of it is another hand's work, and is left alone", async () => {
+test("updateUnderLock() rejects if the log is shorter than what was read of it, and leaves it alone", async () => {
   const disk = diskWith(old.slice(0, -1));
-  await assert.rejects(append(disk.boot()), /another hand has written to it/);
+  await assert.rejects(append(disk.boot()), /another process modified or replaced it/);
   assert.equal(disk.seen(path).toString(), old.slice(0, -1));
 });
 

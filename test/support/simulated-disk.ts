@@ -64,7 +64,19 @@ export class SimulatedDisk {
     return this.#seenNames.get(path)?.seen ?? Buffer.alloc(0);
   }
 
-  /** Another hand: puts the content there, durable. */
+  /** Another process appends. */
+  append(path: string, text: string): void {
+    const file = this.#file(path);
+    this.#write(file, Buffer.from(text), file.seen.length);
+  }
+
+  /** Another process removes the file, durably. */
+  take(path: string): void {
+    this.#seenNames.delete(path);
+    this.#keptNames.delete(path);
+  }
+
+  /** Another process puts a file with that content at the path, durably. */
   place(path: string, content: Buffer): void {
     const file = this.#newFile();
     file.seen = Buffer.from(content);
@@ -124,7 +136,14 @@ export class SimulatedDisk {
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
-      lock: (path) => call("lock", () => this.#lock(path)),
+      lock: async (path, waitMs = 0) => {
+        let lock = await call("lock", () => this.#lock(path));
+        while (lock === undefined && waitMs > 0) {
+          await new Promise((resolve) => setImmediate(resolve));
+          lock = process === this.#process ? this.#lock(path) : await never;
+        }
+        return lock;
+      },
       isLocked: (path) => call("isLocked", () => this.#locks.has(path)),
     };
   }
@@ -172,6 +191,7 @@ export class SimulatedDisk {
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
       size: () => file.seen.length,
+      isInPlace: () => this.#seenNames.get(path) === file,
       close: () => call("close", () => undefined),
     };
   }
