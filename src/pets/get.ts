@@ -23,7 +23,8 @@ export const deprecationField = "@1795219200";
 /** The removal date of the specification (RFC 8594, 3). */
 export const sunsetField = "Thu, 05 Dec 2030 00:00:00 GMT";
 
-/** Where to go instead (RFC 5829, 3.2). */
-export function successorLink(linkBase: string): string {
-  return `<${linkBase}/pets>; rel="successor-version"`;
+/** What every response of this route carries: since when it is deprecated, until when it stays, what replaces it. */
+export function retirementFields(linkBase: string): readonly string[] {
+  const link = `<${linkBase}/pets>; rel="successor-version"`; // RFC 5829, 3.2
+  return ["Deprecation", deprecationField, "Sunset", sunsetField, "Link", link];
 }

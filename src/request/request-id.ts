@@ -1,33 +1,30 @@
 /**
- * Names for requests that come without one: nine digits in base 36, random where this process began and counted on
- * from there, and three decimal ones. No two requests of a process have the same, and hardly ever those of two.
- *
- * Twelve characters, because V8 joins texts into a flat one only up to there: node:http runs a regular expression over
- * the value of each field, and on any other joined text that costs 1 % of a request.
+ * The id of a request, which its response and the request log carry.
  */
 
 import { randomInt } from "node:crypto";
 
-import { threeDigits } from "../decimal.ts";
+import { withoutSecrets } from "../keys/key.ts";
 
-const prefixLength = 9;
-const prefixCount = 36 ** prefixLength;
+/** A client's own id goes into logs and fields, so it is short and plain. */
+const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+const numberMax = 36 ** 9;
 
 export class RequestIds {
-  #prefixNumber = randomInt(prefixCount);
-  #prefix = prefixOf(this.#prefixNumber);
-  #count = 0;
+  /** Random at the start and counted up from there: unique in this process, and rarely equal in two. */
+  #number = randomInt(numberMax);
+
+  /** The client's `X-Request-Id` if it is fit to be shown and holds no key; otherwise a new id. */
+  choose(clientId: string | string[] | undefined): string {
+    if (typeof clientId === "string" && clientIdPattern.test(clientId) && withoutSecrets(clientId) === clientId) {
+      return clientId;
+    }
+    return this.next();
+  }
 
   next(): string {
-    if (this.#count === threeDigits.length) {
-      this.#prefixNumber = (this.#prefixNumber + 1) % prefixCount;
-      this.#prefix = prefixOf(this.#prefixNumber);
-      this.#count = 0;
-    }
-    return this.#prefix + threeDigits[this.#count++]!; // Below its length.
+    this.#number = (this.#number + 1) % numberMax;
+    return this.#number.toString(36).padStart(9, "0");
   }
-}
-
-function prefixOf(number: number): string {
-  return number.toString(36).padStart(prefixLength, "0");
 }
