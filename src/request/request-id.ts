@@ -9,11 +9,12 @@ import { withoutSecrets } from "../keys/key.ts";
 /** A client's own id goes into logs and fields, so it is short and plain. */
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
-const numberMax = 36 ** 9;
+const prefixLength = 6;
+const countMax = 1_000_000;
 
 export class RequestIds {
-  /** Random at the start and counted up from there: unique in this process, and rarely equal in two. */
-  #number = randomInt(numberMax);
+  #prefix = randomPrefix();
+  #count = 0;
 
   /** The client's `X-Request-Id` if it is fit to be shown and holds no key; otherwise a new id. */
   choose(clientId: string | string[] | undefined): string {
@@ -23,8 +24,18 @@ export class RequestIds {
     return this.next();
   }
 
+  /** A random prefix and a count: rarely equal in two processes. */
   next(): string {
-    this.#number = (this.#number + 1) % numberMax;
-    return this.#number.toString(36).padStart(9, "0");
+    if (this.#count === countMax) {
+      this.#prefix = randomPrefix();
+      this.#count = 0;
+    }
+    return `${this.#prefix}${this.#count++}`;
   }
+}
+
+function randomPrefix(): string {
+  return randomInt(36 ** prefixLength)
+    .toString(36)
+    .padStart(prefixLength, "0");
 }
