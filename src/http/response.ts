@@ -1,15 +1,14 @@
 /**
- * An answer as the rooms above hand it down: what is particular to it. The fields that every answer has, and how it
- * gets onto the socket, are not their business.
+ * A response as handlers return it: only what is particular to it. The responder adds the fields of every response.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";
 
 export interface Response {
   readonly status: number;
-  /** Fields of this answer alone: name, value, name, value, … as `writeHead` takes them. */
+  /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
-  /** UTF-8 JSON; none with 204. */
+  /** UTF-8 JSON. Undefined: no content, as with 204. */
   readonly content: string | Uint8Array | undefined;
 }
 
@@ -23,7 +22,7 @@ export function jsonResponse(
   return { status, fields, content };
 }
 
-/** An error answer. `message` makes the table's more precise. */
+/** An error response. `message` replaces the message of the table. */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   return { status: errorKinds[code].status, fields, content: errorJson(code, message) };
 }
