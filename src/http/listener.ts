@@ -204,6 +204,10 @@ async function onConnect(
   { responder, limits }: { readonly responder: Responder; readonly limits: ListenerLimits },
 ): Promise<void> {
   socket.on("error", () => socket.destroy());
+  if (previous !== undefined && !mayFollow(previous)) {
+    socket.resume(); // The previous response closes the connection.
+    return;
+  }
   const answer = await responder.onConnect(incoming);
   afterAnswer(previous, () => {
     socket.end(answer);

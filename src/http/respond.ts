@@ -91,6 +91,10 @@ export function respond(
     return;
   }
   incoming.resume();
+  if (!outgoing.shouldKeepAlive) {
+    respondEarly(incoming, outgoing, wire, bounds); // At once: from then on no further request is taken.
+    return;
+  }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   setImmediate(() => {
     if (outgoing.headersSent) {
