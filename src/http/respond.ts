@@ -110,8 +110,8 @@ export function respond(
 }
 
 /**
- * Sends the whole answer at once but leaves the response open while the rest of the content is dropped: ending it is
- * what makes Node close the connection.
+ * Sends the response before the content has come, closes the sending side, and drops what still comes until the client
+ * closes its side too (RFC 9112, 9.6). The response is not ended before that: Node would close the whole connection.
  */
 function respondEarly(
   incoming: IncomingMessage,
@@ -119,27 +119,33 @@ function respondEarly(
   wire: WireResponse,
   bounds: DrainBounds,
 ): void {
+  const { socket } = incoming;
   outgoing.shouldKeepAlive = false;
   outgoing.writeHead(wire.status, wire.fields);
   if (wire.content === undefined) {
-    outgoing.flushHeaders();
+    outgoing.flushHeaders(); // It does not say when the bytes are out, so the sending side is closed at the end.
   } else {
-    outgoing.write(wire.content);
+    outgoing.write(wire.content, () => socket.end());
   }
-  let droppedBytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
     outgoing.end();
   };
   const timer = setTimeout(finish, bounds.drainMs);
+  if (socket.readableEnded) {
+    finish(); // The client has closed its side: nothing comes.
+    return;
+  }
+  let droppedBytes = 0;
   incoming.on("data", (chunk: Uint8Array) => {
     droppedBytes += chunk.length;
     if (droppedBytes > bounds.drainBytesMax) {
       finish();
     }
   });
-  incoming.on("end", finish);
-  incoming.on("close", finish);
+  incoming.once("end", finish);
+  incoming.once("close", finish);
+  socket.once("end", finish);
 }
 
 /**
