@@ -17,6 +17,7 @@ import type { ErrorCode } from "./http/errors.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
+import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
@@ -181,7 +182,7 @@ export class Service implements AnimalStore {
     if (outgoing.headersSent) {
       return; // Somebody before us has refused it, or answered in our place: nothing of it may take effect.
     }
-    if (this.#isStopping) {
+    if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
