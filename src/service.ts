@@ -14,6 +14,7 @@ import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import type { ErrorCode } from "./http/errors.ts";
+import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
@@ -140,6 +141,7 @@ export class Service implements AnimalStore {
       publicPages: [
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
+        favicon,
       ],
     });
     this.#timers = [

@@ -6,6 +6,7 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 
 import { decimal } from "../decimal.ts";
 import { announcesContent } from "./media-type.ts";
+import type { Response } from "./response.ts";
 
 export interface WireResponse {
   readonly status: number;
@@ -23,42 +24,24 @@ export interface RateNumbers {
 }
 
 /**
- * The fields that every answer has (contract, section 4): name, value, name, value, … Its own are appended to them.
+ * All fields of a response: those that every response has, then its own.
  *
  * @param rate undefined on the public pages, which are not the API
  */
-export function fieldsOf(
-  requestId: string,
-  content: string | Uint8Array | undefined,
-  rate: RateNumbers | undefined,
-): string[] {
-  // One literal where it matters: an array that grows field by field is copied several times, for every request.
-  const fields =
-    content === undefined
-      ? ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", "no-store"]
-      : [
-          "Content-Type",
-          "application/json; charset=utf-8",
-          "Content-Length",
-          String(contentLength(content)),
-          "X-Request-Id",
-          requestId,
-          "X-Content-Type-Options",
-          "nosniff",
-          "Cache-Control",
-          "no-store",
-        ];
-  if (rate !== undefined) {
-    fields.push(
-      "X-RateLimit-Limit",
-      String(rate.limit),
-      "X-RateLimit-Remaining",
-      decimal(rate.remaining),
-      "X-RateLimit-Reset",
-      String(rate.resetSeconds),
-    );
+export function fieldsOf(response: Response, requestId: string, rate: RateNumbers | undefined): string[] {
+  const { content, contentType, cacheControl, fields } = response;
+  const all = ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", cacheControl];
+  if (content !== undefined) {
+    all.push("Content-Type", contentType, "Content-Length", String(contentLength(content)));
   }
-  return fields;
+  if (rate !== undefined) {
+    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", decimal(rate.remaining));
+    all.push("X-RateLimit-Reset", String(rate.resetSeconds));
+  }
+  for (const part of fields) {
+    all.push(part);
+  }
+  return all;
 }
 
 /** In bytes. */

@@ -129,7 +129,7 @@ export class RequestPath {
     }
     for (const page of this.#parts.publicPages) {
       if (page.path === context.path) {
-        return answerPublicPage(incoming.method, page);
+        return answerPublicPage(incoming.method, page, incoming.headers["if-none-match"]);
       }
     }
     if (this.#parts.cors.isPreflight(incoming.method, incoming.headers)) {

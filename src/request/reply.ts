@@ -49,12 +49,10 @@ export class Reply {
     return rawAnswer(wire);
   }
 
-  #wire(context: RequestContext, { status, fields: ownFields, content }: Response): WireResponse {
+  #wire(context: RequestContext, response: Response): WireResponse {
     const { incoming, rate } = context;
-    const fields = fieldsOf(context.requestId, content, rate);
-    for (const part of ownFields) {
-      fields.push(part);
-    }
+    const { status, content } = response;
+    const fields = fieldsOf(response, context.requestId, rate);
     if (context.route === petRoute.pattern) {
       const link = this.#successorLink(context.arrival.linkBase);
       fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", link);
@@ -74,8 +72,9 @@ export class Reply {
 
   /** The whole answer to something that is no request, as bytes. */
   damage(code: ErrorCode, requestId: string, address: string, rate: Decision): string {
-    const { status, content } = errorResponse(code);
+    const response = errorResponse(code);
+    const { status, content } = response;
     this.#parts.observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
-    return rawAnswer({ status, fields: fieldsOf(requestId, content, rate), content });
+    return rawAnswer({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 }
