@@ -14,9 +14,11 @@ import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/errors.ts";
+import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
+import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
@@ -139,6 +141,7 @@ export class Service implements AnimalStore {
       publicPages: [
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
+        favicon,
       ],
     });
     this.#timers = [
@@ -185,7 +188,7 @@ export class Service implements AnimalStore {
     if (outgoing.headersSent) {
       return; // Somebody before us has refused it, or answered in our place: nothing of it may take effect.
     }
-    if (this.#isStopping) {
+    if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;

@@ -1,5 +1,6 @@
 /**
- * A response as handlers return it: only what is particular to it. The responder adds the fields of every response.
+ * A response as the rooms above make it: what is particular to it. `respond.ts` adds the fields that every response has
+ * and sends it.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";
@@ -8,21 +9,26 @@ export interface Response {
   readonly status: number;
   /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
-  /** UTF-8 JSON. Undefined: no content, as with 204. */
+  /** Undefined if the response has none, as with 204. */
   readonly content: string | Uint8Array | undefined;
+  /** Of the content; not sent without it. */
+  readonly contentType: string;
+  /** The value of `Cache-Control`. */
+  readonly cacheControl: string;
 }
 
 const noFields: readonly string[] = [];
 
+/** @param content UTF-8 JSON */
 export function jsonResponse(
   status: number,
   content: string | Uint8Array | undefined,
   fields: readonly string[] = noFields,
 ): Response {
-  return { status, fields, content };
+  return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store" };
 }
 
 /** An error response. `message` replaces the message of the table. */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return { status: errorKinds[code].status, fields, content: errorJson(code, message) };
+  return jsonResponse(errorKinds[code].status, errorJson(code, message), fields);
 }

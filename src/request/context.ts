@@ -49,8 +49,6 @@ export class RequestContext {
   rate: Rate | undefined;
   /** While content is being read: ends the reading with this error. */
   damage: ((code: ErrorCode) => void) | undefined;
-  /** Nothing after this request is read as a request on its connection. */
-  isLast: boolean;
 
   constructor(
     incoming: IncomingMessage,
@@ -72,7 +70,6 @@ export class RequestContext {
     this.keyId = undefined;
     this.rate = undefined;
     this.damage = undefined;
-    this.isLast = false;
   }
 
   get method(): string {

@@ -119,7 +119,7 @@ export class Pipeline {
     // Public page
     const page = this.#publicPages.get(path);
     if (page !== undefined) {
-      return answerPublicPage(incoming.method, page);
+      return answerPublicPage(incoming.method, page, incoming.headers["if-none-match"]);
     }
 
     // Preflight
@@ -187,8 +187,8 @@ export class Pipeline {
 
   /**
    * 400 for the message itself. The key may be named in it, so a wrong one is charged to the address like everywhere:
-   * there is no way to try keys uncounted. Nothing more is read from the connection, since no one can say what the
-   * bytes after such a message mean (RFC 9112, 2.2 and 6.3).
+   * there is no way to try keys uncounted. Nothing more is read from the connection as a request: where the next one
+   * would begin is in doubt (RFC 9112, 11.2).
    */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): Response {
     const { limiter, addresses } = this.#dependencies;
@@ -199,7 +199,6 @@ export class Pipeline {
       const { address } = context;
       context.rate = authentication.kind === "invalid" ? addresses.take(address) : addresses.peek(address);
     }
-    context.isLast = true;
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
     }

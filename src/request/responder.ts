@@ -50,17 +50,16 @@ export class Responder {
 
   /** The response as bytes to something that cannot be read as a request. */
   damageToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
-    const { status, content } = errorResponse(code);
+    const response = errorResponse(code);
+    const { status, content } = response;
     this.#observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
-    return rawAnswer({ status, fields: fieldsOf(requestId, content, rate), content });
+    return rawAnswer({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 
-  #wireResponse(context: RequestContext, { status, fields: ownFields, content }: Response): WireResponse {
+  #wireResponse(context: RequestContext, response: Response): WireResponse {
     const { incoming, route, rate, arrival, requestId } = context;
-    const fields = fieldsOf(requestId, content, rate);
-    for (const part of ownFields) {
-      fields.push(part);
-    }
+    const { status, content } = response;
+    const fields = fieldsOf(response, requestId, rate);
     if (route?.fields !== undefined) {
       fields.push(...route.fields(arrival.linkBase));
     }

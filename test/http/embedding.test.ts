@@ -258,3 +258,12 @@ test("once closed, no key is made or changed: the folder may be another's by the
   await assert.rejects(service.keys.create(), /^Error: Cannot change keys: the service is closed$/);
   await assert.rejects(service.keys.revoke(first?.id ?? ""), /^Error: Cannot change keys: the service is closed$/);
 });
+
+test("handle() closes a connection on which Node may have dropped bytes after Upgrade", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  const upgrade = request({ key, fields: ["Connection: Upgrade", "Upgrade: h2c"] });
+  for (const [bytes, connection] of [[upgrade, "keep-alive"], [Buffer.concat([upgrade, upgrade]), "close"]] as const) {
+    assert.equal((await exchange(port, bytes, "GET")).value("connection"), connection);
+  }
+});
