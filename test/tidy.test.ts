@@ -44,7 +44,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   log: ["disk", "pets/pet-store.ts"],
   http: ["request/decimal.ts", "decimal.ts"],
   limits: ["log", "disk"],
-  keys: ["log", "disk"],
+  keys: ["http/secrets.ts", "log", "disk"],
   pets: ["http/response.ts", "http/when-ready.ts", "decimal.ts"],
   store: ["pets", "log", "disk"],
   observe: ["disk", "request"],
