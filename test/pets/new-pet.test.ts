@@ -1,27 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { JsonObject, readJson } from "../../src/pets/json.ts";
-import type { JsonValue } from "../../src/pets/json.ts";
+import { readNewPet } from "../../src/pets/new-pet.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
-import { validateNewPet } from "../../src/pets/validate.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 /** The NewPet that the text is. */
 function accepted(text: string): NewPet {
-  const validation = validateNewPet(readJson(text));
-  return validation.kind === "valid" ? validation.value : assert.fail(`${text}: ${validation.message}`);
+  const reading = readNewPet(Buffer.from(text));
+  return reading.kind === "valid" ? reading.value : assert.fail(`${text}: ${reading.message}`);
 }
 
-/** What is said against the value; the faults alone where they are of members. */
-function refusalOf(value: JsonValue, label: string): string {
-  const validation = validateNewPet(value);
-  assert.equal(validation.kind, "invalid", label);
-  return validation.message.replace(/^The content is not a valid NewPet: /, "");
-}
-
+/** Why the text is no NewPet; without the opening if members are at fault. */
 function refusal(text: string): string {
-  return refusalOf(readJson(text), text);
+  const reading = readNewPet(Buffer.from(text));
+  assert.equal(reading.kind, "invalid", text);
+  return reading.message.replace(/^The content is not a valid NewPet: /, "");
 }
 
 function withName(name: string): string {
@@ -67,12 +61,12 @@ test("name of one character is refused exactly where that is White_Space, a surr
     0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x20, 0x85, 0xa0, 0x1680, 0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006,
     0x2007, 0x2008, 0x2009, 0x200a, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
   ]);
-  const categoryId = readJson("5");
-  for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += 1) {
+  // Above U+FFFF there is none of them: a sample is enough.
+  for (let codePoint = 0; codePoint <= 0x10ffff; codePoint += codePoint < 0x10000 ? 1 : 257) {
     const name = String.fromCodePoint(codePoint);
-    const { kind } = validateNewPet(new JsonObject(new Map([["name", name], ["categoryId", categoryId]]), []));
+    const { kind } = readNewPet(Buffer.from(withName(name)));
     const isRefused = whiteSpace.has(codePoint) || codePoint === 0 || (codePoint >= 0xd800 && codePoint <= 0xdfff);
-    // A message made only where it is needed: a million of them would take longer than the test.
+    // assert.equal() would need a message each time: making so many takes longer than the test.
     if ((kind === "invalid") !== isRefused) {
       assert.fail(`U+${codePoint.toString(16)} is ${kind}`);
     }
@@ -86,8 +80,8 @@ test("name must not be white space only, however long", () => {
   assert.equal(accepted(withName(`${" ".repeat(254)}a`)).name.length, 255);
 });
 
-test("name must be well-formed: a lone surrogate is refused wherever it stands, raw or escaped", () => {
-  for (const text of ["\\ud800", "\ud800", "a\\udc00", "\\udc00\\ud800", "\\ud83d\ud83d\\ude00", "😀\\udbff"]) {
+test("name must be well-formed: a lone surrogate is refused wherever it is", () => {
+  for (const text of ["\\ud800", "a\\udc00", "\\udc00\\ud800", "\\ud83d\\ud83d\\ude00", "😀\\udbff"]) {
     assert.equal(
       refusal(`{"name":"${text}","categoryId":5}`),
       '"name" must be well-formed Unicode, received a lone surrogate.',
@@ -224,11 +218,39 @@ test("messages are bounded, on one line and well-formed, whatever the client wro
   const anyText = () => random.times(random.integer(0, 200), () => random.pick(characters)).join("");
   for (let count = 0; count < 500; count += 1) {
     const names = random.times(random.integer(1, 15), anyText);
-    const members = new Map<string, JsonValue>(names.map((name) => [name, null]));
-    members.set("name", anyText()).set("status", anyText());
-    const message = refusalOf(new JsonObject(members, names.slice(0, 3)), JSON.stringify(names));
+    const members = [...names, ...names.slice(0, 3)].map((name) => `${JSON.stringify(name)}:null`);
+    const known = `"name":${JSON.stringify(anyText())},"status":${JSON.stringify(anyText())}`;
+    const message = refusal(`{${members.join(",")},${known}}`);
     // Ten names of 64 characters, the longest escape (`\udb40\udc01`) for each, and the longest problem.
     assert.ok(message.length < 10 * (64 * 12 + 5 + 64 * 12 + 100), `${message.length} long`);
     assert.doesNotMatch(message, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
   }
 }));
+
+test("readNewPet() says in plain words that content is not JSON or not UTF-8, the same on every release of Node", () => {
+  for (const text of ["", " ", "{", '{"name":    ', "nul", "[1,]", "\ufeff\ufeff{}", '{"secret-looking":x}', "[".repeat(16_384)]) {
+    assert.deepEqual(
+      readNewPet(Buffer.from(text)),
+      { kind: "malformed", message: "The content is not well-formed JSON." },
+      text,
+    );
+  }
+  for (const hex of ["80", "22e282", "7b22ff223a317d", "fffe7b007d00"]) {
+    assert.deepEqual(readNewPet(Buffer.from(hex, "hex")), { kind: "malformed", message: "The content is not UTF-8." }, hex);
+  }
+});
+
+test("readNewPet() allows a byte order mark and white space", () => {
+  const newPet = { name: "Rex", categoryId: 5n, status: "available" };
+  assert.deepEqual(accepted('\ufeff{"name":"Rex","categoryId":5}'), newPet);
+  assert.deepEqual(accepted(' {\t"name" : "Rex" ,\r\n"categoryId" : 5 } '), newPet);
+});
+
+test("readNewPet() refuses deeply nested content at once", () => {
+  for (const [opening, closing] of [["[", "]"], ['{"a":', "}"]] as const) {
+    const depth = Math.floor(16_384 / (opening.length + closing.length));
+    const nested = opening.repeat(depth) + (opening === "[" ? "" : "1") + closing.repeat(depth);
+    assert.match(refusal(nested), /^(The content must be an object|"name" is missing)/);
+    assert.match(refusal(withCategoryId(nested)), /^"categoryId" must be an integer, received an (array|object)\.$/);
+  }
+});
