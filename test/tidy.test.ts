@@ -45,7 +45,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   http: ["request/decimal.ts", "decimal.ts"],
   limits: ["log", "disk"],
   keys: ["http/secrets.ts", "log", "disk"],
-  pets: ["http/response.ts", "http/when-ready.ts", "decimal.ts"],
+  pets: ["http/response.ts", "http/secrets.ts", "http/when-ready.ts"],
   store: ["pets", "log", "disk"],
   observe: ["disk", "request"],
   openapi: ["pets", "limits", "http", "version.ts"],

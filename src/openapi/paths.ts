@@ -8,7 +8,7 @@
 import { bounds } from "../http/bounds.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { sunsetField } from "../pets/get.ts";
-import { limitMax } from "../pets/validate.ts";
+import { limitMax } from "../pets/list-query.ts";
 import {
   errorResponses,
   refusedResponses,

@@ -7,7 +7,7 @@
 
 import { errorKinds } from "../http/errors.ts";
 import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
-import { limitDefault, limitMax } from "../pets/validate.ts";
+import { limitDefault, limitMax } from "../pets/list-query.ts";
 
 /** What `JSON.stringify` writes exactly as it is. */
 export type Json = string | number | boolean | readonly Json[] | JsonObject;

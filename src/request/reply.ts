@@ -10,10 +10,8 @@ import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "
 import { type Response, errorResponse } from "../http/response.ts";
 import type { Decision } from "../limits/decision.ts";
 import type { Observers } from "../observe/observers.ts";
-import { deprecationField, successorLink, sunsetField } from "../pets/get.ts";
 import type { RequestContext } from "./context.ts";
 import { petRoute } from "./routes.ts";
-
 
 export interface ReplyParts {
   readonly cors: Cors;
@@ -22,8 +20,8 @@ export interface ReplyParts {
 
 export class Reply {
   readonly #parts: ReplyParts;
-  /** The link of getPet's answers, for the base where requests nearly always arrive: the one before. */
-  #successor = { linkBase: "", link: "" };
+  /** The fields of getPet's route. Kept, since nearly every request has the base of the one before. */
+  #routeFields: { readonly linkBase: string; readonly fields: readonly string[] } = { linkBase: "", fields: [] };
 
   constructor(parts: ReplyParts) {
     this.#parts = parts;
@@ -56,8 +54,7 @@ export class Reply {
       fields.push(part);
     }
     if (context.route === petRoute.pattern) {
-      const link = this.#successorLink(context.arrival.linkBase);
-      fields.push("Deprecation", deprecationField, "Sunset", sunsetField, "Link", link);
+      fields.push(...this.#fieldsOfRoute(context.arrival.linkBase));
     }
     if (!this.#parts.cors.isOff) {
       this.#parts.cors.appendFields(fields, incoming.headers.origin);
@@ -65,11 +62,11 @@ export class Reply {
     return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
   }
 
-  #successorLink(linkBase: string): string {
-    if (linkBase !== this.#successor.linkBase) {
-      this.#successor = { linkBase, link: successorLink(linkBase) };
+  #fieldsOfRoute(linkBase: string): readonly string[] {
+    if (linkBase !== this.#routeFields.linkBase) {
+      this.#routeFields = { linkBase, fields: petRoute.fields(linkBase) };
     }
-    return this.#successor.link;
+    return this.#routeFields.fields;
   }
 
   /** The whole answer to something that is no request, as bytes. */

@@ -5,7 +5,7 @@
 import type { Response } from "../http/response.ts";
 import type { Route } from "../http/router.ts";
 import { createPet } from "../pets/create.ts";
-import { getPet } from "../pets/get.ts";
+import { getPet, petFields } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 
@@ -14,9 +14,14 @@ export interface Operation {
   readonly takesContent: boolean;
 }
 
-/** Every answer of this route says that it is deprecated. */
-export const petRoute: Route<Operation> = {
+export interface RouteWithFields extends Route<Operation> {
+  /** The fields of every response of the route: name, value, … */
+  readonly fields: (linkBase: string) => readonly string[];
+}
+
+export const petRoute: RouteWithFields = {
   pattern: "/pets/{petId}",
+  fields: petFields,
   operations: { GET: { handle: getPet, takesContent: false } },
 };
 
