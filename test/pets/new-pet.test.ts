@@ -254,3 +254,17 @@ test("readNewPet() refuses deeply nested content at once", () => {
     assert.match(refusal(withCategoryId(nested)), /^"categoryId" must be an integer, received an (array|object)\.$/);
   }
 });
+
+test("a key in the content, as a name or a value, is not in the message", () => {
+  const key = `as_${"0aZ".repeat(14)}9`;
+  const texts = [
+    `{"${key}":1}`, `{"${key}":1,"${key}":2}`, `{"as\\u005f${key.slice(3)}":1}`, `{"status":"${key}"}`, `{"name":["${key}"]}`,
+    `"${key}"`, key, `{"name":${key}}`,
+  ];
+  for (const text of texts) {
+    const reading = readNewPet(Buffer.from(text));
+    assert.ok(reading.kind !== "valid");
+    assert.doesNotMatch(reading.message, /0aZ0aZ/, text);
+  }
+  assert.match(refusal(`{"${key}":1}`), /"as_…" is not a member of NewPet/);
+});
