@@ -22,14 +22,13 @@ import { clientAddress } from "../limits/address.ts";
 import type { Addresses } from "../limits/addresses.ts";
 import type { Decision } from "../limits/decision.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import type { PetRequest } from "../pets/pet-request.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
 import { isPending } from "../http/when-ready.ts";
 import { ContentTakenError, takeContent } from "./content.ts";
 import { type Arrival, RequestContext } from "./context.ts";
 import { Reply, type ReplyParts } from "./reply.ts";
 import { RequestIds } from "./request-id.ts";
-import { type Operation, routes } from "./routes.ts";
+import { type ApiRequest, type Operation, routes } from "./routes.ts";
 
 /** What the way needs of the service around it. */
 export interface RequestPathParts extends ReplyParts {
@@ -157,10 +156,10 @@ export class RequestPath {
     context.keyId = key.id;
     const rate = this.#parts.limiter.take(key.id, key.plan);
     context.rate = rate;
-    return rate.kind === "allowed" ? this.#route(context) : refuseOverLimit(rate);
+    return rate.kind === "allowed" ? this.#route(context, key) : refuseOverLimit(rate);
   }
 
-  #route(context: RequestContext): Outcome {
+  #route(context: RequestContext, key: ApiKey): Outcome {
     const { incoming } = context;
     if ((incoming.url ?? "").length > bounds.targetBytesMax) {
       return errorResponse("uri_too_long");
@@ -177,11 +176,11 @@ export class RequestPath {
       return method === "OPTIONS" ? jsonResponse(204, undefined, allow) : errorResponse("method_not_allowed", allow);
     }
     if (!operation.takesContent) {
-      return operation.handle(this.#petRequest(context, match.parameter, noContent));
+      return operation.handle(this.#apiRequest(context, key, match.parameter, noContent));
     }
     takeContent(context, (taken) => {
       if (taken instanceof Uint8Array) {
-        this.#give(context, () => operation.handle(this.#petRequest(context, match.parameter, taken)));
+        this.#give(context, () => operation.handle(this.#apiRequest(context, key, match.parameter, taken)));
       } else {
         this.#reply.send(context, taken);
       }
@@ -189,8 +188,10 @@ export class RequestPath {
     return undefined;
   }
 
-  #petRequest({ query, arrival }: RequestContext, parameter: string, content: Uint8Array): PetRequest {
-    return { store: this.#parts.store, query, parameter, content, linkBase: arrival.linkBase };
+  #apiRequest(context: RequestContext, key: ApiKey, parameter: string, content: Uint8Array): ApiRequest {
+    const { store, limiter } = this.#parts;
+    const { query, arrival } = context;
+    return { key, limiter, store, query, parameter, content, linkBase: arrival.linkBase };
   }
 
   #fail(context: RequestContext, error: unknown): void {

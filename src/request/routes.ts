@@ -1,5 +1,5 @@
 /**
- * The routes below the base path and what each method of theirs does: the three operations of the specification.
+ * The routes below the base path and the operation of each of their methods.
  */
 
 import type { Response } from "../http/response.ts";
@@ -8,9 +8,13 @@ import { createPet } from "../pets/create.ts";
 import { getPet, petFields } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
+import { getLimits, type LimitsRequest } from "./limits.ts";
+
+/** What every handler is given; each declares the part that it needs. */
+export type ApiRequest = PetRequest & LimitsRequest;
 
 export interface Operation {
-  readonly handle: (request: PetRequest) => Response | Promise<Response>;
+  readonly handle: (request: ApiRequest) => Response | Promise<Response>;
   readonly takesContent: boolean;
 }
 
@@ -34,4 +38,5 @@ export const routes: readonly Route<Operation>[] = [
     },
   },
   petRoute,
+  { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];
