@@ -48,7 +48,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   pets: ["http/response.ts", "http/secrets.ts", "http/when-ready.ts"],
   store: ["pets", "log", "disk"],
   observe: ["disk", "request"],
-  openapi: ["pets", "limits", "http", "version.ts"],
+  openapi: ["pets", "limits", "http"],
   request: ["pets", "keys", "limits", "observe", "http", "disk", "decimal.ts"],
 };
 
