@@ -44,11 +44,11 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   log: ["disk", "pets/pet-store.ts"],
   http: ["request/decimal.ts", "decimal.ts"],
   limits: ["log", "disk"],
-  keys: ["log", "disk"],
-  pets: ["http/response.ts", "http/when-ready.ts", "decimal.ts"],
+  keys: ["http/secrets.ts", "log", "disk"],
+  pets: ["http/response.ts", "http/secrets.ts", "http/when-ready.ts"],
   store: ["pets", "log", "disk"],
   observe: ["disk", "request"],
-  openapi: ["pets", "limits", "http", "version.ts"],
+  openapi: ["pets", "limits", "http"],
   request: ["pets", "keys", "limits", "observe", "http", "disk", "decimal.ts"],
 };
 

@@ -8,10 +8,9 @@ import type { Disk } from "../disk/disk.ts";
 import { claimFolder } from "../disk/folder-lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
-import { decodeJson, JsonSyntaxError, readJson } from "../pets/json.ts";
+import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
-import { validateNewPet } from "../pets/validate.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readLines } from "./read-lines.ts";
@@ -75,7 +74,7 @@ async function validateAll(path: string, terminal: Terminal): Promise<number | u
   for await (const line of linesOf(path)) {
     lineNumber++;
     const validation = validateLine(line);
-    if (validation.kind === "invalid" && ++faultCount <= namedFaultsMax) {
+    if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
       terminal.stderr(`${path} line ${lineNumber}: ${validation.message}\n`);
     }
   }
@@ -90,7 +89,7 @@ async function validateAll(path: string, terminal: Terminal): Promise<number | u
 async function* animals(path: string): AsyncGenerator<NewPet> {
   for await (const line of linesOf(path)) {
     const validation = validateLine(line);
-    if (validation.kind === "invalid") {
+    if (validation.kind !== "valid") {
       throw new Error("the file changed while it was read");
     }
     yield validation.value;
@@ -109,16 +108,8 @@ async function* linesOf(path: string, disk: Disk = nodeDisk): AsyncGenerator<Uin
   }
 }
 
-function validateLine(line: Uint8Array): ReturnType<typeof validateNewPet> {
-  if (line.length > bounds.contentBytesMax) {
-    return { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` };
-  }
-  try {
-    return validateNewPet(readJson(decodeJson(line)));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) {
-      return { kind: "invalid", message: error.message };
-    }
-    throw error;
-  }
+function validateLine(line: Uint8Array): NewPetReading {
+  return line.length > bounds.contentBytesMax
+    ? { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` }
+    : readNewPet(line);
 }

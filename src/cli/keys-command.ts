@@ -7,10 +7,11 @@
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { withoutSecrets } from "../http/secrets.ts";
 import type { NewSecret, PlanChoice } from "../keys/key-store.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import type { ApiKey, CreatePlan, RandomBytes } from "../keys/key.ts";
-import { keyState, withoutSecrets } from "../keys/key.ts";
+import { keyState } from "../keys/key.ts";
 import type { FlagName, KeysArguments } from "./keys-arguments.ts";
 import { helpAsked, readKeysArguments, UsageError } from "./keys-arguments.ts";
 

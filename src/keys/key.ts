@@ -8,6 +8,8 @@
 
 import { hash } from "node:crypto";
 
+import { withoutSecrets } from "../http/secrets.ts";
+
 /** The shape of `Plan` in limits/plans.ts, which this room does not import: should they part, nothing compiles. */
 export interface KeyPlan {
   readonly name: "free" | "pro" | "business" | "enterprise";
@@ -91,11 +93,6 @@ export function createKeyId(randomBytes: RandomBytes): string {
 /** Could this be a secret at all? Asked before anything is computed for a stranger. */
 export function isSecret(bearerToken: string): boolean {
   return bearerToken.length === secretLength && secretForm.test(bearerToken);
-}
-
-/** The text with each secret in it blotted out: what people typed may hold one, and messages end in logs. */
-export function withoutSecrets(text: string): string {
-  return text.replaceAll(/as_[0-9A-Za-z]{43}/g, "as_…");
 }
 
 export function isKeyId(text: string): boolean {

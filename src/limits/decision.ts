@@ -13,3 +13,6 @@ export interface Decision {
   /** `Retry-After`: whole seconds, rounded up, at least 1; 0 where allowed. */
   readonly retryAfterSeconds: number;
 }
+
+/** One bucket of a key. */
+export type RateStatus = Pick<Decision, "limit" | "remaining" | "resetSeconds">;

@@ -8,8 +8,8 @@
 
 import type { Clock } from "../disk/clock.ts";
 import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
-import { dayMs, fullAgainMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
-import type { Decision } from "./decision.ts";
+import { type Bucket, dayMs, fullAgainMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
+import type { Decision, RateStatus } from "./decision.ts";
 import { entryOf, newEntry, refusedUntilMs, stateOf } from "./entry.ts";
 import type { Entry, KeyState, LimiterState } from "./entry.ts";
 import type { Plan } from "./plans.ts";
@@ -76,6 +76,18 @@ export class Limiter {
    */
   peek(keyId: string, plan: Plan): Decision {
     return this.#standing(this.#entries.get(keyId) ?? newEntry(), plan, this.#timeline.nowMs());
+  }
+
+  /** Both buckets of the key as they are. A ban is not shown: a banned key gets no response that could show it. */
+  quotas(keyId: string, { quota }: Plan): { readonly minute: RateStatus; readonly day: RateStatus } {
+    const nowMs = this.#timeline.nowMs();
+    const { minute, day } = this.#entries.get(keyId) ?? newEntry();
+    const status = (bucket: Bucket, limit: number, windowMs: number): RateStatus => ({
+      limit,
+      remaining: tokensLeft(bucket, limit, nowMs),
+      resetSeconds: this.#timeline.unixSeconds(fullAgainMs(bucket, windowMs, nowMs)),
+    });
+    return { minute: status(minute, quota.perMinute, minuteMs), day: status(day, quota.perDay, dayMs) };
   }
 
   /** Lifts the key's ban, if it has one (contract, section 1: `keys unban`). It still lengthens a further one. */

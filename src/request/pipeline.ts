@@ -164,7 +164,7 @@ export class Pipeline {
           return taken;
         }
         const { arrival, query } = context;
-        return operation.handle({ store, query, parameter, content: taken, linkBase: arrival.linkBase });
+        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase: arrival.linkBase });
       });
     });
   }

@@ -4,7 +4,7 @@
 
 import { randomInt } from "node:crypto";
 
-import { withoutSecrets } from "../keys/key.ts";
+import { withoutSecrets } from "../http/secrets.ts";
 
 /** A client's own id goes into logs and fields, so it is short and plain. */
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;

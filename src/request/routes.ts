@@ -1,5 +1,5 @@
 /**
- * The routes below the base path, and what each method does there.
+ * The routes below the base path and the operation of each of their methods.
  */
 
 import type { Response } from "../http/response.ts";
@@ -9,14 +9,18 @@ import { createPet } from "../pets/create.ts";
 import { getPet, retirementFields } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
+import { getLimits, type LimitsRequest } from "./limits.ts";
+
+/** What every handler is given. Each declares the part that it needs. */
+export type ApiRequest = PetRequest & LimitsRequest;
 
 export interface Operation {
-  readonly handle: (request: PetRequest) => MaybePromise<Response>;
+  readonly handle: (request: ApiRequest) => MaybePromise<Response>;
   readonly takesContent: boolean;
 }
 
 export interface Route extends RoutePattern<Operation> {
-  /** Fields of every response of this route: name, value, name, value, … */
+  /** The fields of every response of the route: name, value, name, value, … */
   readonly fields?: (linkBase: string) => readonly string[];
 }
 
@@ -33,4 +37,5 @@ export const routes: readonly Route[] = [
     operations: { GET: { handle: getPet, takesContent: false } },
     fields: retirementFields,
   },
+  { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];
