@@ -1,17 +1,15 @@
 /**
- * The options of a service that somebody embeds, checked like the settings of the server that is built on them.
+ * The options of an embedded service, checked when it is opened. The server's settings are checked by the same code.
  */
 
-import {
-  defaultBasePath,
-  checkTrustedProxyCount,
-  parseBaseUrl,
-  parseOrigins,
-} from "./cli/settings.ts";
+import { resolve } from "node:path";
+import { inspect } from "node:util";
+
+import { withoutSecrets } from "./http/secrets.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 
 export interface AnimalStoreOptions {
-  /** Folder of everything that is kept; made where it is missing. One service a folder. */
+  /** Folder of keys, limits and catalogue, for one service; made if missing. A relative path is resolved at once. */
   readonly dataDir: string;
   /** Public base address; its path must end in `/v1` and is where the API is mounted (default `/v1`). */
   readonly baseUrl?: string | undefined;
@@ -23,21 +21,38 @@ export interface AnimalStoreOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** A catalogue of your own; the folder then holds keys and limits only. It is closed with the service. */
   readonly store?: PetStore | undefined;
-  /** Told, in one line, of what an operator should know (default: a line on stderr). */
+  /** Receives what an operator should know, always one line (default: a line on stderr). It may throw. */
   readonly report?: ((message: string) => void) | undefined;
 }
 
 export interface CheckedOptions {
+  /** Absolute. */
   readonly dataDir: string;
-  /** Undefined: links are paths, since nothing that a client sends may decide where they lead. */
+  /** If undefined, links are paths: nothing that a client sends may decide where they lead. */
   readonly baseUrl: string | undefined;
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
   readonly corsOrigins: readonly string[];
   readonly store: PetStore | undefined;
+  /** Takes any text and never throws. */
   readonly report: (message: string) => void;
 }
+
+/** The address that clients know, without a slash at its end, and the path in it where the API is mounted. */
+export interface BaseUrl {
+  /** ASCII only: it becomes part of header fields. */
+  readonly url: string;
+  readonly path: string;
+}
+
+/** Where the API is mounted if there is no base address. */
+export const defaultBasePath = "/v1";
+export const trustedProxyCountMax = 32;
+
+/** The base address is part of links, and clients accept 16 KiB of header fields at most. */
+const baseUrlLengthMax = 2_048;
+const stalledBytesMax = 1_048_576;
 
 const optionNames: ReadonlySet<string> = new Set([
   "dataDir",
@@ -58,9 +73,9 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   }
   const unknown = Object.keys(options).find((name) => !optionNames.has(name));
   if (unknown !== undefined) {
-    throw new RangeError(`Cannot open animal store: there is no option "${unknown}"`);
+    throw new RangeError(`Cannot open animal store: there is no option "${oneLine(unknown)}"`);
   }
-  if (typeof options.dataDir !== "string" || options.dataDir === "") {
+  if (typeof options.dataDir !== "string" || options.dataDir === "" || options.dataDir.includes("\0")) {
     throw new RangeError("Cannot open animal store: dataDir must be the path of a folder");
   }
   if (options.report !== undefined && typeof options.report !== "function") {
@@ -68,20 +83,90 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   }
   const base = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
-    dataDir: options.dataDir,
+    dataDir: resolve(options.dataDir),
     baseUrl: base?.url,
     basePath: base?.path ?? defaultBasePath,
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl)?.url,
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
     store: options.store === undefined ? undefined : checkStore(options.store),
-    report: options.report ?? ((message) => void process.stderr.write(`animal-store: ${message}\n`)),
+    report: harmless(options.report ?? reportOnStderr),
   };
 }
 
-/** Not by `checked`: a store cannot be quoted. */
+/** The text as one line without API keys: line breaks and other control characters become spaces. */
+export function oneLine(text: string): string {
+  return withoutSecrets(text).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+}
+
+/**
+ * The address in ASCII, its host in lower case and Punycode (WHATWG URL). The path is compared with request targets
+ * character by character, so it may hold nothing that a client could write in two ways.
+ *
+ * @throws {RangeError} saying what it must be
+ */
+export function parseBaseUrl(text: string): BaseUrl {
+  const path = /^https?:\/\/[^/?#\s@\\]+((?:\/[A-Za-z0-9._~-]+)*\/v1)\/?$/i.exec(text)?.[1];
+  if (path === undefined || !URL.canParse(text) || /\/\.{1,2}(?=\/)/.test(path)) {
+    throw new RangeError("must be an http or https address whose path ends in /v1, such as https://example.com/v1");
+  }
+  if (!path.endsWith("/v1")) {
+    throw new RangeError("must have a path that ends in /v1, in lower case");
+  }
+  const url = new URL(text).origin + path;
+  if (url.length > baseUrlLengthMax) {
+    throw new RangeError(`must be at most ${baseUrlLengthMax} characters long`);
+  }
+  return { url, path };
+}
+
+/**
+ * Origins as a browser sends them in `Origin`: scheme, host in ASCII, port, no path (RFC 6454, 6.2).
+ *
+ * @throws {RangeError} saying which is not one
+ */
+export function parseOrigins(texts: readonly string[]): readonly string[] {
+  const origins = texts.map((text) => text.trim());
+  for (const origin of origins) {
+    if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
+      throw new RangeError(`must be *, or origins such as https://example.com, without a path; "${origin}" is none`);
+    }
+  }
+  if (origins.includes("*") && origins.length > 1) {
+    throw new RangeError("must be either * or a list of origins");
+  }
+  return origins;
+}
+
+/** @throws {RangeError} saying what it must be */
+export function checkTrustedProxyCount(count: number): number {
+  if (!Number.isInteger(count) || count < 0 || count > trustedProxyCountMax) {
+    throw new RangeError(`must be an integer from 0 to ${trustedProxyCountMax}`);
+  }
+  return count;
+}
+
+/** An embedder's function must not be able to break the service: it may throw, or return a promise that rejects. */
+function harmless(report: (message: string) => unknown): (message: string) => void {
+  return (message) => {
+    try {
+      Promise.resolve(report(oneLine(message))).catch(() => undefined);
+    } catch {
+      // There is nobody to tell: telling is what failed.
+    }
+  };
+}
+
+/** Through `console`, which handles the errors of a stream that cannot be written. */
+function reportOnStderr(message: string): void {
+  if (process.stderr.writableLength < stalledBytesMax) {
+    console.error(`animal-store: ${message}`);
+  }
+}
+
+/** Not by `checked`, which would print the whole store. */
 function checkStore(store: PetStore): PetStore {
-  const missing = storeMethods.find((name) => typeof store[name] !== "function");
+  const missing = storeMethods.find((name) => typeof store?.[name] !== "function");
   if (missing !== undefined) {
     throw new RangeError(`Cannot open animal store: store must have the method "${missing}"`);
   }
@@ -97,6 +182,7 @@ function checked<Given, Value>(
     return given === undefined ? undefined : parse(given);
   } catch (error) {
     const reason = error instanceof RangeError ? error.message : "is of the wrong type";
-    throw new RangeError(`Cannot open animal store: ${name} ${reason}, received ${JSON.stringify(given)}`);
+    const received = typeof given === "string" ? JSON.stringify(given) : inspect(given, { depth: 1 });
+    throw new RangeError(oneLine(`Cannot open animal store: ${name} ${reason}, received ${received}`));
   }
 }

@@ -1,15 +1,15 @@
 /**
- * The service in a program: puts store, keys, limits and the request path together, and takes them apart again.
+ * The service: opens store, keys and limits, connects them with the handling of requests, and closes them.
  *
- * Several in one process do not touch each other: nothing outside these objects decides what they do.
+ * There is no global state, so several services in one process do not affect each other.
  */
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
-import type { Claim, Disk } from "./disk/disk.ts";
-import { claimFolder } from "./disk/folder-lock.ts";
+import type { Lock, Disk } from "./disk/disk.ts";
+import { lockFolder } from "./disk/lock.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
@@ -22,9 +22,8 @@ import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
-import { createPlan } from "./limits/plans.ts";
 import { LimitsSnapshot } from "./limits/snapshot.ts";
-import type { GroupTimes } from "./log/group-writer.ts";
+import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
@@ -35,29 +34,29 @@ import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
-/** What a program around the service does with keys. Durable when it resolves. */
+/** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
 
 export interface AnimalStore {
   /**
-   * Answers a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for in
-   * `originalUrl`, then in `url`; outside it `next` is called where there is one. A request that is answered already is
-   * left alone. Once closed, animals are still read, from memory, but none is added: 503.
+   * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for
+   * in `originalUrl`, then in `url`; outside it `next` is called, if given. A request that has a response already is
+   * left alone. After `close()`, creates return 503; reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
   /** The OpenAPI description as served at `/openapi.json`. */
   readonly description: OpenApiDescription;
-  /** What `/healthz` says. */
+  /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
   /** Resolves when everything accepted is on disk and the folder is free. Closing twice is fine. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the service: takes the folder, reads what is kept, and follows the key file from then on.
+ * Opens the service: locks the folder, reads its files, and follows the key file from then on.
  *
- * @throws {RangeError} an option that cannot be
+ * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service holds the folder
  * @throws {DamagedLogError} a file is damaged where no crash could have damaged it; nothing was changed
  */
@@ -65,43 +64,46 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** What a program may bring along besides the options: tests a clock and a disk, the server its observers. */
+/** Injectable dependencies: tests bring a clock and a disk, the server its observers and a signal. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers;
+  /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
+  readonly signal?: AbortSignal;
 }
 
-/** As `openAnimalStore`, for who needs more of the service than an embedder does. */
-export async function openService(options: CheckedOptions, surroundings: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers } = surroundings;
+/** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
+export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
+  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
   const { dataDir, report } = options;
-  const common = { disk, clock, dataDir, report };
+  const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
+  signal?.throwIfAborted();
   keepTickShape();
-  const claim = await claimFolder(disk, dataDir);
+  const lock = await lockFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });
-    const snapshot = await LimitsSnapshot.open({ ...common, limiter });
-    const onUnban = (keyId: string): void => limiter.unban(keyId);
-    const unbansFrom = snapshot.keyLogBytes;
-    const keys = await KeyStore.open({ ...common, createPlan, randomBytes, onUnban, unbansFrom });
-    const onGroup = (times: GroupTimes): void => observers?.metrics?.countGroup(times);
+    const keys = await KeyStore.open({ ...common, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
+    const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
+    const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
+    signal?.throwIfAborted();
+    const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
     const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
     const store = options.store ?? catalogue;
     if (store === undefined) {
       throw new Error("Cannot open animal store: it has no catalogue");
     }
-    return new Service(options, { claim, store, catalogue, limiter, snapshot, keys, clock, observers });
+    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers });
   } catch (error) {
-    await claim.release();
+    await lock.release();
     throw error;
   }
 }
 
 interface Parts {
-  readonly claim: Claim;
+  readonly lock: Lock;
   readonly store: PetStore;
-  /** The store, where it is our own. */
+  /** The store, if it is the service's own. */
   readonly catalogue: JsonLinesPetStore | undefined;
   readonly limiter: Limiter;
   readonly snapshot: LimitsSnapshot;
@@ -114,7 +116,7 @@ export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   readonly #parts: Parts;
   readonly #options: CheckedOptions;
-  /** How requests come to a listener of our own; the second kind expects `100 Continue`. */
+  /** How requests arrive from our own listener; those of the second kind expect `100 Continue`. */
   readonly #arrival: Arrival;
   readonly #expectingArrival: Arrival;
   readonly #pipeline: Pipeline;
@@ -146,7 +148,7 @@ export class Service implements AnimalStore {
     });
     this.#timers = [
       setInterval(() => void this.#followKeys(), bounds.keyPollMs).unref(),
-      setInterval(() => void this.#saveLimits(), bounds.limitsSaveMs).unref(),
+      setInterval(() => void parts.snapshot.save(), bounds.limitsSaveMs).unref(),
     ];
   }
 
@@ -186,7 +188,7 @@ export class Service implements AnimalStore {
       return;
     }
     if (outgoing.headersSent) {
-      return; // Somebody before us has refused it, or answered in our place: nothing of it may take effect.
+      return; // A middleware has responded already: the request must have no effect.
     }
     if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;
@@ -216,17 +218,17 @@ export class Service implements AnimalStore {
     return context;
   }
 
-  /** The whole answer to CONNECT, as bytes. */
+  /** The whole response to CONNECT, as bytes. */
   onConnect(incoming: IncomingMessage): Promise<string> {
     return this.#pipeline.runToBytes(this.#pipeline.begin(incoming, undefined, this.#arrival));
   }
 
-  /** The whole answer to something that is no request, as bytes. */
+  /** The whole response to bytes that are not a request, as bytes. */
   onDamage(code: ErrorCode, socketAddress: string | undefined): string {
     return this.#pipeline.damageToBytes(code, socketAddress);
   }
 
-  /** From here on `healthy` is false and `handle` keeps no connection; requests are still answered. */
+  /** Makes `healthy` false, and every response of `handle` close its connection. Requests still get responses. */
   beginStopping(): void {
     this.#isStopping = true;
   }
@@ -241,20 +243,14 @@ export class Service implements AnimalStore {
     this.#timers.forEach((timer) => clearInterval(timer));
     try {
       await this.#parts.keys.close();
-      await this.#saveLimits();
+      await this.#parts.snapshot.save();
       await this.#parts.store.close();
     } finally {
-      await this.#parts.claim.release(); // Or a store that fails to close would keep the folder from the next service.
+      await this.#parts.lock.release(); // Also if the store fails to close: the next service needs the folder.
     }
   }
 
   async #followKeys(): Promise<void> {
     await this.#parts.keys.follow();
-  }
-
-  async #saveLimits(): Promise<void> {
-    const { snapshot, keys } = this.#parts;
-    snapshot.keyLogBytes = keys.logBytes;
-    await snapshot.save();
   }
 }

@@ -1,2 +1,2 @@
-/** The release, and the version of the interface description (specification, "Versioning"). A test compares both. */
+/** The release, and the version of the interface description. */
 export const version: string = "1.0.0";

@@ -1,52 +1,83 @@
 /**
- * `check`: says what a start would do, without doing it (contract, section 1).
+ * `check`: says whether the server would start with a data folder, without starting it.
  */
 
 import { randomBytes } from "node:crypto";
+import { dirname, join, resolve } from "node:path";
 
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { isFolderClaimed } from "../disk/folder-lock.ts";
+import { messageOf } from "../disk/error-message.ts";
+import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import { KeyError } from "../keys/key.ts";
-import { createPlan } from "../limits/plans.ts";
-import { checkPetLog, type CheckResult } from "../store/check-pet-log.ts";
+import { checkPetLog, type CheckResult, petFileName } from "../store/check-pet-log.ts";
 import { parseFlags, UsageError } from "./flags.ts";
-import { dataDirOf } from "./settings.ts";
-import { exitDone, exitNotDone, type Terminal } from "./terminal.ts";
+import { savedLimits } from "./saved-limits.ts";
+import { readDataDir } from "./settings.ts";
+import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
-/** Resolves to the exit code: 0 it would serve, 1 it would refuse. @throws {UsageError} */
+/** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
-  const { values, operands } = parseFlags(args, { data: "value" });
+  const { values, operands } = parseFlags(args, ["data"]);
   if (operands[0] !== undefined) {
     throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data`);
   }
-  const dataDir = dataDirOf(values.get("data"), terminal.environment);
-  const isServed = await isFolderClaimed(disk, dataDir);
-  const results = [await checkPetLog(disk, dataDir, isServed), await checkKeys(disk, dataDir)];
-  for (const { finding } of results) {
-    terminal.stdout(`${finding}\n`);
+  const dataDir = readDataDir(values, terminal.environment);
+  let isServed = false;
+  const checkPets = async (): Promise<CheckResult> => {
+    isServed = await isFolderLocked(disk, dataDir);
+    return checkPetLog(disk, dataDir, isServed);
+  };
+  let wouldServe = true;
+  for (const checkPart of [checkPets, checkKeys, checkLimits, checkRights]) {
+    const result = await checkPart(disk, dataDir).catch((error: unknown) => {
+      return { wouldServe: false, finding: messageOf(error) };
+    });
+    wouldServe &&= result.wouldServe;
+    terminal.stdout(result.finding === "" ? "" : `${result.finding}\n`);
   }
-  const wouldServe = results.every((result) => result.wouldServe);
-  terminal.stdout(
-    wouldServe ? `a start would serve${isServed ? "; a server holds the folder now" : ""}\n` : "a start would refuse\n",
-  );
-  return wouldServe ? exitDone : exitNotDone;
+  const verdict = wouldServe ? "the server would start" : "the server would not start";
+  terminal.stdout(`${verdict}${isServed ? "; a server holds the folder now" : ""}\n`);
+  return wouldServe ? exitDone : exitFailure;
 }
 
+/** @throws {Error} why the server would not start */
 async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
-  try {
-    const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, createPlan, randomBytes, report });
-    const keyCount = (await keys.list()).length;
-    await keys.close();
-    return { wouldServe: true, finding: [`the key file is sound: ${keyCount} keys`, ...findings].join("; ") };
-  } catch (error) {
-    if (error instanceof KeyError) {
-      return { wouldServe: false, finding: error.message };
-    }
-    throw error;
+  const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
+  const keyCount = (await keys.list()).length;
+  await keys.close();
+  return { wouldServe: true, finding: [`the key file is sound: ${counted(keyCount, "key")}`, ...findings].join("; ") };
+}
+
+/** @throws {Error} why the server would not start */
+async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
+  const findings: string[] = [];
+  const report = (message: string): void => void findings.push(`the server would say: ${message}`);
+  await savedLimits({ disk, clock: systemClock, dataDir, report });
+  return { wouldServe: true, finding: findings.join("; ") };
+}
+
+/**
+ * Tries the rights that a start needs: to make a lock in the folder, or in the nearest one above it that exists, and to
+ * write to the catalogue. Both are undone at once. On a full disk both work, and so does a start.
+ *
+ * @throws {Error} why the server would not start
+ */
+async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
+  let folder = resolve(dataDir);
+  while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
+    folder = dirname(folder);
   }
+  const lock = await disk.lock(join(folder, `check.${randomBytes(8).toString("hex")}`)).catch((error: unknown) => {
+    throw new Error(`Cannot write to the folder ${folder}: ${messageOf(error)}`, { cause: error });
+  });
+  await lock?.release();
+  const petPath = join(dataDir, petFileName);
+  if ((await disk.status(petPath)) !== undefined) {
+    await (await disk.openToAppend(petPath)).close();
+  }
+  return { wouldServe: true, finding: "" };
 }

@@ -1,52 +1,46 @@
 /**
- * Command-line flags, the same for the server and each command: `--name value`, `--name=value`, switches without a
- * value, and operands. What a flag's value means is not decided here.
+ * Command-line flags: `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands.
  */
 
-export interface Flags {
-  /** Flag name without its dashes -> value; switches hold "". Of a flag given twice, the later one. */
-  readonly values: ReadonlyMap<string, string>;
-  readonly operands: readonly string[];
-}
+import { parseArgs } from "node:util";
 
-/** Somebody typed what we cannot follow: exit code 2 (contract, section 1). The message is one line. */
+/** The command line cannot be followed: exit code 2. The message is one line. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** `known` says of each flag whether a value follows it. */
-export type KnownFlags = Readonly<Record<string, "value" | "switch">>;
+export interface Flags<Name extends string> {
+  /** The last occurrence of a flag wins. A switch has the value "". */
+  readonly values: ReadonlyMap<Name, string>;
+  readonly operands: readonly string[];
+}
 
-/** @throws {UsageError} for an unknown flag, a value that is missing, or one that a switch does not take */
-export function parseFlags(args: readonly string[], known: KnownFlags): Flags {
-  const values = new Map<string, string>();
-  const operands: string[] = [];
-  for (let index = 0; index < args.length; index++) {
-    const argument = args[index] ?? "";
-    if (!argument.startsWith("-")) {
-      operands.push(argument);
-      continue;
+/**
+ * @param names of all flags, without dashes
+ * @param switches the names of those that take no value
+ * @throws {UsageError} for an unknown flag, a missing value, or a value for a switch
+ */
+export function parseFlags<Name extends string>(
+  args: readonly string[],
+  names: readonly Name[],
+  switches: readonly Name[] = [],
+): Flags<Name> {
+  const isSwitch = (name: Name): boolean => switches.includes(name);
+  const options = Object.fromEntries(
+    names.map((name) => [name, { type: isSwitch(name) ? ("boolean" as const) : ("string" as const) }]),
+  );
+  const { tokens, positionals } = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const values = new Map<Name, string>();
+  for (const token of tokens.filter((one) => one.kind === "option")) {
+    const name = names.find((one) => `--${one}` === token.rawName);
+    if (name === undefined) {
+      throw new UsageError(`Cannot use ${token.rawName}: unknown flag; see --help`);
     }
-    const equals = argument.indexOf("=");
-    const flag = equals === -1 ? argument : argument.slice(0, equals);
-    const kind = flag.startsWith("--") && Object.hasOwn(known, flag.slice(2)) ? known[flag.slice(2)] : undefined;
-    if (kind === undefined) {
-      throw new UsageError(`Cannot use ${flag}: unknown flag; --help lists those there are`);
+    if (isSwitch(name) !== (token.value === undefined)) {
+      const reason = isSwitch(name) ? "it takes no value" : "its value is missing";
+      throw new UsageError(`Cannot use ${token.rawName}: ${reason}`);
     }
-    if (kind === "switch") {
-      if (equals !== -1) {
-        throw new UsageError(`Cannot use ${argument}: ${flag} takes no value`);
-      }
-      values.set(flag.slice(2), "");
-    } else if (equals !== -1) {
-      values.set(flag.slice(2), argument.slice(equals + 1));
-    } else {
-      const value = args[++index];
-      if (value === undefined) {
-        throw new UsageError(`Cannot use ${flag}: a value must follow it`);
-      }
-      values.set(flag.slice(2), value);
-    }
+    values.set(name, token.value ?? "");
   }
-  return { values, operands };
+  return { values, operands: positionals };
 }

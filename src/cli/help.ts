@@ -1,43 +1,109 @@
 /**
- * What `--help` and `--version` print.
+ * What `--help` prints.
  */
 
-import { version } from "../version.ts";
 import { settingTable } from "./settings.ts";
 
+const dataFlag = "  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)";
+const planFlag = "  --plan NAME         free, pro, business or enterprise";
+const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, refused for other plans
+  --per-day N         requests per day; likewise`;
+
+/** By command, as in `animal-store keys create`. */
 const commandHelp: Readonly<Record<string, string>> = {
   check: `Usage: animal-store check [--data FOLDER]
 
-Reads the log and the key file and says what a start would do, without doing it. Exit code 0: it would serve; 1: it
-would refuse. Can be run beside a running server.
+Reads the data folder and says whether the server would start with it, without starting it. Changes nothing, and can
+be run beside a running server. Exit code 0: the server would start; 1: it would not.
+
+${dataFlag}
 `,
   import: `Usage: animal-store import FILE [--data FOLDER]
 
-Adds the animals of a JSON-lines file of NewPet bodies. The whole file is validated as the API does before the first
-animal is added. No server may hold the folder meanwhile.
+Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. The whole file is validated before
+the first animal is added. No server may be running on the folder.
+
+${dataFlag}
+`,
+  keys: `Usage: animal-store keys COMMAND [FLAGS]
+
+  create              makes a key and prints it
+  list                prints a line for each key
+  revoke ID           ends a key for good
+  plan ID             changes a key's plan
+  rotate ID           gives a key a new secret and prints it
+  unban ID            lifts a key's ban
+
+${dataFlag}
+
+A running server follows within a second. "animal-store keys COMMAND --help" says more.
+`,
+  "keys create": `Usage: animal-store keys create [FLAGS]
+
+Makes a key and prints it, alone, on standard output. The key is printed once: only its SHA-256 is kept.
+
+${planFlag} (default: free)
+${quotaFlags}
+  --label TEXT        at most 64 printable characters, shown by keys list
+  --expires ISO-DATE  when it stops working: 2030-01-31 (its first instant in UTC) or 2030-01-31T12:00:00Z
+${dataFlag}
+`,
+  "keys list": `Usage: animal-store keys list [FLAGS]
+
+Prints a line for each key: id, state, plan, requests used of the minute and of the day, end of a ban, creation,
+expiry, label. States: active, rotated (active, and an old secret still works), expired, revoked. A running server
+saves the used requests and bans every few seconds.
+
+  --json              prints a JSON object for each key instead
+${dataFlag}
+`,
+  "keys revoke": `Usage: animal-store keys revoke ID [FLAGS]
+
+Ends a key for good. A running server refuses it within a second.
+
+${dataFlag}
+`,
+  "keys plan": `Usage: animal-store keys plan ID --plan NAME [FLAGS]
+
+Changes a key's plan. Requests already counted in the open windows stay counted, and a ban stays.
+
+${planFlag}
+${quotaFlags}
+${dataFlag}
+`,
+  "keys rotate": `Usage: animal-store keys rotate ID [FLAGS]
+
+Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
+
+  --grace SECONDS     how long the old secret still works (default: 0)
+${dataFlag}
+`,
+  "keys unban": `Usage: animal-store keys unban ID [FLAGS]
+
+Lifts a key's ban.
+
+${dataFlag}
 `,
 };
 
-/** @param command undefined for the program as a whole */
-export function helpText(command: string | undefined): string {
-  return (command === undefined ? undefined : commandHelp[command]) ?? programHelp();
-}
-
-export function versionText(): string {
-  return `${version}\n`;
+/** @param args the command line; its first words choose the text */
+export function helpText(args: readonly string[]): string {
+  const [command = "", subcommand = ""] = args;
+  return commandHelp[`${command} ${subcommand}`] ?? commandHelp[command] ?? programHelp();
 }
 
 function programHelp(): string {
   const settings = Object.entries(settingTable).map(([flag, { variable, placeholder, fallback, meaning }]) => {
     const usage = `--${flag} ${placeholder}`.padEnd(25);
-    return `  ${usage} ${meaning}${fallback === undefined ? "" : ` (${fallback})`}\n${" ".repeat(28)}or ${variable}\n`;
+    const byDefault = fallback === undefined ? "" : ` (default: ${fallback})`;
+    return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}or ${variable}\n`;
   });
-  return `Usage: animal-store [FLAGS]           serves
-       animal-store keys …            makes, lists, changes, rotates, unbans and revokes API keys
-       animal-store import FILE       adds animals from a JSON-lines file
-       animal-store check             says what a start would do, without doing it
+  return `Usage: animal-store [FLAGS]                serves
+       animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, revokes and unbans API keys
+       animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file
+       animal-store check [FLAGS]          says whether the server would start with a data folder
 
 ${settings.join("")}
-  --help, --version         also behind each command
+  --help, --version         also after each command
 `;
 }

@@ -1,11 +1,11 @@
 /**
- * `import FILE`: adds the animals of a JSON-lines file of NewPet bodies, each validated as the API does (contract,
- * section 1). The file is read twice, so that its size does not matter: once to find every fault before anything is
- * added, once to add.
+ * `import FILE`: adds the animals of a JSON-lines file, each validated as the API does. The file may be larger than
+ * memory, so it is read twice: once to validate every line, once to add them.
  */
 
-import type { Disk } from "../disk/disk.ts";
-import { claimFolder } from "../disk/folder-lock.ts";
+import type { DiskFile } from "../disk/disk.ts";
+import { messageOf } from "../disk/error-message.ts";
+import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
@@ -14,64 +14,62 @@ import type { NewPet } from "../pets/pet.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readLines } from "./read-lines.ts";
-import { dataDirOf } from "./settings.ts";
-import { exitDone, exitNotDone, type Terminal } from "./terminal.ts";
+import { readDataDir } from "./settings.ts";
+import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
-/** How many bad lines are named. */
+/** How many invalid lines are named. */
 const namedFaultsMax = 20;
 const progressEvery = 10_000;
 
-/** Resolves to the exit code. @throws {UsageError} */
+interface Source {
+  readonly path: string;
+  readonly file: DiskFile;
+}
+
+/** The part of a file that was validated: a program that still writes to it may have made it longer since. */
+interface ValidSource extends Source {
+  readonly bytes: number;
+  readonly animalCount: number;
+}
+
+/** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
 export async function importAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
-  const { values, operands } = parseFlags(args, { data: "value" });
+  const { values, operands } = parseFlags(args, ["data"]);
   const [path, ...more] = operands;
   if (path === undefined || more.length > 0) {
     throw new UsageError("Cannot import: name one JSON-lines file, as in import animals.jsonl");
   }
-  const animalCount = await validateAll(path, terminal);
-  if (animalCount === undefined) {
-    return exitNotDone;
+  const dataDir = readDataDir(values, terminal.environment);
+  const file = await nodeDisk.openToRead(path);
+  if (file === undefined) {
+    throw new Error(`Cannot import ${path}: there is no such file`);
   }
-  const dataDir = dataDirOf(values.get("data"), terminal.environment);
-  const claim = await claimFolder(nodeDisk, dataDir);
   try {
-    await addAll(path, animalCount, dataDir, terminal);
+    const source = await validateAll({ path, file }, terminal);
+    if (source === undefined) {
+      return exitFailure;
+    }
+    await addAllLocked(source, dataDir, terminal);
+    terminal.stdout(`imported ${counted(source.animalCount, "animal")}\n`);
+    return exitDone;
   } finally {
-    await claim.release();
-  }
-  terminal.stdout(`imported ${animalCount} animals\n`);
-  return exitDone;
-}
-
-/** @throws {Error} when not all could be added: it says how many were, so that somebody can go on from there */
-async function addAll(path: string, animalCount: number, dataDir: string, terminal: Terminal): Promise<void> {
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
-  const store = await openPetStore({ disk: nodeDisk, dataDir, report });
-  let addedCount = 0;
-  let nextProgress = progressEvery;
-  try {
-    await store.addAll(animals(path), (count) => {
-      addedCount = count;
-      if (addedCount >= nextProgress) {
-        nextProgress += progressEvery;
-        report(`added ${addedCount} of ${animalCount}`);
-      }
-    });
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    const others = error instanceof OutcomeUnknownError ? "and some of those after them may have been" : "no others";
-    const added = `the first ${addedCount} of ${animalCount} animals were added, ${others}`;
-    throw new Error(`Cannot import all of ${path}: ${reason}; ${added}`, { cause: error });
-  } finally {
-    await store.close();
+    await file.close();
   }
 }
 
-/** Resolves to how many animals the file holds; undefined when a line is bad, after naming the first of them. */
-async function validateAll(path: string, terminal: Terminal): Promise<number | undefined> {
+/** Names the first invalid lines and returns undefined if there are any. */
+async function validateAll({ path, file }: Source, terminal: Terminal): Promise<ValidSource | undefined> {
+  let bytes = 0;
   let lineNumber = 0;
   let faultCount = 0;
-  for await (const line of linesOf(path)) {
+  const measured: Pick<DiskFile, "read"> = {
+    async read(target, position) {
+      const count = await file.read(target, position);
+      bytes = position + count;
+      return count;
+    },
+  };
+  for await (const line of readLines(measured, bounds.contentBytesMax)) {
     lineNumber++;
     const validation = validateLine(line);
     if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
@@ -79,32 +77,63 @@ async function validateAll(path: string, terminal: Terminal): Promise<number | u
     }
   }
   if (faultCount === 0) {
-    return lineNumber;
+    return { path, file, bytes, animalCount: lineNumber };
   }
-  const more = faultCount > namedFaultsMax ? `, ${faultCount - namedFaultsMax} more than are named` : "";
-  terminal.stderr(`nothing imported: ${faultCount} of ${lineNumber} lines are not valid${more}\n`);
+  const more = faultCount > namedFaultsMax ? `; the first ${namedFaultsMax} are named` : "";
+  const are = faultCount === 1 ? "is" : "are";
+  terminal.stderr(`nothing imported: ${faultCount} of ${counted(lineNumber, "line")} ${are} not valid${more}\n`);
   return undefined;
 }
 
-async function* animals(path: string): AsyncGenerator<NewPet> {
-  for await (const line of linesOf(path)) {
+async function addAllLocked(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
+  const lock = await lockFolder(nodeDisk, dataDir);
+  try {
+    await addAll(source, dataDir, terminal);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** @throws {Error} saying how many were added, if not all: an operator can continue from there */
+async function addAll(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
+  const { path, animalCount } = source;
+  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  const store = await openPetStore({ disk: nodeDisk, dataDir, report });
+  let addedCount = 0;
+  let nextProgress = progressEvery;
+  try {
+    await store.addAll(animals(source), (count) => {
+      addedCount = count;
+      if (addedCount >= nextProgress) {
+        nextProgress += progressEvery;
+        report(`added ${addedCount} of ${animalCount}`);
+      }
+    });
+  } catch (error) {
+    const others = error instanceof OutcomeUnknownError ? "and some of those after them may have been" : "no others";
+    const added = `the first ${addedCount} of ${counted(animalCount, "animal")} were added, ${others}`;
+    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}; ${added}`, { cause: error });
+  } finally {
+    await store.close();
+  }
+}
+
+/** @throws {Error} if the file is not what was validated: shortened, or written over */
+async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerator<NewPet> {
+  const validated: Pick<DiskFile, "read"> = {
+    read: (target, position) => file.read(target.subarray(0, Math.max(0, bytes - position)), position),
+  };
+  let count = 0;
+  for await (const line of readLines(validated, bounds.contentBytesMax)) {
     const validation = validateLine(line);
     if (validation.kind !== "valid") {
       throw new Error("the file changed while it was read");
     }
+    count++;
     yield validation.value;
   }
-}
-
-async function* linesOf(path: string, disk: Disk = nodeDisk): AsyncGenerator<Uint8Array> {
-  const file = await disk.openToRead(path);
-  if (file === undefined) {
-    throw new Error(`Cannot import ${path}: there is no such file`);
-  }
-  try {
-    yield* readLines(file, bounds.contentBytesMax);
-  } finally {
-    await file.close();
+  if (count !== animalCount) {
+    throw new Error("the file changed while it was read");
   }
 }
 

@@ -1,27 +1,197 @@
 /**
- * `keys …`: hands the command what it may touch.
+ * `keys …`: changes the keys of a data folder, also beside a running server.
+ *
+ * Standard output carries the result alone, so that `key=$(… keys create)` works; all other words go to standard error.
+ * A secret is printed once, when it is made. An id in a message may be a secret in the wrong place, so ids that are
+ * given are never repeated.
  */
 
 import { randomBytes } from "node:crypto";
 
-import { systemClock } from "../disk/clock.ts";
+import { type Clock, systemClock } from "../disk/clock.ts";
+import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { createPlan } from "../limits/plans.ts";
-import { version } from "../version.ts";
-import { runKeysCommand } from "./keys-command.ts";
-import { dataDirOf } from "./settings.ts";
-import type { Terminal } from "./terminal.ts";
+import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
+import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import { parseFlags, UsageError } from "./flags.ts";
+import { savedLimits } from "./saved-limits.ts";
+import { readDataDir } from "./settings.ts";
+import { exitDone, type Terminal } from "./terminal.ts";
 
-/** Resolves to the exit code. */
-export function keys(args: readonly string[], terminal: Terminal): Promise<number> {
-  return runKeysCommand(args, {
-    dataDir: dataDirOf(undefined, terminal.environment),
-    version,
-    disk: nodeDisk,
-    clock: systemClock,
-    createPlan,
-    randomBytes,
-    writeOut: terminal.stdout,
-    writeError: terminal.stderr,
-  });
+type FlagName = "data" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
+
+interface Command {
+  readonly takesId: boolean;
+  readonly flags: readonly FlagName[];
+  readonly run: (request: Request) => Promise<void>;
+}
+
+/** One `keys` command as it was typed, and what it works with. */
+interface Request {
+  /** "" for a command that takes none. */
+  readonly id: string;
+  readonly flags: ReadonlyMap<FlagName, string>;
+  readonly store: KeyStore;
+  readonly terminal: Terminal;
+  readonly dataDir: string;
+  readonly dependencies: KeysDependencies;
+  /** Unix milliseconds. */
+  readonly nowMs: number;
+}
+
+export interface KeysDependencies {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  create: { takesId: false, flags: ["data", "plan", "per-minute", "per-day", "label", "expires"], run: create },
+  list: { takesId: false, flags: ["data", "json"], run: list },
+  revoke: { takesId: true, flags: ["data"], run: ({ store, id }) => store.revoke(id) },
+  plan: { takesId: true, flags: ["data", "plan", "per-minute", "per-day"], run: changePlan },
+  rotate: { takesId: true, flags: ["data", "grace"], run: rotate },
+  unban: { takesId: true, flags: ["data"], run: ({ store, id }) => store.unban(id) },
+};
+
+/**
+ * Runs `keys` with the arguments after that word. Resolves to the exit code.
+ *
+ * @throws {UsageError} wrong arguments
+ * @throws {Error} the command could not be done
+ */
+export async function keys(
+  args: readonly string[],
+  terminal: Terminal,
+  dependencies: KeysDependencies = { disk: nodeDisk, clock: systemClock, randomBytes },
+): Promise<number> {
+  const [name = "", ...rest] = args;
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (command === undefined) {
+    throw new UsageError(`Cannot run keys: must be one of ${Object.keys(commands).join(", ")}; see keys --help`);
+  }
+  const { values: flags, operands } = parseFlags(rest, command.flags, ["json"]);
+  if (operands.length !== (command.takesId ? 1 : 0)) {
+    const takes = command.takesId ? `takes one ID, received ${operands.length}` : "takes flags only";
+    throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
+  }
+  const dataDir = readDataDir(flags, terminal.environment);
+  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  try {
+    const store = await KeyStore.open({ ...dependencies, dataDir, report });
+    const nowMs = dependencies.clock.wallMs();
+    await command.run({ id: operands[0] ?? "", flags, store, terminal, dataDir, dependencies, nowMs });
+    return exitDone;
+  } catch (error) {
+    throw error instanceof RangeError ? new UsageError(error.message) : error; // A plan, label, expiry or grace.
+  }
+}
+
+async function create({ flags, store, terminal }: Request): Promise<void> {
+  const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires") };
+  showSecret("made", await store.create(choice), terminal);
+}
+
+async function rotate({ id, flags, store, terminal }: Request): Promise<void> {
+  const graceSeconds = integerFlag(flags, "grace");
+  showSecret("rotated", await store.rotate(id, { graceSeconds }), terminal);
+}
+
+async function changePlan({ id, flags, store }: Request): Promise<void> {
+  const plan = flags.get("plan");
+  if (plan === undefined) {
+    throw new UsageError("Cannot run keys plan: --plan is missing; see keys plan --help");
+  }
+  await store.plan(id, { ...chosenPlan(flags), plan });
+}
+
+function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
+  return {
+    plan: flags.get("plan"),
+    perMinute: integerFlag(flags, "per-minute"),
+    perDay: integerFlag(flags, "per-day"),
+  };
+}
+
+/** Decimal digits only. The caller checks its bounds. */
+function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): number | undefined {
+  const text = flags.get(name);
+  if (text !== undefined && !/^\d{1,15}$/.test(text)) {
+    throw new UsageError(`Cannot use --${name}: must be a whole number in digits, received ${JSON.stringify(text)}`);
+  }
+  return text === undefined ? undefined : Number(text);
+}
+
+/** If the key is lost on its way, the id in the first line says which one to revoke or rotate. */
+function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): void {
+  terminal.stderr(`${what} ${id}; the key itself is shown only now\n`);
+  terminal.showKey(`${key}\n`);
+}
+
+async function list({ store, terminal, flags, dataDir, dependencies, nowMs }: Request): Promise<void> {
+  const keys = await store.list();
+  if (keys.length === 0) {
+    terminal.stderr(`no keys in ${dataDir}\n`);
+    return;
+  }
+  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
+  const report = (): void => terminal.stderr("warning: limits.json is damaged; no used requests and bans are shown\n");
+  const limiter = await savedLimits({ ...dependencies, dataDir, unbannedMs, report });
+  const usages = keys.map((key) => usageOf(key, limiter, nowMs));
+  if (flags.has("json")) {
+    terminal.stdout(usages.map((usage) => `${JSON.stringify(usage)}\n`).join(""));
+  } else {
+    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...usages.map(cells)]));
+  }
+}
+
+/** What `keys list` says of a key. Instants are ISO 8601, in UTC and whole seconds. */
+interface Usage {
+  readonly id: string;
+  readonly state: KeyState;
+  readonly plan: string;
+  readonly minute: { readonly limit: number; readonly used: number };
+  readonly day: { readonly limit: number; readonly used: number };
+  readonly bannedUntil: string | null;
+  readonly created: string;
+  readonly expires: string | null;
+  readonly label: string | null;
+}
+
+function usageOf(key: ApiKey, limiter: Limiter, nowMs: number): Usage {
+  const { minute, day } = limiter.quotas(key.id, key.plan);
+  const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
+  return {
+    id: key.id,
+    state: keyState(key, nowMs),
+    plan: key.plan.name,
+    minute: { limit: minute.limit, used: minute.limit - minute.remaining },
+    day: { limit: day.limit, used: day.limit - day.remaining },
+    bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
+    created: isoSeconds(key.createdMs),
+    expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
+    label: key.label ?? null,
+  };
+}
+
+const heads = ["ID", "STATE", "PLAN", "MINUTE", "DAY", "BANNED UNTIL", "CREATED", "EXPIRES", "LABEL"];
+
+function cells({ id, state, plan, minute, day, bannedUntil, created, expires, label }: Usage): readonly string[] {
+  const counts = [minute, day].map(({ used, limit }) => `${used}/${limit}`);
+  return [id, state, plan, ...counts, bannedUntil ?? "-", created, expires ?? "never", label ?? "-"];
+}
+
+/** Aligned columns, for people and `awk` alike: only the label, which is last, has spaces. */
+function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) {
+    row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
+  }
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+function isoSeconds(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }

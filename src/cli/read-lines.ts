@@ -1,6 +1,5 @@
 /**
- * Any text file, line by line. For files of other people's making: what a line means, and whether it is one of ours,
- * is not decided here.
+ * A text file, line by line. What a line means is not decided here.
  */
 
 import type { DiskFile } from "../disk/disk.ts";
@@ -8,10 +7,10 @@ import type { DiskFile } from "../disk/disk.ts";
 const chunkBytes = 1_048_576;
 
 /**
- * Yields each line without its newline; a last one without newline counts. Lines above `lineBytesMax` are cut to one
- * byte more than that, so that memory is bounded and the reader can tell.
+ * Yields each line without its newline, also a last one that has none. A line longer than `lineBytesMax` is cut to one
+ * byte more than that: memory stays bounded, and the caller sees that it is too long.
  */
-export async function* readLines(file: DiskFile, lineBytesMax: number): AsyncGenerator<Uint8Array> {
+export async function* readLines(file: Pick<DiskFile, "read">, lineBytesMax: number): AsyncGenerator<Uint8Array> {
   const chunk = Buffer.allocUnsafe(chunkBytes);
   let rest = Buffer.alloc(0);
   for (let position = 0, byteCount = 0; (byteCount = await file.read(chunk, position)) > 0; position += byteCount) {

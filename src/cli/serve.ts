@@ -1,120 +1,121 @@
 /**
- * `node dist/server.js` without a command: opens the service, listens, and stops cleanly when told to.
+ * The server: opens the service, listens, and stops cleanly.
  */
 
+import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { systemClock } from "../disk/clock.ts";
-import { FolderInUseError } from "../disk/folder-lock.ts";
+import { FolderInUseError } from "../disk/lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { expositionType } from "../observe/exposition.ts";
 import { Observers } from "../observe/observers.ts";
-import { checkOptions } from "../options.ts";
+import { type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { UsageError } from "./flags.ts";
-import { readSettings, type SettingName, type Settings, type SettingsRead } from "./settings.ts";
+import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-export interface RunningServer {
-  /** Stops listening, finishes what is under way, and resolves when everything is on disk. */
-  stop(): Promise<void>;
+/** What every step of a start needs. */
+interface Start extends SettingsRead {
+  readonly terminal: Terminal;
+  readonly options: CheckedOptions;
+  readonly report: (message: string) => void;
+  readonly observers: Observers;
+  readonly stopping: AbortSignal;
 }
 
 /**
- * Resolves once the server listens.
+ * Serves until `stopping` is aborted, then finishes the requests under way. Resolves when everything is on disk. If
+ * that happens during the start, the start ends early, and no key is made or printed.
  *
- * @throws {UsageError} a setting that is wrong, or cannot be used on this machine
+ * @throws {UsageError} a setting is wrong, or cannot be used on this machine
  */
-export async function serve(args: readonly string[], terminal: Terminal): Promise<RunningServer> {
-  const { settings, cite } = readSettings(args, terminal.environment);
-  const report = settings.log === "off" ? () => undefined : (message: string) => terminal.stderr(`${message}\n`);
-  const observers = new Observers({
-    clock: systemClock,
-    hasMetrics: settings.metricsPort !== undefined,
-    writeRequests: settings.log === "requests" ? terminal.stderr : undefined,
-  });
-  const service = await open(settings, { cite, report, observers });
-  const listener = createListener(service, bounds);
-  const metricsServer = createMetricsServer(service, observers);
-  const stop = async (): Promise<void> => {
-    service.beginStopping();
-    await listener.stop(bounds.stopMs);
-    await service.close();
-    metricsServer.closeAllConnections();
-    metricsServer.close();
-    observers.close();
-  };
+export async function serve(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Promise<void> {
+  const start = prepare(args, terminal, stopping);
   try {
-    const { host, metricsHost } = settings;
-    const context = { cite, report };
-    const port = await listen(
-      listener.server,
-      { port: settings.port, host, portName: "port", hostName: "host" },
-      context,
-    );
-    if (settings.metricsPort !== undefined) {
-      const metricsPort = await listen(
-        metricsServer,
-        { port: settings.metricsPort, host: metricsHost, portName: "metrics-port", hostName: "metrics-host" },
-        context,
-      );
-      report(`metrics on http://${hostInUrl(settings.metricsHost)}:${metricsPort}/metrics`);
-    }
-    warnOfClearText(settings, report);
-    await printFirstKey(service, { settings, port, terminal });
-    terminal.stdout(`listening on http://${hostInUrl(settings.host)}:${port}${service.basePath}\n`);
+    const service = await open(start);
+    await listenUntilStopped(service, start);
+    start.report("stopped: everything is on disk");
   } catch (error) {
-    await stop();
-    throw error;
+    if (!stopping.aborted || error !== stopping.reason) {
+      throw error;
+    }
   }
-  return {
-    async stop() {
-      report("stopping: finishing the requests under way");
-      await stop();
-      report("stopped: everything is on disk");
-    },
-  };
 }
 
-interface Context {
-  readonly cite: SettingsRead["cite"];
-  readonly report: (message: string) => void;
-  readonly observers: Observers;
-}
-
-async function open(
-  settings: Settings,
-  context: Context,
-): Promise<Service> {
+function prepare(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Start {
+  const { settings, cite } = readSettings(args, terminal.environment);
   const options = checkOptions({
     dataDir: settings.dataDir,
     baseUrl: settings.baseUrl?.url,
     stagingBaseUrl: settings.stagingBaseUrl?.url,
     trustProxy: settings.trustedProxyCount,
     corsOrigins: settings.corsOrigins,
-    report: context.report,
+    report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
   });
+  const observers = new Observers({
+    clock: systemClock,
+    hasMetrics: settings.metricsPort !== undefined,
+    writeRequests: settings.log === "requests" ? terminal.stderr : undefined,
+  });
+  return { settings, cite, terminal, options, report: options.report, observers, stopping };
+}
+
+async function open({ options, observers, stopping, cite }: Start): Promise<Service> {
   try {
-    return await openService(options, context.observers.isWatching ? { observers: context.observers } : {});
+    return await openService(options, { signal: stopping, ...(observers.isWatching ? { observers } : {}) });
   } catch (error) {
     if (error instanceof FolderInUseError || isOfFolder(error)) {
-      throw new UsageError(`Cannot use ${context.cite("data")}: ${error.message}`);
+      throw new UsageError(`Cannot use ${cite("data")}: ${error.message}`);
     }
     throw error;
   }
 }
 
-/** What the system says of a file has its `path`; of a socket, which is how a folder is claimed, its `address`. */
+/** A system error about a file has a `path`; one about a socket, which the lock of a folder is, an `address`. */
 function isOfFolder(error: unknown): error is Error {
   return error instanceof Error && "code" in error && ("path" in error || "address" in error);
 }
 
-function createMetricsServer(service: Service, { metrics }: Observers): Server {
-  const content = (): string => metrics?.expose(service.gauges) ?? "";
-  return createPageListener({ path: "/metrics", contentType: expositionType, content });
+/** Takes the metrics' port first: while the API's port listens, a start does not fail any more. */
+async function listenUntilStopped(service: Service, start: Start): Promise<void> {
+  const { settings, observers, stopping, report } = start;
+  const listener = createListener(service, bounds);
+  const content = (): string => observers.metrics?.expose(service.gauges) ?? "";
+  const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
+  try {
+    const { metricsPort, metricsHost } = settings;
+    if (metricsPort !== undefined) {
+      const names = { portName: "metrics-port", hostName: "metrics-host" } as const;
+      const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, ...names }, start);
+      report(`metrics on http://${hostInUrl(metricsHost)}:${port}/metrics`);
+    }
+    const names = { portName: "port", hostName: "host" } as const;
+    const port = await listen(listener.server, { port: settings.port, host: settings.host, ...names }, start);
+    stopping.throwIfAborted();
+    warnOfClearText(start);
+    await showFirstKey(service, port, start);
+    start.terminal.stdout(`listening on http://${hostInUrl(settings.host)}:${port}${service.basePath}\n`);
+    await aborted(stopping);
+    report("stopping: finishing the requests under way");
+  } finally {
+    service.beginStopping();
+    await listener.stop(bounds.stopMs);
+    metricsServer.closeAllConnections();
+    metricsServer.close();
+    observers.close();
+    await service.close(); // Last: if it fails, nothing else keeps the process running.
+  }
+}
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) {
+    await once(signal, "abort");
+  }
 }
 
 interface Address {
@@ -124,8 +125,8 @@ interface Address {
   readonly host: string;
 }
 
-/** @throws {UsageError} the address is taken, or is none of this machine */
-function listen(server: Server, address: Address, { cite, report }: Pick<Context, "cite" | "report">): Promise<number> {
+/** @throws {UsageError} the address is taken, or not one of this machine */
+function listen(server: Server, address: Address, { cite, report }: Start): Promise<number> {
   const { port, host, portName, hostName } = address;
   return new Promise((resolve, reject) => {
     let isListening = false;
@@ -135,7 +136,7 @@ function listen(server: Server, address: Address, { cite, report }: Pick<Context
         const isHost = error.code === "EADDRNOTAVAIL" || error.syscall === "getaddrinfo";
         reject(new UsageError(`Cannot use ${cite(isHost ? hostName : portName)}: ${error.message}`));
       } else if (!isWarned) {
-        isWarned = true; // It may come by the thousand: one a connection that could not be taken.
+        isWarned = true; // There may be thousands: one for each connection that could not be taken.
         report(`warning: cannot take connections at times: ${error.message}`);
       }
     });
@@ -147,29 +148,30 @@ function listen(server: Server, address: Address, { cite, report }: Pick<Context
   });
 }
 
-function warnOfClearText({ host, baseUrl }: Settings, report: (message: string) => void): void {
+function warnOfClearText({ settings: { host, baseUrl }, report }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
-  if (!isLoopback && !baseUrl?.url.toLowerCase().startsWith("https:")) {
+  if (!isLoopback && !baseUrl?.url.startsWith("https:")) {
     report(`warning: API keys travel in clear to ${host}; put TLS in front and name it: --base-url https://…/v1`);
   }
 }
 
-/** The one key that ever stands in output: without it a first look would need a second command. */
-async function printFirstKey(
-  { keys, basePath }: Service,
-  { settings, port, terminal }: { settings: Settings; port: number; terminal: Terminal },
-): Promise<void> {
+/** Makes a key at the first start, so that trying the service takes no second command. */
+async function showFirstKey({ keys, basePath }: Service, port: number, start: Start): Promise<void> {
+  const { settings, terminal, report } = start;
   if (keys.exists) {
     return;
   }
   const { key } = await keys.create({ label: "first key" });
   const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
   const host = hostInUrl(isAnyAddress ? "127.0.0.1" : settings.host);
-  terminal.stdout(
+  const isShown = terminal.showKey(
     `first start: made a key on the Free plan; it is shown this once\n\n` +
       `  ${key}\n\n` +
       `  curl -H "Authorization: Bearer ${key}" http://${host}:${port}${basePath}/pets\n\n`,
   );
+  if (!isShown) {
+    report("warning: the first key could not be printed; make another with keys create");
+  }
 }
 
 function hostInUrl(host: string): string {

@@ -1,19 +1,14 @@
 /**
- * Every setting of the service: its flag, its variable, its default, its bound and its meaning, checked once, before
- * anything starts (contract, section 1).
+ * Every setting of the server: its flag, variable, default, bound and meaning, checked before anything starts.
  *
- * A flag wins over the variable, the variable over the default. A variable that is set but empty counts as not set.
+ * A flag wins over its variable, the variable over the default. An empty variable counts as not set.
  */
 
+import { messageOf } from "../disk/error-message.ts";
+import { type BaseUrl, parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 
 export type LogLevel = "off" | "lifecycle" | "requests";
-
-/** The address that clients know, without a slash at its end, and the path in it under which the API is mounted. */
-export interface BaseUrl {
-  readonly url: string;
-  readonly path: string;
-}
 
 export interface Settings {
   readonly port: number;
@@ -25,15 +20,15 @@ export interface Settings {
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
   readonly log: LogLevel;
+  /** Whether the console is served. */
+  readonly hasConsole: boolean;
   readonly metricsPort: number | undefined;
   readonly metricsHost: string;
 }
 
-/** Where the API is mounted when no base address says otherwise. */
-export const defaultBasePath = "/v1";
-export const defaultDataDir = "data";
+const defaultDataDir = "data";
 
-export interface Setting {
+interface Setting {
   readonly variable: string;
   readonly placeholder: string;
   readonly fallback: string | undefined;
@@ -49,6 +44,7 @@ export type SettingName =
   | "trust-proxy"
   | "cors-origin"
   | "log"
+  | "console"
   | "metrics-port"
   | "metrics-host";
 
@@ -60,7 +56,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     variable: "ANIMAL_STORE_DATA",
     placeholder: "FOLDER",
     fallback: defaultDataDir,
-    meaning: "folder of everything that is kept",
+    meaning: "folder of keys, limits and catalogue",
   },
   "base-url": {
     variable: "ANIMAL_STORE_BASE_URL",
@@ -90,13 +86,19 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     variable: "ANIMAL_STORE_LOG",
     placeholder: "LEVEL",
     fallback: "lifecycle",
-    meaning: "off, lifecycle, or requests (one JSON line a request as well), on stderr",
+    meaning: "off, lifecycle, or requests (also one JSON line for each request), on stderr",
+  },
+  console: {
+    variable: "ANIMAL_STORE_CONSOLE",
+    placeholder: "on|off",
+    fallback: "on",
+    meaning: "off: the console, a page at /, is not served",
   },
   "metrics-port": {
     variable: "ANIMAL_STORE_METRICS_PORT",
     placeholder: "PORT",
     fallback: undefined,
-    meaning: "port of the Prometheus metrics at /metrics; none without it",
+    meaning: "port of the Prometheus metrics at /metrics; not served if omitted",
   },
   "metrics-host": {
     variable: "ANIMAL_STORE_METRICS_HOST",
@@ -108,60 +110,81 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
 
 export interface SettingsRead {
   readonly settings: Settings;
-  /** The setting as the operator wrote it, for a fault that shows only later: `--port 80`, `PORT=80`. */
+  /** The setting as the operator gave it, for errors found later: `--port 80`, `PORT=80`. */
   readonly cite: (name: SettingName) => string;
 }
 
+const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
+
 /**
  * @param args flags of the server, without the program's name
- * @throws {UsageError} one line that names the setting, as the flag or the variable that it came from, and the value
+ * @throws {UsageError} one line that names the setting, as the flag or the variable it came from, and the value
  */
 export function readSettings(args: readonly string[], environment: NodeJS.ProcessEnv): SettingsRead {
-  const known = Object.fromEntries(Object.keys(settingTable).map((flag) => [flag, "value" as const]));
-  const { values, operands } = parseFlags(args, known);
+  const { values, operands } = parseFlags(args, settingNames);
   if (operands.length > 0) {
-    throw new UsageError(`Cannot use "${operands[0]}": no such command; --help lists those there are`);
+    throw new UsageError(`Cannot use "${operands[0]}": no such command; see --help`);
   }
-  const cite = (name: SettingName): string => {
-    const { variable, fallback } = settingTable[name];
-    const given = values.get(name);
-    if (given === undefined && environment[variable]) {
-      return `${variable}=${environment[variable]}`;
-    }
-    return `--${name} ${given ?? fallback ?? ""}`;
+  const given = new GivenSettings(values, environment);
+  const settings: Settings = {
+    port: given.readRequired("port", parsePort),
+    host: given.readRequired("host", parseText),
+    dataDir: given.readRequired("data", parseText),
+    baseUrl: given.read("base-url", parseBaseUrl),
+    stagingBaseUrl: given.read("staging-base-url", parseBaseUrl),
+    trustedProxyCount: given.readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
+    corsOrigins: given.read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
+    log: given.readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
+    hasConsole: given.readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
+    metricsPort: given.read("metrics-port", parsePort),
+    metricsHost: given.readRequired("metrics-host", parseText),
   };
-  function read<Value>(name: SettingName, parse: (text: string) => Value): Value | undefined {
+  return { settings, cite: (name) => given.cite(name) };
+}
+
+/** The data folder for commands, which have no other setting. @throws {UsageError} */
+export function readDataDir(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): string {
+  return new GivenSettings(values, environment).readRequired("data", parseText);
+}
+
+/** What flags and environment give, as text until it is parsed. */
+class GivenSettings {
+  readonly #values: ReadonlyMap<string, string>;
+  readonly #environment: NodeJS.ProcessEnv;
+
+  constructor(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv) {
+    this.#values = values;
+    this.#environment = environment;
+  }
+
+  cite(name: SettingName): string {
     const { variable, fallback } = settingTable[name];
-    const text = values.get(name) ?? (environment[variable] || fallback);
+    const flag = this.#values.get(name);
+    const fromEnvironment = this.#environment[variable];
+    return flag === undefined && fromEnvironment
+      ? `${variable}=${fromEnvironment}`
+      : `--${name} ${flag ?? fallback ?? ""}`;
+  }
+
+  /** Returns undefined if the setting is not given and has no default. */
+  read<Value>(name: SettingName, parse: (text: string) => Value): Value | undefined {
+    const { variable, fallback } = settingTable[name];
+    const text = this.#values.get(name) ?? (this.#environment[variable] || fallback);
     try {
       return text === undefined ? undefined : parse(text);
     } catch (error) {
-      throw new UsageError(`Cannot use ${cite(name)}: ${(error as RangeError).message}`);
+      throw new UsageError(`Cannot use ${this.cite(name)}: ${messageOf(error)}`);
     }
   }
-  function readRequired<Value>(name: SettingName, parse: (text: string) => Value): Value {
-    const value = read(name, parse);
+
+  readRequired<Value>(name: SettingName, parse: (text: string) => Value): Value {
+    const value = this.read(name, parse);
     if (value === undefined) {
-      throw new UsageError(`Cannot use ${cite(name)}: must not be empty`);
+      throw new UsageError(`Cannot use ${this.cite(name)}: must not be empty`);
     }
     return value;
   }
-  const settings: Settings = {
-    port: readRequired("port", parsePort),
-    host: readRequired("host", parseText),
-    dataDir: readRequired("data", parseText),
-    baseUrl: read("base-url", parseBaseUrl),
-    stagingBaseUrl: read("staging-base-url", parseBaseUrl),
-    trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
-    corsOrigins: read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
-    log: readRequired("log", parseLogLevel),
-    metricsPort: read("metrics-port", parsePort),
-    metricsHost: readRequired("metrics-host", parseText),
-  };
-  return { settings, cite };
 }
-
-const trustedProxyCountMax = 32;
 
 function parsePort(text: string): number {
   return parseInteger(text, 65_535);
@@ -176,61 +199,15 @@ function parseInteger(text: string, max: number): number {
 
 function parseText(text: string): string {
   if (text.trim() === "" || text.includes("\0")) {
-    throw new RangeError("must not be empty");
+    throw new RangeError("must not be empty or hold a NUL character");
   }
   return text;
 }
 
-function parseLogLevel(text: string): LogLevel {
-  if (text !== "off" && text !== "lifecycle" && text !== "requests") {
-    throw new RangeError("must be off, lifecycle or requests");
+function parseChoice<Choice extends string>(text: string, choices: readonly Choice[]): Choice {
+  const choice = choices.find((one) => one === text);
+  if (choice === undefined) {
+    throw new RangeError(`must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
   }
-  return text;
-}
-
-/**
- * The path must end in the version segment (specification, "Versioning"), and is compared with request targets as it
- * stands, so it may hold nothing that a client could write in two ways.
- *
- * @throws {RangeError} saying what it must be
- */
-export function parseBaseUrl(text: string): BaseUrl {
-  const match = /^(https?:\/\/[^/?#\s@\\]+)((?:\/[A-Za-z0-9._~-]+)*\/v1)\/?$/i.exec(text);
-  const authority = match?.[1];
-  const path = match?.[2];
-  if (authority === undefined || path === undefined || !URL.canParse(text) || /\/\.{1,2}(?=\/)/.test(path)) {
-    throw new RangeError("must be an http or https address whose path ends in /v1, such as https://example.com/v1");
-  }
-  if (!path.endsWith("/v1")) {
-    throw new RangeError("must have a path that ends in /v1, in lower case");
-  }
-  return { url: authority + path, path };
-}
-
-/**
- * Origins as a browser sends them in `Origin` (RFC 6454, 6.2): scheme, host, port, no path.
- *
- * @throws {RangeError} saying which is not one
- */
-export function parseOrigins(texts: readonly string[]): readonly string[] {
-  const origins = texts.map((text) => text.trim());
-  for (const origin of origins) {
-    if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
-      throw new RangeError(`must be *, or origins such as https://example.com, without a path; "${origin}" is none`);
-    }
-  }
-  if (origins.includes("*") && origins.length > 1) {
-    throw new RangeError("must be either * or a list of origins");
-  }
-  return origins;
-}
-
-/** @throws {RangeError} saying what it must be */
-export function checkTrustedProxyCount(count: number): number {
-  return parseInteger(String(count), trustedProxyCountMax);
-}
-
-/** The folder for commands, which know only this one setting. */
-export function dataDirOf(flag: string | undefined, environment: NodeJS.ProcessEnv): string {
-  return flag ?? (environment[settingTable.data.variable] || defaultDataDir);
+  return choice;
 }

@@ -21,6 +21,8 @@ export interface DiskFile {
    * call before each group of appends would cost more than the whole check is worth.
    */
   size(): number;
+  /** Whether the path that the file was opened by still leads to it. Synchronous, for the same reason. */
+  isInPlace(): boolean;
   close(): Promise<void>;
 }
 
@@ -31,8 +33,8 @@ export interface FileStatus {
   readonly inode: number;
 }
 
-/** A name that this process holds, until it releases it or dies. */
-export interface Claim {
+/** A name that this process holds until it releases it or dies. */
+export interface Lock {
   release(): Promise<void>;
 }
 
@@ -53,8 +55,11 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder would survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /** Claims a name, one process at a time; undefined where a living one holds it. A dead holder cannot keep it. */
-  claim(path: string): Promise<Claim | undefined>;
-  /** Whether a living process holds the name, without claiming it. */
-  isClaimed(path: string): Promise<boolean>;
+  /**
+   * Locks a name, one process at a time. A dead process cannot keep a lock. Resolves to undefined if one living process
+   * held the name for `waitMs` (default 0: no waiting).
+   */
+  lock(path: string, waitMs?: number): Promise<Lock | undefined>;
+  /** Whether a living process holds the name. Does not lock it. */
+  isLocked(path: string): Promise<boolean>;
 }

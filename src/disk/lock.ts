@@ -1,54 +1,91 @@
 /**
- * A lock on a name, one process at a time, that a dead holder cannot keep: a Unix socket that its holder listens on.
+ * A lock on a name that one process holds at a time, and that a dead process cannot keep: a Unix socket that the holder
+ * listens on.
  *
- * Whoever finds the name taken connects to it. The kernel accepts for a living holder, however busy that is, and
- * refuses for a dead one, so nothing has to be cleaned up by hand, and no process id can be mistaken for another's.
- * Because the socket is found by its path, processes in other containers and network namespaces that share the folder
- * see it too.
+ * A process that finds the name taken connects to it. The kernel accepts for a living holder, however busy it is, and
+ * refuses for a dead one, so nothing has to be cleaned up by hand, and no process id can be mistaken for another. The
+ * socket is found by its path, so processes in other containers that share the folder see it too.
  *
- * No name is ever seen before its socket listens, and none is removed that another process may have taken meanwhile:
- * 1. listen on a socket of a unique temporary name beside it, then `link` that to the name, which fails if it is taken.
- * 2. Taken, and the connection refused: the socket is stale, with an identity (inode and time). Claim the right to
- *    replace just this one, which is the name `NAME.IDENTITY`, by step 1, or 2 where that is stale in turn.
- * 3. If the name is still the same stale socket, `rename` one's own over it; else start again.
+ * A name never appears before its socket listens, and a process never removes a name that another one has taken:
+ * 1. Listen on a socket with a unique temporary name, then `link` it to the name, which fails if the name is taken.
+ * 2. If it is taken and the connection refused, the socket is stale. It has an identity (inode and time). Acquire the
+ *    right to replace exactly this one: the name `NAME.IDENTITY`, by step 1, or by step 2 if that is stale in turn.
+ * 3. If the name still leads to that stale socket, `rename` the own one over it. Otherwise start again.
  *
- * A process that dies within these steps leaves a stale `NAME.…`, which the next holder sweeps away.
- * Needs a file system with sockets and hard links. Not for Windows.
+ * A process that dies during these steps leaves a stale `NAME.…`, which the next holder removes. Needs a file system
+ * with sockets and hard links. Not for Windows.
  */
 
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
-import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 
-import type { Claim } from "./disk.ts";
-import { SocketFolder } from "./socket-folder.ts";
+import type { Disk, Lock } from "./disk.ts";
+import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
-/** Each attempt met a name that changed hands meanwhile: after so many, it is as good as held. */
+/** Another process serves this folder. */
+export class FolderInUseError extends Error {
+  override readonly name = "FolderInUseError";
+}
+
+const folderLockName = "server.lock";
+
+/** In each attempt another process changed the name meanwhile: after so many, it counts as held. */
 const attemptsMax = 100;
 
 /**
- * Claims the name `path`, in a folder that is there; undefined where a living process holds it.
+ * Makes the data folder if it is missing, and locks it: one server each.
  *
- * @throws {Error} when the file system has no sockets or hard links, or the path is too long for a socket
+ * @throws {FolderInUseError}
  */
-export async function claim(path: string): Promise<Claim | undefined> {
+export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
+  await disk.makeFolder(dataDir);
+  const lock = await disk.lock(join(dataDir, folderLockName));
+  if (lock === undefined) {
+    throw new FolderInUseError(`another server holds the folder ${dataDir}`);
+  }
+  return lock;
+}
+
+/** Whether a server holds the data folder now. */
+export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
+  return (await disk.status(dataDir)) !== undefined && disk.isLocked(join(dataDir, folderLockName));
+}
+
+/**
+ * Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
+ *
+ * @throws {Error} if the file system has no sockets or hard links, or the path is too long for a socket
+ */
+export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> {
+  const name = basename(path);
   const folder = await SocketFolder.open(dirname(path));
   try {
-    const server = await new Claimant(folder, basename(path)).run();
-    if (server === undefined) {
-      return undefined;
+    const contender = new Contender(folder, name);
+    let holder: string | undefined;
+    for (let deadlineMs = 0; ; ) {
+      const lock = await contender.run();
+      if (lock !== undefined || waitMs === 0) {
+        return lock;
+      }
+      const identity = await identityOf(path);
+      const nowMs = performance.now();
+      if (identity === undefined || identity !== holder) {
+        holder = identity;
+        deadlineMs = nowMs + waitMs; // Each holder has its own time, so a long queue does not fail.
+      }
+      if (nowMs >= deadlineMs) {
+        return undefined;
+      }
+      await folder.untilClosed(name, deadlineMs - nowMs);
     }
-    const identity = await identityOf(path);
-    await sweep(folder, basename(path));
-    return { release: () => release(server, path, identity) };
   } finally {
     await folder.close();
   }
 }
 
 /** Whether a living process holds the name `path`. Changes nothing. */
-export async function isClaimed(path: string): Promise<boolean> {
+export async function isLocked(path: string): Promise<boolean> {
   const folder = await SocketFolder.open(dirname(path));
   try {
     return (await folder.probe(basename(path))) === "alive";
@@ -59,8 +96,8 @@ export async function isClaimed(path: string): Promise<boolean> {
 
 type Attempt = "ours" | "held" | "swept";
 
-/** One try at a name: owns the listening socket that is to stand there. */
-class Claimant {
+/** A process that tries to acquire one name. */
+class Contender {
   readonly #folder: SocketFolder;
   readonly #name: string;
 
@@ -69,25 +106,31 @@ class Claimant {
     this.#name = name;
   }
 
-  /** The listening socket that now stands at the name; undefined where another does. */
-  async run(): Promise<Server | undefined> {
-    for (;;) {
+  /** Resolves to undefined if another process holds the name. */
+  async run(): Promise<Lock | undefined> {
+    while ((await this.#folder.probe(this.#name)) !== "alive") {
       const temporaryName = `${this.#name}.${randomBytes(8).toString("hex")}`;
-      const server = await this.#folder.listen(temporaryName);
+      const socket = await this.#folder.listen(temporaryName);
       const temporaryPath = join(this.#folder.path, temporaryName);
-      let attempt: Attempt | undefined;
+      let identity: string | undefined;
       try {
-        attempt = await this.#take(temporaryPath, this.#name);
-      } finally {
+        identity = await identityOf(temporaryPath);
+        const attempt = await this.#take(temporaryPath, this.#name);
         await unlinkIfThere(temporaryPath);
-        if (attempt !== "ours") {
-          await closed(server);
+        if (attempt === "ours") {
+          await this.#sweep();
+          return { release: () => this.#release(socket, identity) };
         }
-      }
-      if (attempt !== "swept") {
-        return attempt === "ours" ? server : undefined;
+        await socket.close();
+        if (attempt === "held") {
+          return undefined;
+        }
+      } catch (error) {
+        await this.#release(socket, identity);
+        throw error;
       }
     }
+    return undefined;
   }
 
   async #take(temporaryPath: string, name: string): Promise<Attempt> {
@@ -111,26 +154,40 @@ class Claimant {
         return attempt;
       }
       const rightPath = join(this.#folder.path, right);
-      // Nobody else may replace this stale socket now. Asked again, as an inode may come back with the same time.
+      // No other process can replace this stale socket now. Checked again: an inode may be reused at the same time.
       if ((await identityOf(path)) === identity && (await this.#folder.probe(name)) === "stale") {
         await fs.rename(rightPath, path);
         return "ours";
       }
-      await unlinkIfThere(rightPath); // Where it was taken over from a dead one, the new holder may have swept it away.
+      await unlinkIfThere(rightPath); // If it was taken over from a dead process, the new holder may have removed it.
     }
     return "held";
   }
-}
 
-/** Unlinked while it still listens: nobody shall find a stale one. */
-async function release(server: Server, path: string, ownIdentity: string | undefined): Promise<void> {
-  if ((await identityOf(path)) === ownIdentity) {
-    await unlinkIfThere(path);
+  /** Removes what contenders that died have left beside a name that is now held. */
+  async #sweep(): Promise<void> {
+    for (const entry of await fs.readdir(this.#folder.path, { withFileTypes: true })) {
+      const isLeftover = entry.isSocket() && entry.name.startsWith(`${this.#name}.`);
+      if (isLeftover && (await this.#folder.probe(entry.name)) === "stale") {
+        await unlinkIfThere(join(this.#folder.path, entry.name));
+      }
+    }
   }
-  await closed(server);
+
+  /** Removes the name while its socket still listens, so that no process finds a stale one. */
+  async #release(socket: LockSocket, identity: string | undefined): Promise<void> {
+    const path = join(this.#folder.path, this.#name);
+    try {
+      if (identity !== undefined && (await identityOf(path)) === identity) {
+        await unlinkIfThere(path);
+      }
+    } finally {
+      await socket.close(); // Even if the name stays: it is stale then, and the next process takes it.
+    }
+  }
 }
 
-/** "swept": between being made and listening, the socket looked stale to a new holder. It takes another one. */
+/** "swept": between being made and listening, the socket looked stale to a new holder. The caller makes another. */
 async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" | "taken" | "swept"> {
   try {
     await fs.link(temporaryPath, path);
@@ -146,17 +203,7 @@ async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" |
   }
 }
 
-/** Removes what claimants that died half-way have left beside a name that is now held. */
-async function sweep(folder: SocketFolder, name: string): Promise<void> {
-  for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
-    const isLeftover = entry.isSocket() && entry.name.startsWith(`${name}.`);
-    if (isLeftover && (await folder.probe(entry.name)) === "stale") {
-      await unlinkIfThere(join(folder.path, entry.name));
-    }
-  }
-}
-
-/** Which socket stands at the path: inodes are used again, but not at the same nanosecond. */
+/** Which socket the path leads to: inodes are reused, but not at the same nanosecond. */
 async function identityOf(path: string): Promise<string | undefined> {
   try {
     const { ino, mtimeNs } = await fs.lstat(path, { bigint: true });
@@ -177,10 +224,6 @@ async function unlinkIfThere(path: string): Promise<void> {
       throw error;
     }
   }
-}
-
-function closed(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
 }
 
 function hasCode(error: unknown, code: string): boolean {

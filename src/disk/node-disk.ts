@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { claim, isClaimed } from "./lock.ts";
+import { lock, isLocked } from "./lock.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -23,14 +23,16 @@ export const nodeDisk: Disk = {
   remove: (path) => undefinedWhereAbsent(done((callback) => fs.unlink(path, callback))),
   makeFolder,
   syncFolder,
-  claim,
-  isClaimed,
+  lock,
+  isLocked,
 };
 
 class NodeFile implements DiskFile {
+  readonly #path: string;
   readonly #descriptor: number;
 
-  constructor(descriptor: number) {
+  constructor(path: string, descriptor: number) {
+    this.#path = path;
     this.#descriptor = descriptor;
   }
 
@@ -58,13 +60,19 @@ class NodeFile implements DiskFile {
     return fs.fstatSync(this.#descriptor).size;
   }
 
+  isInPlace(): boolean {
+    const { dev, ino } = fs.fstatSync(this.#descriptor);
+    const found = fs.statSync(this.#path, { throwIfNoEntry: false });
+    return found !== undefined && found.ino === ino && found.dev === dev;
+  }
+
   close(): Promise<void> {
     return done((callback) => fs.close(this.#descriptor, callback));
   }
 }
 
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  return new NodeFile(await result((callback) => fs.open(path, flags, fileMode, callback)));
+  return new NodeFile(path, await result((callback) => fs.open(path, flags, fileMode, callback)));
 }
 
 /** By a descriptor of its own: on Linux one with O_APPEND writes at the end, whatever the position. */

@@ -4,7 +4,6 @@
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 
-import { decimal } from "../decimal.ts";
 import { announcesContent } from "./media-type.ts";
 import type { Response } from "./response.ts";
 
@@ -35,7 +34,7 @@ export function fieldsOf(response: Response, requestId: string, rate: RateNumber
     all.push("Content-Type", contentType, "Content-Length", String(contentLength(content)));
   }
   if (rate !== undefined) {
-    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", decimal(rate.remaining));
+    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", String(rate.remaining));
     all.push("X-RateLimit-Reset", String(rate.resetSeconds));
   }
   for (const part of fields) {

@@ -1,7 +1,7 @@
 /**
- * The line grammar of keys.jsonl: what happened to keys, one event a line, append only. What a key is now follows from
- * reading it from the top. Each line is synced before the next is written, so a sound one vouches for all before it.
- * Members in this order, `?` marking those left out where they do not apply:
+ * The line grammar of keys.jsonl: one event a line, append only. Applying all events from the first on gives the keys.
+ * Each line is synced before the next is written, so a sound line proves that all earlier lines were synced.
+ * Members in this order; those with `?` are left out if they do not apply:
  *
  *     {"event":"made","time":…,"id":…,"sha256":…,"plan":…,"perMinute"?:…,"perDay"?:…,"label"?:…,"expires"?:…,"crc":…}
  *     {"event":"revoked","time":…,"id":…,"crc":…}
@@ -9,22 +9,24 @@
  *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
  *     {"event":"unbanned","time":…,"id":…,"crc":…}
  *
- * `time`, `expires` and `graceUntil` are instants as `2026-11-21T12:00:00.000Z`. `sha256` is the hexadecimal SHA-256 of
- * the secret; the secret itself stands nowhere. The numbers of a plan are written for Enterprise only: those of the
- * others are published, and follow the table of the release that reads them. `crc` is the seal of log/checksum.ts.
+ * `time`, `expires` and `graceUntil` look like `2026-11-21T12:00:00.000Z`. `sha256` is the SHA-256 of the secret in
+ * hexadecimal; the secret itself is not in the file. The numbers of a plan are written for Enterprise only: those of
+ * the other plans are published, and come from the table of the release that reads the file. `crc` is the checksum of
+ * log/checksum.ts.
  */
 
-import { isSealAt, isSealed, sealBytes, sealLine } from "../log/checksum.ts";
+import { createPlan, type Plan } from "../limits/plans.ts";
+import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../log/checksum.ts";
 import { viewOf } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
-import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
+import type { KeyEvent } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
 
-/** The sealed line of an event, with its newline. */
+/** Returns the line of the event, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
   const { event: name, id } = event;
   // JSON.stringify() leaves out members that are undefined.
-  return sealLine(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
+  return lineWithChecksum(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
 }
 
 function ownMembers(event: KeyEvent): object {
@@ -43,7 +45,7 @@ function ownMembers(event: KeyEvent): object {
   }
 }
 
-function planMembers({ name, quota }: KeyPlan): object {
+function planMembers({ name, quota }: Plan): object {
   return name === "enterprise" ? { plan: name, perMinute: quota.perMinute, perDay: quota.perDay } : { plan: name };
 }
 
@@ -56,17 +58,17 @@ export type DecodedLine =
   | { readonly kind: "fault"; readonly fault: LineFault };
 
 /**
- * The event in the line [start, end), which does not include the newline. `damage` where the seal is broken. `wrong`
- * where the seal is whole and yet this release would not have written these very bytes: an unknown event or member is
- * not skipped, since it might take a right away.
+ * Decodes the event in the line [start, end), without its newline. The fault is `damage` if the checksum does not
+ * match. It is `wrong` if the checksum matches but this release would not have written exactly these bytes: an unknown
+ * event or member is not skipped, because it might take a right away.
  */
-export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
-  if (!isSealed(viewOf(bytes), start, end)) {
+export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number): DecodedLine {
+  if (!hasChecksum(viewOf(bytes), start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const event = readEvent(`${line.toString("utf8", 0, line.length - (sealBytes - 1))}}`, createPlan);
-  // Written again it has to be the same: that refuses unknown, doubled and disordered members all at once.
+  const event = readEvent(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`);
+  // Encoding the event must give the same bytes: this finds unknown, repeated and misplaced members at once.
   if (event === undefined || !line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
     const reason = "it is not an event that this release knows; a newer release may have written it";
     return { kind: "fault", fault: { kind: "wrong", reason } };
@@ -75,18 +77,18 @@ export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, cr
 }
 
 /**
- * Whether a sealed line begins at `start` and ends at `end` or before it: where the newline behind it was lost, it has
- * grown together with the next. A text within a line cannot look like a seal, since its quotes are escaped.
+ * Whether a line with a right checksum begins at `start` and ends at `end` or before: if its newline was lost, the next
+ * line follows directly. No string in a line can look like a checksum, because its quotes are escaped.
  */
-export function isSealedFrom(bytes: Uint8Array, start: number, end: number): boolean {
+export function beginsWithChecksummedLine(bytes: Uint8Array, start: number, end: number): boolean {
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const seal = line.indexOf(',"crc":"');
-  return seal > 0 && isSealAt(viewOf(bytes), start, start + seal, end);
+  const checksum = line.indexOf(',"crc":"');
+  return checksum > 0 && isChecksumAt(viewOf(bytes), start, start + checksum, end);
 }
 
-function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {
+function readEvent(json: string): KeyEvent | undefined {
   try {
-    return eventOf(new Members(json), createPlan);
+    return eventOf(new Members(json));
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
       return undefined;
@@ -95,17 +97,17 @@ function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {
   }
 }
 
-function eventOf(members: Members, createPlan: CreatePlan): KeyEvent | undefined {
+function eventOf(members: Members): KeyEvent | undefined {
   const happened = { timeMs: members.instant("time"), id: members.keyId("id") };
   const event = members.text("event");
   switch (event) {
     case "made": {
       const expiresMs = members.has("expires") ? members.instant("expires") : undefined;
-      const plan = members.plan(createPlan);
+      const plan = members.plan();
       return { event, ...happened, sha256: members.sha256("sha256"), plan, label: members.label("label"), expiresMs };
     }
     case "plan":
-      return { event, ...happened, plan: members.plan(createPlan) };
+      return { event, ...happened, plan: members.plan() };
     case "rotated":
       return { event, ...happened, sha256: members.sha256("sha256"), graceUntilMs: members.instant("graceUntil") };
     case "revoked":
@@ -116,7 +118,7 @@ function eventOf(members: Members, createPlan: CreatePlan): KeyEvent | undefined
   }
 }
 
-/** The members of one line. Whatever is not of its type is a `SyntaxError` or `RangeError`. */
+/** The members of one line. Each method throws a `SyntaxError` or `RangeError` if the member is not of its type. */
 class Members {
   readonly #members: ReadonlyMap<string, unknown>;
 
@@ -132,7 +134,7 @@ class Members {
   text(name: string): string {
     const value = this.#members.get(name);
     if (typeof value !== "string") {
-      throw new SyntaxError(`Cannot read ${name}: it is no text`);
+      throw new SyntaxError(`Cannot read ${name}: it is not a string`);
     }
     return value;
   }
@@ -140,7 +142,7 @@ class Members {
   instant(name: string): number {
     const timeMs = Date.parse(this.text(name));
     if (Number.isNaN(timeMs)) {
-      throw new SyntaxError(`Cannot read ${name}: it is no instant`);
+      throw new SyntaxError(`Cannot read ${name}: it is not a time`);
     }
     return timeMs;
   }
@@ -153,12 +155,12 @@ class Members {
     return this.#matching(name, (text) => /^[0-9a-f]{64}$/.test(text));
   }
 
-  /** Which characters are printable changes with Unicode, hence with Node; how many there are does not. */
+  /** Checks only the length: which characters are printable depends on the Unicode version of Node. */
   label(name: string): string | undefined {
     return this.has(name) ? this.#matching(name, (text) => [...text].length <= labelCodePointsMax) : undefined;
   }
 
-  plan(createPlan: CreatePlan): KeyPlan {
+  plan(): Plan {
     const quota: { perMinute?: number; perDay?: number } = {};
     for (const name of ["perMinute", "perDay"] as const) {
       const value = this.#members.get(name);
@@ -172,7 +174,7 @@ class Members {
   #matching(name: string, isRight: (text: string) => boolean): string {
     const text = this.text(name);
     if (!isRight(text)) {
-      throw new SyntaxError(`Cannot read ${name}: it is not of the right form`);
+      throw new SyntaxError(`Cannot read ${name}: it has another form`);
     }
     return text;
   }

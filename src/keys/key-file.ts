@@ -1,19 +1,17 @@
 /**
- * Follows keys.jsonl, which commands and servers append to at any time, and keeps a ring that holds what it says.
+ * Follows keys.jsonl, to which commands and servers append at any time.
  *
- * The file is looked at by its size, time and inode, and only what was appended since is read. No lock is taken for
- * reading, so an unfinished last line is most likely being written: it is waited for, and told only when it is still
- * there at the next look. Damage, in what was appended or in a file that took this one's place, is told once, and the
- * keys known so far go on working; so do they while the file is gone. A file that took this one's place, or that has
- * lost what was read of it, is read from the top and taken over once it is whole: then its lines replace all.
+ * The file is read whenever its size, time or inode has changed. Reading takes no lock, so an unfinished last line is
+ * most likely still being written: it is reported only if it is there at the next look too. Any other fault is reported
+ * once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
  *
  * Writes nothing; key-store.ts does.
  */
 
 import type { Clock } from "../disk/clock.ts";
-import type { Disk, DiskFile, FileStatus } from "../disk/disk.ts";
-import { KeyReader, readOn } from "./key-reader.ts";
-import type { CreatePlan } from "./key.ts";
+import type { Disk, FileStatus } from "../disk/disk.ts";
+import { messageOf, readError } from "../disk/error-message.ts";
+import { type Finding, KeyReader } from "./key-reader.ts";
 import { KeyError } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
@@ -21,33 +19,31 @@ export interface KeyFileOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly path: string;
-  readonly createPlan: CreatePlan;
-  /** Told of what an operator should see. */
   readonly report: (message: string) => void;
-  /** Called for each unban after the opening, and in it for those from `unbansFrom` on. */
+  /** Called for each unban that is read after the opening. */
   readonly onUnban: (keyId: string) => void;
-  /** Byte offset, a `logBytes` of old: unbans before it have been called for. None is called for again without it. */
-  readonly unbansFrom: number | undefined;
 }
 
-type Finding =
-  | { readonly kind: "whole" }
-  /** An unfinished line stands behind the sound ones. */
-  | { readonly kind: "torn"; readonly fault: string }
-  | { readonly kind: "damaged"; readonly fault: string };
+/** How the file was at the last look, and what was found in it. */
+interface Look {
+  readonly status: FileStatus;
+  readonly finding: Finding;
+  /** Monotonic: when this status was first seen. */
+  readonly sinceMs: number;
+  /** No change can hide behind the same status. */
+  readonly isSettled: boolean;
+}
+
+/** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
+const tickMsMax = 100;
 
 export class KeyFile {
   readonly ring: Keyring;
   readonly #options: KeyFileOptions;
   readonly #reader: KeyReader;
-  #unbansFrom: number;
-  /** Which file was read so far; undefined where there was none yet. */
-  #inode: number | undefined;
-  /** Another file stands in its place, or it has been cut: it counts only once it is whole from the top. */
-  #isReplaced = false;
-  /** What was found when the file was last read, and how it was then: as long as it is so, nothing else is found. */
-  #last: { readonly status: FileStatus; readonly finding: Finding } | undefined;
-  /** The unfinished line at the last look, and the fault told last. */
+  #isOpen = false;
+  #last: Look | undefined;
+  /** The unfinished line at the last look, and the fault reported last. */
   #torn: string | undefined;
   #reported: string | undefined;
   #looking: Promise<unknown> = Promise.resolve();
@@ -55,43 +51,50 @@ export class KeyFile {
 
   private constructor(options: KeyFileOptions) {
     this.#options = options;
-    this.#unbansFrom = options.unbansFrom ?? Infinity;
     this.ring = new Keyring({ clock: options.clock });
-    this.#reader = new KeyReader(this.ring, options.createPlan, (keyId, offset) => {
-      if (offset >= this.#unbansFrom) {
+    this.#reader = new KeyReader(this.ring, (keyId) => {
+      if (this.#isOpen) {
         options.onUnban(keyId);
       }
     });
   }
 
   /**
-   * Reads the file from the top; one that is not there has no keys.
+   * Reads the file. If there is none, there are no keys. A crash while the first key was made leaves an empty or torn
+   * one: that is reported too.
    *
-   * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so nobody is let in
+   * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
    */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
-    const finding = await file.#look();
-    if (finding.kind === "damaged") {
-      throw new KeyError("key_file_damaged", `Cannot read keys: ${finding.fault}`);
+    const finding = await file.#look().catch((error: unknown) => {
+      throw readError(options.path, error);
+    });
+    if (finding.kind === "damaged" || finding.kind === "replaced") {
+      throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }
-    if (finding.kind === "torn") {
+    if (file.exists && file.#reader.lineCount === 0) {
+      const fault = finding.kind === "torn" ? finding.fault : undefined;
+      file.#reported = fault;
+      options.report(`${options.path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
+    } else if (finding.kind === "torn") {
       file.#reportOnce(finding.fault);
     }
-    file.#unbansFrom = 0;
+    file.#isOpen = true;
     return file;
   }
 
-  /** Up to which byte of the file the ring holds what it says. */
+  /** Bytes of the file that have been applied to the ring. */
   get offset(): number {
     return this.#reader.offset;
   }
 
-  get lineCount(): number {
-    return this.#reader.lineCount;
+  /** Whether there has been such a file, be it empty or torn, since it was opened. */
+  get exists(): boolean {
+    return this.#last !== undefined;
   }
 
-  /** One look at the file. Never rejects: what is wrong is reported, and what was known stays. Looks never overlap. */
+  /** Looks at the file, or joins the look under way. Never rejects: faults are reported, and known keys stay. */
   follow(): Promise<void> {
     this.#following ??= this.#follow().finally(() => {
       this.#following = undefined;
@@ -99,121 +102,86 @@ export class KeyFile {
     return this.#following;
   }
 
-  /** The same, by a look that begins after this call: what was written before it is seen. */
-  async followAnew(): Promise<void> {
+  /** The same, by a look that begins after this call: it sees everything written before. */
+  async refresh(): Promise<void> {
     await this.#following;
     await this.follow();
   }
 
   /**
-   * Reads on for somebody who holds the lock and is about to append, and has to know of every line before that. An
-   * unfinished one is fine: whoever was writing it is dead.
+   * Applies what others appended, for a writer that holds the lock. An unfinished line is no obstacle: its writer is
+   * dead.
    *
    * @throws {KeyError} `key_file_damaged`
    */
   async readUnderLock(): Promise<void> {
     const finding = await this.#look();
-    if (finding.kind === "damaged" || (finding.kind === "torn" && this.#isReplaced)) {
-      throw new KeyError("key_file_damaged", `Cannot change keys: ${finding.fault}`);
+    if (finding.kind === "damaged" || finding.kind === "replaced") {
+      throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#options.path} ${finding.fault}`);
     }
   }
 
   async #follow(): Promise<void> {
     try {
-      this.#tell(await this.#look());
+      this.#reportFinding(await this.#look());
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#reportOnce(`${this.#options.path} cannot be read: ${reason}`);
+      this.#reportOnce(`cannot be read: ${messageOf(error)}`);
     }
   }
 
-  #tell(finding: Finding): void {
-    if (finding.kind === "damaged" || (finding.kind === "torn" && finding.fault === this.#torn)) {
+  #reportFinding(finding: Finding): void {
+    if (finding.kind === "replaced") {
+      this.#reportOnce(finding.fault, "; restart the server to read it");
+    } else if (finding.kind === "damaged" || (finding.kind === "torn" && finding.fault === this.#torn)) {
       this.#reportOnce(finding.fault);
-    }
-    if (finding.kind === "whole" && this.#reported !== undefined) {
+    } else if (finding.kind === "sound" && this.#reported !== undefined) {
       this.#reported = undefined;
-      this.#options.report(`${this.#options.path} is sound again`);
+      this.#options.report(`${this.#options.path} can be read again`);
     }
     this.#torn = finding.kind === "torn" ? finding.fault : undefined;
   }
 
-  #reportOnce(fault: string): void {
+  #reportOnce(fault: string, advice = ""): void {
     if (this.#reported !== fault) {
       this.#reported = fault;
-      this.#options.report(`${fault}; the keys known so far go on working`);
+      this.#options.report(`${this.#options.path} ${fault}; keys known so far go on working${advice}`);
     }
   }
 
+  /** Looks never overlap. */
   #look(): Promise<Finding> {
     const look = this.#looking.then(() => this.#lookNow());
-    // Its failure is for whoever asked for that look, not for the one who comes after it.
+    // The caller of this look handles its failure; the next look does not depend on it.
     this.#looking = look.catch(() => undefined);
     return look;
   }
 
   async #lookNow(): Promise<Finding> {
-    const { disk, path } = this.#options;
+    const { disk, clock, path } = this.#options;
+    const beginMs = clock.monotonicMs();
     const status = await disk.status(path);
-    if (status !== undefined && isSame(status, this.#last?.status)) {
-      return this.#last?.finding ?? { kind: "whole" };
+    const last = isSame(status, this.#last?.status) ? this.#last : undefined;
+    if (last?.isSettled === true) {
+      return last.finding;
     }
+    const sinceMs = last?.sinceMs ?? clock.monotonicMs();
     const file = status === undefined ? undefined : await disk.openToRead(path);
     if (status === undefined || file === undefined) {
-      return this.#inode === undefined ? { kind: "whole" } : { kind: "damaged", fault: `${path} is gone` };
+      return this.#reader.offset === 0 ? { kind: "sound" } : { kind: "damaged", fault: "was removed" };
     }
     try {
-      const finding = await this.#read(file, status.inode);
-      this.#last = { status, finding };
+      const finding = await this.#reader.read(file);
+      this.#last = { status, finding, sinceMs, isSettled: beginMs - sinceMs >= tickMsMax };
       return finding;
     } finally {
       await file.close();
     }
   }
-
-  async #read(file: DiskFile, inode: number): Promise<Finding> {
-    this.#inode ??= inode;
-    this.#isReplaced ||= inode !== this.#inode || file.size() < this.#reader.offset;
-    return this.#isReplaced ? this.#readAnew(file, inode) : this.#readOn(file, this.#reader);
-  }
-
-  /** An empty file takes over nothing: it is what somebody leaves who is just writing it anew. */
-  async #readAnew(file: DiskFile, inode: number): Promise<Finding> {
-    const ring = new Keyring({ clock: this.#options.clock });
-    const reader = new KeyReader(ring, this.#options.createPlan, () => undefined);
-    const finding = await this.#readOn(file, reader);
-    if (finding.kind !== "whole") {
-      return finding;
-    }
-    if (reader.lineCount === 0) {
-      return { kind: "torn", fault: `${this.#options.path} was emptied` };
-    }
-    this.ring.takeOver(ring);
-    this.#reader.offset = reader.offset;
-    this.#reader.lineCount = reader.lineCount;
-    this.#inode = inode;
-    this.#isReplaced = false;
-    return finding;
-  }
-
-  async #readOn(file: DiskFile, reader: KeyReader): Promise<Finding> {
-    const { path } = this.#options;
-    const end = await readOn(file, reader);
-    switch (end.kind) {
-      case "whole":
-        return { kind: "whole" };
-      case "torn":
-        return { kind: "torn", fault: `${path} ends in ${end.tornBytes} bytes that are no whole line: ${end.reason}` };
-      case "corrupt": {
-        const place = `line ${reader.lineCount + 1}, byte ${end.offset}`;
-        return { kind: "damaged", fault: `${path} is damaged at ${place}: ${end.reason}` };
-      }
-    }
-  }
 }
 
-function isSame(status: FileStatus, other: FileStatus | undefined): boolean {
+function isSame(status: FileStatus | undefined, other: FileStatus | undefined): boolean {
   return (
+    status !== undefined &&
     other !== undefined &&
     status.size === other.size &&
     status.modifiedMs === other.modifiedMs &&

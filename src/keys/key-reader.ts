@@ -1,51 +1,165 @@
 /**
- * Reads lines of keys.jsonl into a ring, from wherever it stopped before, while others may be appending.
+ * Applies the lines of keys.jsonl to a keyring, from where the last reading stopped.
+ *
+ * The file may only grow. So before new lines are applied, the part that was applied before is verified by its CRC-32:
+ * if it is not the same, the file was replaced or changed, and nothing of it is applied.
  */
 
-import type { DiskFile } from "../disk/disk.ts";
-import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
-import { readLog } from "../log/reader.ts";
-import { decodeKeyEvent, isSealedFrom } from "./key-event.ts";
-import type { CreatePlan } from "./key.ts";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
+import { crc32 } from "node:zlib";
+
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
+import { beginsWithChecksummedLine, decodeKeyEvent } from "./key-event.ts";
+import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** Applies lines to a ring, and knows how far it has come, also when reading breaks off. */
-export class KeyReader implements LineReader {
-  offset = 0;
-  lineCount = 0;
-  readonly #ring: Keyring;
-  readonly #createPlan: CreatePlan;
-  readonly #onUnban: (keyId: string, offset: number) => void;
+/** What was found in the file; each fault is a predicate for the file's name. */
+export type Finding =
+  | { readonly kind: "sound" }
+  /** An unfinished line follows the sound ones. */
+  | { readonly kind: "torn"; readonly fault: string }
+  | { readonly kind: "damaged"; readonly fault: string }
+  | { readonly kind: "replaced"; readonly fault: string };
 
-  constructor(ring: Keyring, createPlan: CreatePlan, onUnban: (keyId: string, offset: number) => void) {
+/** Bytes of lines that are decoded in one turn of the event loop: about 2 ms. */
+const decodedBytesMax = 65_536;
+/** Bytes that are verified in one turn of the event loop: less than 1 ms. */
+const verifiedBytesMax = 1_048_576;
+/** Events that are applied in one turn of the event loop: about 1 ms. */
+const appliedEventsMax = 1_000;
+
+export class KeyReader {
+  readonly #ring: Keyring;
+  readonly #onUnban: (keyId: string) => void;
+  /** What has been applied: so many bytes from the start of the file, with this CRC-32, and so many lines. */
+  #offset = 0;
+  #crc = 0;
+  #lineCount = 0;
+
+  constructor(ring: Keyring, onUnban: (keyId: string) => void) {
     this.#ring = ring;
-    this.#createPlan = createPlan;
     this.#onUnban = onUnban;
   }
 
-  take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {
-    const decoded = decodeKeyEvent(bytes, start, end, this.#createPlan);
-    if (decoded.kind === "fault") {
-      return decoded.fault;
-    }
-    const reason = this.#ring.apply(decoded.event);
-    if (reason !== undefined) {
-      return { kind: "wrong", reason };
-    }
-    if (decoded.event.event === "unbanned") {
-      this.#onUnban(decoded.event.id, this.offset);
-    }
-    this.offset += end + 1 - start;
-    this.lineCount += 1;
-    return undefined;
+  /** Bytes of the file that have been applied. */
+  get offset(): number {
+    return this.#offset;
   }
 
-  vouches(bytes: Uint8Array, start: number, end: number): boolean {
-    return isSealedFrom(bytes, start, end);
+  get lineCount(): number {
+    return this.#lineCount;
+  }
+
+  /**
+   * Applies the new lines. They are read first, then the part before them is verified, and only then are they applied:
+   * a program that rewrites a file begins at its start, so no line of another content is ever applied.
+   */
+  async read(file: ReadableFile): Promise<Finding> {
+    const lines = new NewLines(this.#offset, this.#crc);
+    const sizeBytes = file.size();
+    const end = sizeBytes < this.#offset ? undefined : await lines.read(file, sizeBytes);
+    if (end === undefined || (await checksumOf(file, this.#offset)) !== this.#crc) {
+      return { kind: "replaced", fault: "was replaced or changed by another program" };
+    }
+    const firstLine = this.#lineCount + 1;
+    return (await this.#apply(lines.events)) ?? findingOf(end, firstLine);
+  }
+
+  /** Returns the fault of an event that cannot have happened; those before it have been applied. */
+  async #apply(events: readonly NewEvent[]): Promise<Finding | undefined> {
+    for (const [index, { event, endBytes, crc }] of events.entries()) {
+      const reason = this.#ring.apply(event);
+      if (reason !== undefined) {
+        return damageAt(this.#lineCount + 1, this.#offset, reason);
+      }
+      if (event.event === "unbanned") {
+        this.#onUnban(event.id);
+      }
+      this.#offset = endBytes;
+      this.#crc = crc;
+      this.#lineCount += 1;
+      if ((index + 1) % appliedEventsMax === 0) {
+        await eventLoopTurn();
+      }
+    }
+    return undefined;
   }
 }
 
-/** Reads on from where the reader stands, up to where the file ends now: what comes meanwhile is for the next look. */
-export function readOn(file: DiskFile, reader: KeyReader): Promise<LogEnd> {
-  return readLog(file, reader, { from: reader.offset, to: file.size() });
+/** @param firstLine the number of the first line that was read, from 1 */
+function findingOf(end: LogEnd, firstLine: number): Finding {
+  switch (end.kind) {
+    case "whole":
+      return { kind: "sound" };
+    case "torn":
+      return { kind: "torn", fault: `ends in ${end.tornBytes} bytes that are not a whole line: ${end.reason}` };
+    case "corrupt":
+      return damageAt(firstLine + end.lineNumber - 1, end.offset, end.reason);
+  }
+}
+
+function damageAt(lineNumber: number, offset: number, reason: string): Finding {
+  return { kind: "damaged", fault: `is damaged at line ${lineNumber}, byte ${offset}: ${reason}` };
+}
+
+/** An event that is not applied yet. */
+interface NewEvent {
+  readonly event: KeyEvent;
+  /** Where its line ends in the file, and the CRC-32 of the file up to there. */
+  readonly endBytes: number;
+  readonly crc: number;
+}
+
+/** The lines that follow what has been applied. */
+class NewLines implements LineReader {
+  readonly events: NewEvent[] = [];
+  readonly #from: number;
+  #endBytes: number;
+  #crc: number;
+
+  constructor(from: number, crc: number) {
+    this.#from = from;
+    this.#endBytes = from;
+    this.#crc = crc;
+  }
+
+  /** Reads no further than the size at the call: what is appended meanwhile is for the next look. */
+  read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
+    const slowly: ReadableFile = {
+      read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
+      size: () => file.size(),
+    };
+    return readLog(slowly, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+  }
+
+  take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {
+    const decoded = decodeKeyEvent(bytes, start, end);
+    if (decoded.kind === "fault") {
+      return decoded.fault;
+    }
+    this.#endBytes += end + 1 - start;
+    this.#crc = crc32(bytes.subarray(start, end + 1), this.#crc);
+    this.events.push({ event: decoded.event, endBytes: this.#endBytes, crc: this.#crc });
+    return undefined;
+  }
+
+  provesEarlierLines(bytes: Uint8Array, start: number, end: number): boolean {
+    return beginsWithChecksummedLine(bytes, start, end);
+  }
+}
+
+/** The CRC-32 of the first `lengthBytes` of the file; of the whole file if it is shorter. */
+async function checksumOf(file: ReadableFile, lengthBytes: number): Promise<number> {
+  const chunk = Buffer.allocUnsafe(Math.min(lengthBytes, verifiedBytesMax));
+  let crc = 0;
+  for (let position = 0; position < lengthBytes; ) {
+    const count = await file.read(chunk.subarray(0, lengthBytes - position), position);
+    if (count === 0) {
+      break;
+    }
+    crc = crc32(chunk.subarray(0, count), crc);
+    position += count;
+  }
+  return crc;
 }

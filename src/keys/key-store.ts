@@ -1,19 +1,20 @@
 /**
- * The keys of one data folder: asked by the server at each request, changed by it and by commands at the same time.
+ * The keys of one data folder, which the server and commands may change at the same time.
  *
- * A change is one line of keys.jsonl, decided and appended under the file's lock, after reading what others appended
- * before. When its promise resolves it would survive a loss of power, and holds in this process; the others follow when
- * they look next. Secrets are in no line, and are returned once.
+ * A change is one line of keys.jsonl, decided and appended under the file's lock, after the lines of others have been
+ * read. When its promise resolves, it survives a loss of power and is in effect in this process; other processes follow
+ * at their next look. No line contains a secret: it is returned once.
  */
 
 import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { createPlan, type Plan } from "../limits/plans.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-event.ts";
 import { KeyFile } from "./key-file.ts";
-import type { ApiKey, CreatePlan, KeyEvent, KeyPlan, RandomBytes } from "./key.ts";
+import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -21,17 +22,14 @@ export interface KeyStoreOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly dataDir: string;
-  readonly createPlan: CreatePlan;
   readonly randomBytes: RandomBytes;
-  /** Told, in one line, of what an operator should see. No secret is ever in it. */
+  /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
-  /** Called for each unban, whoever made it, as soon as it is seen. */
+  /** Called for each unban after the opening; for those before, each key has its last (`unbannedMs`). */
   readonly onUnban?: (keyId: string) => void;
-  /** A `logBytes` of an earlier process: unbans made since then are called for while opening. Without it, none is. */
-  readonly unbansFrom?: number;
 }
 
-/** A plan's name, and the numbers that Enterprise needs and the other plans refuse. */
+/** A plan's name, with the numbers for Enterprise only. */
 export interface PlanChoice {
   readonly plan?: string | undefined;
   readonly perMinute?: number | undefined;
@@ -41,19 +39,19 @@ export interface PlanChoice {
 export interface KeyChoice extends PlanChoice {
   /** At most 64 printable characters. */
   readonly label?: string | undefined;
-  /** ISO 8601: a date, meaning its first instant in UTC, or an instant. In the future. */
+  /** RFC 3339: a date, which means its first instant in UTC, or a time with its offset. In the future. */
   readonly expires?: string | undefined;
 }
 
 export interface NewSecret {
   readonly id: string;
-  /** The secret, `as_…`: nobody can show it again. */
+  /** The secret, `as_…`, which cannot be shown again. */
   readonly key: string;
 }
 
 const choiceNames: ReadonlySet<string> = new Set(["plan", "perMinute", "perDay", "label", "expires"]);
 
-/** A choice that is silently ignored would make another key than was meant. @throws {RangeError} */
+/** An unknown option, if ignored, would make another key than the caller wants. @throws {RangeError} */
 function checkChoice(choice: unknown): void {
   if (typeof choice !== "object" || choice === null) {
     throw new RangeError('Cannot create key: give it options, such as { plan: "pro" }');
@@ -64,71 +62,63 @@ function checkChoice(choice: unknown): void {
   }
 }
 
-/** What a key may be changed for, as the word in its error messages. */
+/** The change, as a word for error messages. */
 type Verb = "revoke" | "change" | "rotate" | "unban";
 
 const fileName = "keys.jsonl";
 const defaultPlan = "free";
 
-/** A year: time to renew a key at leisure, and an end to every slip of the hand. */
+/** A year: long enough for every client to be updated, and a bound for typing errors. */
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /**
-   * Whether a key had ever been made here before this store was opened. A file without a whole line does not count: a
-   * crash while the very first key was made leaves one.
-   */
+  /** Whether there was a key file when this store was opened, be it empty or torn. Only a folder without one is new. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
   readonly #path: string;
   readonly #file: KeyFile;
   #isClosed = false;
-  /** The change that is being made, or the last one: one process queues here, not at the lock. */
+  /** The last change: the changes of one process wait here for each other, not at the lock. */
   #changing: Promise<unknown> = Promise.resolve();
 
   private constructor(options: KeyStoreOptions, path: string, file: KeyFile) {
     this.#options = options;
     this.#path = path;
     this.#file = file;
-    this.exists = file.lineCount > 0;
+    this.exists = file.exists;
   }
 
-  /** @throws {KeyError} `key_file_damaged`: it names line and byte, and a revocation may have been lost there */
+  /** @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there */
   static async open(options: KeyStoreOptions): Promise<KeyStore> {
-    const { disk, clock, createPlan, report, unbansFrom } = options;
+    const { disk, clock, report } = options;
     const path = join(options.dataDir, fileName);
     const onUnban = options.onUnban ?? (() => undefined);
-    const file = await KeyFile.open({ disk, clock, path, createPlan, report, onUnban, unbansFrom });
+    const file = await KeyFile.open({ disk, clock, path, report, onUnban });
     return new KeyStore(options, path, file);
   }
 
-  /** Always the same one. */
+  /** Always the same object. */
   get keyring(): Keyring {
     return this.#file.ring;
   }
 
-  /** Up to which byte of the file everything has been applied; for `unbansFrom` of the next process. */
-  get logBytes(): number {
-    return this.#file.offset;
-  }
-
-  /** Looks once at what others changed. Never rejects. Looks never overlap: whoever asks twice waits for the same. */
+  /** Reads what others have appended. Never rejects. A second call during a look waits for that look. */
   async follow(): Promise<void> {
     if (!this.#isClosed) {
       await this.#file.follow();
     }
   }
 
-  /** Every key that was ever made, in the order of making, as the file has it now. */
+  /** Returns every key, revoked ones too, in the order in which they were made, as the file is now. */
   async list(): Promise<ApiKey[]> {
-    await this.#file.followAnew();
+    await this.#file.refresh();
     return this.keyring.list();
   }
 
   /**
-   * Makes a key; without a plan a Free one (contract, section 1).
+   * Makes a key; on the Free plan if none is given.
    *
-   * @throws {RangeError} when plan, label or expiry are not as they have to be
+   * @throws {RangeError} if the plan, its numbers, the label or the expiry are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
     const { clock, disk, dataDir, randomBytes } = this.#options;
@@ -142,31 +132,31 @@ export class KeyStore {
     const key = createSecret(randomBytes);
     await this.#write(() => {
       if (this.keyring.get(id) !== undefined) {
-        throw new Error("Cannot create key: the random numbers repeat themselves");
+        throw new Error("Cannot create key: generated an id that exists");
       }
       return { event: "made", timeMs: clock.wallMs(), id, sha256: digestOf(key), plan, label, expiresMs };
     });
     return { id, key };
   }
 
-  /** Ends a key for good. One that was revoked before stays as it is, since that is what was asked for. */
+  /** Revokes a key for good. If it is revoked already, nothing changes. */
   async revoke(id: string): Promise<void> {
     await this.#change(id, "revoke", (key, timeMs) => {
       return key.revokedMs === undefined ? { event: "revoked", timeMs, id } : undefined;
     });
   }
 
-  /** @throws {RangeError} when there is no such plan, or its numbers are not as they have to be */
+  /** Changes the key's plan. @throws {RangeError} if the plan or its numbers are invalid */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
     const plan = this.#chosenPlan(choice);
     await this.#change(id, "change", (_key, timeMs) => ({ event: "plan", timeMs, id, plan }));
   }
 
   /**
-   * Gives the key a new secret. The one it had works `graceSeconds` longer (default 0, at most `graceSecondsMax`), and
-   * older ones no longer than that.
+   * Gives the key a new secret. The old ones work for another `graceSeconds` at most (default 0, maximum
+   * `graceSecondsMax`).
    *
-   * @throws {RangeError} when the grace is no integer within its bounds
+   * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
     const graceSeconds = options.graceSeconds ?? 0;
@@ -178,41 +168,41 @@ export class KeyStore {
     const key = createSecret(this.#options.randomBytes);
     await this.#change(id, "rotate", (apiKey, timeMs) => {
       if (keyState(apiKey, timeMs) === "expired") {
-        throw new KeyError("expired_key", `Cannot rotate key: ${id} has expired, and a new secret would not help`);
+        throw new KeyError("expired_key", `Cannot rotate key: ${id} has expired`);
       }
       return { event: "rotated", timeMs, id, sha256: digestOf(key), graceUntilMs: timeMs + graceSeconds * 1_000 };
     });
     return { id, key };
   }
 
-  /** Lifts a ban, if there is one: bans are the limiter's, which hears of this through `onUnban`. */
+  /** Lifts the key's ban, if it has one. The limiter, which has the bans, learns of it by `onUnban`. */
   async unban(id: string): Promise<void> {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }
 
-  /** Resolves when nothing is under way any more; from then on nobody is followed. */
+  /** Resolves when no change is under way. From then on, changes are refused and the file is not followed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#changing;
     await this.#file.follow();
   }
 
-  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): KeyPlan {
-    return this.#options.createPlan(plan ?? defaultPlan, {
+  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): Plan {
+    return createPlan(plan ?? defaultPlan, {
       ...(perMinute === undefined ? {} : { perMinute }),
       ...(perDay === undefined ? {} : { perDay }),
     });
   }
 
   /**
-   * Appends the event that `decide` makes of the key as it then is; none: nothing is written.
+   * Appends the event that `decide` returns for the key; writes nothing if it returns undefined.
    *
-   * @throws {KeyError} `unknown_key`; `revoked_key`, but for `revoke`; `key_file_damaged`
+   * @throws {KeyError} `unknown_key`; `revoked_key`, except for `revoke`; `key_file_damaged`
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
     this.#mustBeOpen();
-    await this.#file.followAnew();
-    // Asked before the lock, which needs a folder that a mistyped path does not have.
+    await this.#file.refresh();
+    // Checked before the lock too, which fails if the folder does not exist: then the key is unknown.
     this.#known(id, verb);
     await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
   }
@@ -223,11 +213,11 @@ export class KeyStore {
     }
   }
 
-  /** A secret pasted in the place of an id is not repeated: messages end in logs. */
+  /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
   #known(id: string, verb: Verb): ApiKey {
     if (!isKeyId(id)) {
       const form = '"key_" and 15 letters and digits; see keys list';
-      throw new KeyError("unknown_key", `Cannot ${verb} key: what was given is no key's id (${form})`);
+      throw new KeyError("unknown_key", `Cannot ${verb} key: not the id of a key (${form})`);
     }
     const key = this.keyring.get(id);
     if (key === undefined) {
@@ -241,7 +231,7 @@ export class KeyStore {
 
   #write(decide: () => KeyEvent | undefined): Promise<void> {
     const change = this.#changing.then(() => this.#writeNow(decide));
-    // Its failure is for whoever asked for that change, not for the one who comes after it.
+    // The caller of this change handles its failure; the next change does not depend on it.
     this.#changing = change.catch(() => undefined);
     return change;
   }
@@ -252,6 +242,6 @@ export class KeyStore {
       const event = decide();
       return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
     });
-    await this.#file.followAnew();
+    await this.#file.refresh();
   }
 }

@@ -1,63 +1,57 @@
 /**
- * The API key: what it looks like, what is known of it, and how its secret and its id come about.
+ * The API key: its data, its form, and how its secret and its id are made.
  *
- * The secret is what a client sends, `as_` and 43 letters and digits. It is shown once and kept nowhere: whoever knows
- * the file of keys knows only SHA-256 digests, and 256 random bits cannot be guessed from those. The id is what
- * everybody else calls the key by: lists, logs, counters and bans. It is random too, and says nothing of the secret.
+ * The secret is what a client sends: `as_` and 43 letters and digits. It is shown once and stored nowhere: the key file
+ * has only its SHA-256, from which 256 random bits cannot be guessed. The id names the key in lists, logs, counters and
+ * bans. It is random too, and independent of the secret.
  */
 
 import { hash } from "node:crypto";
 
 import { withoutSecrets } from "../http/secrets.ts";
+import type { Plan } from "../limits/plans.ts";
 
-/** The shape of `Plan` in limits/plans.ts, which this room does not import: should they part, nothing compiles. */
-export interface KeyPlan {
-  readonly name: "free" | "pro" | "business" | "enterprise";
-  readonly quota: { readonly perMinute: number; readonly perDay: number };
-}
-
-/** The plan of that name. @throws {RangeError} a message for whoever asked, when there is no such plan */
-export type CreatePlan = (name: string, quota?: { perMinute?: number; perDay?: number }) => KeyPlan;
-
-/** So many bytes that nobody can foresee: `randomBytes` of node:crypto. */
+/** Returns that many unpredictable bytes, as `randomBytes` of node:crypto does. */
 export type RandomBytes = (byteCount: number) => Uint8Array;
 
-/** What is known of a key. Nothing here is secret. Instants are milliseconds since the Unix epoch. */
+/** A key without its secret. Times are Unix milliseconds. */
 export interface ApiKey {
   readonly id: string;
-  readonly plan: KeyPlan;
+  readonly plan: Plan;
   readonly label: string | undefined;
   readonly createdMs: number;
-  /** From this instant on the key is refused. */
+  /** From then on the key is invalid. */
   readonly expiresMs: number | undefined;
   readonly revokedMs: number | undefined;
-  /** After a rotation with a grace: when the last of the old secrets ceases to work. */
+  /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
+  /** The last time that a ban of the key was lifted. */
+  readonly unbannedMs: number | undefined;
 }
 
-/** What every event has: when it happened, to which key. */
-interface Happened {
+/** What every event has: its time in Unix milliseconds, and the key's id. */
+interface EventBase {
   readonly timeMs: number;
   readonly id: string;
 }
 
 /** What can happen to a key. Digests are SHA-256 in hexadecimal. */
 export type KeyEvent =
-  | (Happened & {
+  | (EventBase & {
       readonly event: "made";
       readonly sha256: string;
-      readonly plan: KeyPlan;
+      readonly plan: Plan;
       readonly label: string | undefined;
       readonly expiresMs: number | undefined;
     })
-  | (Happened & { readonly event: "revoked" })
-  | (Happened & { readonly event: "plan"; readonly plan: KeyPlan })
-  | (Happened & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
-  | (Happened & { readonly event: "unbanned" });
+  | (EventBase & { readonly event: "revoked" })
+  | (EventBase & { readonly event: "plan"; readonly plan: Plan })
+  | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
+  | (EventBase & { readonly event: "unbanned" });
 
 export type KeyState = "active" | "rotated" | "expired" | "revoked";
 
-/** `rotated` is active with an old secret that still works. */
+/** "rotated" is active, with an old secret that still works. */
 export function keyState(key: ApiKey, nowMs: number): KeyState {
   if (key.revokedMs !== undefined) {
     return "revoked";
@@ -68,29 +62,29 @@ export function keyState(key: ApiKey, nowMs: number): KeyState {
   return key.graceUntilMs !== undefined && nowMs < key.graceUntilMs ? "rotated" : "active";
 }
 
-/** Letters and digits only, without `-` and `_`, so that a double click selects a whole key (contract, section 6). */
+/** Letters and digits only, without `-` and `_`, so that a double click selects a whole key. */
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 const secretBytes = 32;
 const secretForm = /^as_[0-9A-Za-z]{43}$/;
 
-/** `as_` and 43 digits: the only length a secret has. */
+/** Every secret has this length. */
 export const secretLength = 46;
 
 const idBytes = 11;
 const idForm = /^key_[0-9A-Za-z]{15}$/;
 
-/** A new secret of 256 random bits (contract, section 6). */
+/** Makes a secret of 256 random bits. */
 export function createSecret(randomBytes: RandomBytes): string {
   return `as_${base62(randomBytes(secretBytes))}`;
 }
 
-/** A new id of 88 random bits, drawn apart from any secret. */
+/** Makes an id of 88 random bits. */
 export function createKeyId(randomBytes: RandomBytes): string {
   return `key_${base62(randomBytes(idBytes))}`;
 }
 
-/** Could this be a secret at all? Asked before anything is computed for a stranger. */
+/** Whether the token has the form of a secret. Cheap, so that a wrong token costs no hashing. */
 export function isSecret(bearerToken: string): boolean {
   return bearerToken.length === secretLength && secretForm.test(bearerToken);
 }
@@ -100,16 +94,16 @@ export function isKeyId(text: string): boolean {
 }
 
 /**
- * What is kept of a secret: its SHA-256 in hexadecimal. A slow password hash would buy nothing: those make up for
- * passwords that can be guessed, and 256 random bits cannot be.
+ * Returns the SHA-256 of the secret in hexadecimal: all that is stored of it. A slow password hash would add nothing:
+ * it protects passwords that can be guessed, and 256 random bits cannot be.
  */
 export function digestOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
 /**
- * The bytes as one number to the base of 62, at the width of the greatest such number: 43 digits for 32 bytes, 15 for
- * 11. Different bytes give different texts, so no randomness is lost and no text is likelier than another.
+ * Encodes the bytes as one number to base 62, padded to the width of the greatest such number: 43 digits for 32 bytes,
+ * 15 for 11. Different bytes give different texts, so no randomness is lost.
  */
 export function base62(bytes: Uint8Array): string {
   let rest = BigInt(`0x00${Buffer.from(bytes).toString("hex")}`);
@@ -125,7 +119,7 @@ export function base62(bytes: Uint8Array): string {
 /** Why a key could not be changed. */
 export type KeyFault = "unknown_key" | "revoked_key" | "expired_key" | "key_file_damaged";
 
-/** A change of keys that did not happen, and nothing was written. The message is for the operator. */
+/** A key could not be read or changed. Nothing was written. The message is for the operator. */
 export class KeyError extends Error {
   override readonly name = "KeyError";
   readonly code: KeyFault;
@@ -138,22 +132,21 @@ export class KeyError extends Error {
 
 export const labelCodePointsMax = 64;
 
-/** Assigned and visible or a space: no control, format, surrogate, private or unassigned code point, no line break. */
+/** No control, format, surrogate, private or unassigned code point, and no line separator. */
 const printable = /^[^\p{C}\p{Zl}\p{Zp}]*$/u;
 
 /**
- * The label as it is kept; undefined where it is empty, which is none.
+ * Returns the label; undefined if it is empty.
  *
- * @throws {RangeError} when it is longer than `labelCodePointsMax` code points, or not printable (contract, section 1),
- *   or holds a secret
+ * @throws {RangeError} if it is longer than `labelCodePointsMax` code points, is not printable, or contains a secret
  */
 export function checkedLabel(label: string | undefined): string | undefined {
   if (label === undefined || label === "") {
     return undefined;
   }
-  // Pasted in the wrong place it would be kept, and shown in every list.
+  // A secret pasted in the wrong place would be stored, and shown in every list.
   if (withoutSecrets(label) !== label) {
-    throw new RangeError("Cannot label key: the label holds a key, and labels are no secrets");
+    throw new RangeError("Cannot label key: the label contains a key");
   }
   if (!printable.test(label) || [...label].length > labelCodePointsMax) {
     throw new RangeError(
@@ -171,10 +164,11 @@ const instant = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?
 const lastInstantMs = Date.UTC(10_000, 0) - 1;
 
 /**
- * When a key made now expires: a date, meaning that day's first instant in UTC, or a full instant with its offset
- * (ISO 8601 as RFC 3339 narrows it; seconds may be left out).
+ * Returns the expiry in Unix milliseconds.
  *
- * @throws {RangeError} when it is neither, or not in the future
+ * @param isoDate a date, which means its first instant in UTC, or a time with its offset (RFC 3339; the seconds may be
+ *   left out)
+ * @throws {RangeError} if it is neither, or not in the future
  */
 export function expiryMs(isoDate: string, nowMs: number): number {
   const expiresMs = Date.parse(isoDate);

@@ -1,11 +1,11 @@
 /**
- * The keys as events made them, and the answer to "whose request is this?".
+ * The keys in memory. Applies events to them, and finds the key of a request.
  *
- * A key has one credential for each secret that may still open it: the newest, and old ones whose grace runs. They are
- * found by the SHA-256 of the secret. Because a client sends the same field with every request, the value of a field
- * that opened a key is remembered, and found again with one look-up, without parsing or hashing. What did not open a
- * key leaves nothing behind. Comparing digests, or whole values in a hashed map, tells an attacker's stopwatch nothing
- * about a secret.
+ * A key has one credential for each secret that still works: the newest, and old ones in their grace period.
+ * Credentials are found by the SHA-256 of the secret. Because a client sends the same Authorization field with every
+ * request, the values of valid fields are cached: the next request needs one look-up, and no parsing or hashing.
+ * Nothing is cached for an invalid field. Looking up digests, or whole values in a hashed map, reveals nothing about a
+ * secret by its timing.
  *
  * Reads no file and knows nothing of bans.
  */
@@ -15,39 +15,39 @@ import { bearerToken } from "./bearer.ts";
 import type { ApiKey, KeyEvent } from "./key.ts";
 import { digestOf, isSecret, secretLength } from "./key.ts";
 
-/** Unknown, revoked, expired and rotated away are all the same `invalid` (contract, section 6). */
+/** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
 export type Authentication =
   | { readonly kind: "missing" }
   | { readonly kind: "invalid" }
   | { readonly kind: "key"; readonly key: ApiKey };
 
-/** A key's place in the ring. The answer is made when the key changes, not when it is asked for. */
-interface Entry {
-  answer: { readonly kind: "key"; readonly key: ApiKey };
+/** A key with its secrets. The result is made when the key changes, not at each request. */
+interface HeldKey {
+  result: { readonly kind: "key"; readonly key: ApiKey };
   credentials: readonly Credential[];
 }
 
-/** A secret that opens a key. */
+/** A secret of a key. */
 interface Credential {
   readonly digest: string;
-  readonly entry: Entry;
-  /** It opens the key before this instant: the key's expiry, or the end of the grace after a rotation. */
+  readonly held: HeldKey;
+  /** It works before this time: the key's expiry, or the end of the grace period after a rotation. */
   untilMs: number;
 }
 
 const missing: Authentication = { kind: "missing" };
 const invalid: Authentication = { kind: "invalid" };
 
-/** How many values of fields are remembered at most: about 2 MB. */
+/** How many fields are cached at most: about 2 MB. */
 export const fieldsMax = 10_000;
 
-/** Only fields of this length, one space in them, are remembered: values padded with spaces would cost memory. */
+/** Only fields of this length, with one space, are cached: values padded with spaces would need more memory. */
 const usualFieldLength = "Bearer ".length + secretLength;
 
 export class Keyring {
   readonly #clock: Clock;
-  #entries = new Map<string, Entry>();
-  #credentials = new Map<string, Credential>();
+  readonly #keys = new Map<string, HeldKey>();
+  readonly #credentials = new Map<string, Credential>();
   readonly #fields = new Map<string, Credential>();
 
   constructor(options: { readonly clock: Clock }) {
@@ -55,17 +55,16 @@ export class Keyring {
   }
 
   /**
-   * Whose request it is, by the value of its only Authorization field. Expiry and grace follow the wall clock, since
-   * they are dates. `missing` where there is no field or another scheme, else `invalid`, whatever the reason
-   * (contract, sections 4 and 6).
+   * Finds the key for the value of an Authorization field. Returns `missing` if there is no field or it has another
+   * scheme, and `invalid` for any other reason. Expiry and grace period follow the wall clock, because they are dates.
    */
   authenticate(field: string | undefined): Authentication {
     if (field === undefined) {
       return missing;
     }
-    const remembered = this.#fields.get(field);
-    if (remembered !== undefined) {
-      return this.#answer(remembered);
+    const cached = this.#fields.get(field);
+    if (cached !== undefined) {
+      return this.#resultOf(cached);
     }
     const secret = bearerToken(field);
     if (secret === undefined) {
@@ -75,30 +74,30 @@ export class Keyring {
     if (credential === undefined) {
       return invalid;
     }
-    const answer = this.#answer(credential);
-    if (answer.kind === "key" && field.length === usualFieldLength) {
-      this.#remember(field, credential);
+    const result = this.#resultOf(credential);
+    if (result.kind === "key" && field.length === usualFieldLength) {
+      this.#cache(field, credential);
     }
-    return answer;
+    return result;
   }
 
-  /** Every key that was ever made, in the order of making. */
+  /** Returns every key, revoked ones too, in the order in which they were made. */
   list(): ApiKey[] {
-    return Array.from(this.#entries.values(), (entry) => entry.answer.key);
+    return Array.from(this.#keys.values(), ({ result }) => result.key);
   }
 
   get(id: string): ApiKey | undefined {
-    return this.#entries.get(id)?.answer.key;
+    return this.#keys.get(id)?.result.key;
   }
 
-  /** How many values of fields are remembered now: at most `fieldsMax`. */
+  /** How many fields are cached: at most `fieldsMax`. */
   get fieldCount(): number {
     return this.#fields.size;
   }
 
   /**
-   * Takes the next event; it holds from the next `authenticate` on. Returns why it cannot be, where it cannot, and then
-   * has changed nothing.
+   * Applies the next event, so that the next `authenticate` follows it. If the event cannot have happened, changes
+   * nothing and returns why.
    */
   apply(event: KeyEvent): string | undefined {
     const fault = event.event === "made" ? this.#make(event) : this.#change(event);
@@ -108,20 +107,12 @@ export class Keyring {
     return fault;
   }
 
-  /** Holds from now on what the other ring holds, which must not be used afterwards. */
-  takeOver(other: Keyring): void {
-    this.#entries = other.#entries;
-    this.#credentials = other.#credentials;
-    this.#fields.clear();
+  #resultOf({ untilMs, held }: Credential): Authentication {
+    return untilMs === Infinity || this.#clock.wallMs() < untilMs ? held.result : invalid;
   }
 
-  #answer(credential: Credential): Authentication {
-    const { untilMs, entry } = credential;
-    return untilMs === Infinity || this.#clock.wallMs() < untilMs ? entry.answer : invalid;
-  }
-
-  /** Valid keys alone fill this, in up to 64 spellings of the scheme each; starting anew is cheap and rare. */
-  #remember(field: string, credential: Credential): void {
+  /** Only valid keys fill the cache, each in up to 64 spellings of the scheme; emptying it is cheap and rare. */
+  #cache(field: string, credential: Credential): void {
     if (this.#fields.size >= fieldsMax) {
       this.#fields.clear();
     }
@@ -129,72 +120,74 @@ export class Keyring {
   }
 
   #make(event: KeyEvent & { readonly event: "made" }): string | undefined {
-    if (this.#entries.has(event.id)) {
-      return `the key ${event.id} is made twice`;
+    if (this.#keys.has(event.id)) {
+      return `the key ${event.id} was made twice`;
     }
     if (this.#credentials.has(event.sha256)) {
-      return "a secret is given out twice";
+      return "the secret of another key was made again";
     }
     const { id, plan, label, expiresMs } = event;
-    const key = { id, plan, label, createdMs: event.timeMs, expiresMs, revokedMs: undefined, graceUntilMs: undefined };
-    const entry: Entry = { answer: { kind: "key", key }, credentials: [] };
-    this.#entries.set(id, entry);
-    this.#addSecret(entry, event.sha256);
+    const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined };
+    const key = { id, plan, label, createdMs: event.timeMs, expiresMs, ...never };
+    const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
+    this.#keys.set(id, held);
+    this.#addSecret(held, event.sha256);
     return undefined;
   }
 
   #change(event: Exclude<KeyEvent, { readonly event: "made" }>): string | undefined {
-    const entry = this.#entries.get(event.id);
-    if (entry === undefined) {
+    const held = this.#keys.get(event.id);
+    if (held === undefined) {
       return `the key ${event.id} was never made`;
     }
-    const { key } = entry.answer;
+    const { key } = held.result;
     if (key.revokedMs !== undefined) {
-      return `the key ${event.id} was revoked before`;
+      return `the key ${event.id} had been revoked`;
     }
     switch (event.event) {
       case "revoked":
-        this.#narrow(entry, event.timeMs, event.timeMs);
-        entry.answer = { kind: "key", key: { ...key, revokedMs: event.timeMs } };
+        this.#limitSecrets(held, event.timeMs, event.timeMs);
+        held.result = { kind: "key", key: { ...key, revokedMs: event.timeMs } };
         return undefined;
       case "plan":
-        entry.answer = { kind: "key", key: { ...key, plan: event.plan } };
+        held.result = { kind: "key", key: { ...key, plan: event.plan } };
         return undefined;
       case "rotated":
-        return this.#rotate(entry, event);
+        return this.#rotate(held, event);
       case "unbanned":
+        held.result = { kind: "key", key: { ...key, unbannedMs: event.timeMs } };
         return undefined;
     }
   }
 
-  #rotate(entry: Entry, event: KeyEvent & { readonly event: "rotated" }): string | undefined {
+  #rotate(held: HeldKey, event: KeyEvent & { readonly event: "rotated" }): string | undefined {
     if (this.#credentials.has(event.sha256)) {
-      return "a secret is given out twice";
+      return "the secret of another key was made again";
     }
-    this.#narrow(entry, event.graceUntilMs, event.timeMs);
-    this.#addSecret(entry, event.sha256);
+    this.#limitSecrets(held, event.graceUntilMs, event.timeMs);
+    this.#addSecret(held, event.sha256);
     const graceUntilMs = event.graceUntilMs > event.timeMs ? event.graceUntilMs : undefined;
-    entry.answer = { kind: "key", key: { ...entry.answer.key, graceUntilMs } };
+    held.result = { kind: "key", key: { ...held.result.key, graceUntilMs } };
     return undefined;
   }
 
-  #addSecret(entry: Entry, digest: string): void {
-    const credential = { digest, entry, untilMs: entry.answer.key.expiresMs ?? Infinity };
+  #addSecret(held: HeldKey, digest: string): void {
+    const credential = { digest, held, untilMs: held.result.key.expiresMs ?? Infinity };
     this.#credentials.set(digest, credential);
-    entry.credentials = [...entry.credentials, credential];
+    held.credentials = [...held.credentials, credential];
   }
 
   /**
-   * Lets the key's secrets work until then at most, so the latest rotation rules over those before it, and forgets
-   * those whose time is over: no later step of the clock brings them back.
+   * Lets the key's secrets work until then at most: no rotation prolongs an earlier one. Forgets those that do not work
+   * any more, so that no step of the clock brings them back.
    */
-  #narrow(entry: Entry, untilMs: number, nowMs: number): void {
-    for (const credential of entry.credentials) {
+  #limitSecrets(held: HeldKey, untilMs: number, nowMs: number): void {
+    for (const credential of held.credentials) {
       credential.untilMs = Math.min(credential.untilMs, untilMs);
       if (credential.untilMs <= nowMs) {
         this.#credentials.delete(credential.digest);
       }
     }
-    entry.credentials = entry.credentials.filter((credential) => credential.untilMs > nowMs);
+    held.credentials = held.credentials.filter((credential) => credential.untilMs > nowMs);
   }
 }

@@ -1,21 +1,21 @@
 /**
- * Which client a request counts for: its IPv4 address, or the /64 of its IPv6 address, since a subscriber is given no
- * less than that (RFC 6177). An IPv4-mapped IPv6 address is the IPv4 address (RFC 4291, 2.5.5.2).
+ * The address that a request is charged to: the client's IPv4 address, or the /64 of its IPv6 address, because a
+ * subscriber gets no less than that (RFC 6177). An IPv4-mapped IPv6 address is the IPv4 address (RFC 4291, 2.5.5.2).
  */
 
 import { isIPv4, isIPv6 } from "node:net";
 
-/** More than an IPv6 address takes with a zone, a port and white space around: what is longer is not looked at. */
+/** More than an IPv6 address needs with a zone, a port and white space. A longer element is not read. */
 const elementCharactersMax = 100;
 
 /**
- * The client's address as its bucket is named.
+ * Returns the name of the client's bucket.
  *
- * @param socketAddress the peer of the connection; undefined once that is closed
- * @param forwardedFor the value of X-Forwarded-For, where there is one
- * @param trustedProxyCount how many proxies in front append to it. Each writes the address it was called from at the
- *   end, so the client's own stands that many from the right; what stands left of it may be anybody's invention.
- *   Where that place holds no address, the nearest one that a trusted proxy wrote counts, at last the socket's.
+ * @param socketAddress the peer of the connection; undefined if that is closed
+ * @param forwardedFor the value of X-Forwarded-For, if there is one
+ * @param trustedProxyCount how many proxies in front append to it. Each appends the address of its own client, so the
+ *   address wanted is that many from the right; what is left of it may be forged. If there is no address at that place,
+ *   the nearest one that a trusted proxy wrote counts, or else the socket's.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -39,12 +39,12 @@ export function clientAddress(
   return address;
 }
 
-/** Undefined where the text is no address. */
+/** Returns undefined if the text is not an address. */
 function bucketName(text: string): string | undefined {
   if (isIPv4(text)) {
     return text;
   }
-  const address = text.split("%", 1)[0] ?? ""; // A zone says something of our interfaces, nothing of the client.
+  const address = text.split("%", 1)[0] ?? ""; // A zone names an interface of this machine.
   if (!isIPv6(address)) {
     return undefined;
   }
@@ -59,7 +59,7 @@ function bucketName(text: string): string | undefined {
     .join(":")}::/64`;
 }
 
-/** The eight groups of an address that is known to be one (RFC 4291, 2.2). */
+/** Returns the eight groups of a valid address (RFC 4291, 2.2). */
 function expand(address: string): readonly number[] {
   const [left = "", right] = address.split("::");
   const leftGroups = groupsOf(left);
@@ -77,7 +77,7 @@ function pairOf(dotted: string): readonly number[] {
   return [(a << 8) | b, (c << 8) | d];
 }
 
-/** `192.0.2.1:443` and `[2001:db8::1]:443`, as some proxies write them. */
+/** Some proxies write `192.0.2.1:443` and `[2001:db8::1]:443`. */
 function withoutPort(element: string): string {
   const text = element.length > elementCharactersMax ? "" : element.trim();
   const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(text)?.[1];

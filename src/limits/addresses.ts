@@ -1,20 +1,20 @@
 /**
- * Failed authentication, charged to the client's address: one minute bucket each, in memory only (contract, section 5).
+ * Charges failed authentication to the client's address: 60 a minute each, in memory only.
  *
- * Addresses cost a stranger nothing, so the table must be bounded in memory and in work. It is two maps: buckets opened
- * in the minute under way, and in the one before. When a minute is over the older map is dropped whole: every bucket in
- * it has ended by then, since none outlives the minute after the one in which it opened. So nothing is ever scanned.
- * (One map emptied from its front would do in theory; V8 leaves a hole for each entry deleted and walks over the holes:
- * measured under a steady flood, 32 µs an address against 0.3 µs.)
+ * An attacker may have any number of addresses, so memory and work must be bounded. There are two maps: buckets opened
+ * in the current minute, and in the one before. When the minute is over, the older map is dropped as a whole: all its
+ * buckets have ended, because none lasts longer than the minute after the one in which it opened. So nothing is ever
+ * scanned. (One map emptied from its front is slower: V8 leaves a hole for each deleted entry and walks over the holes.
+ * Measured under a steady flood: 32 µs an address instead of 0.3 µs.)
  *
- * Nothing that is live is ever thrown out. When the table is full, addresses that are not in it share one bucket: a
- * flood may lock out strangers without a valid key, and wins itself no fresh quota.
+ * No open bucket is ever dropped. When the table is full, new addresses share one bucket: a flood may lock out clients
+ * without a valid key, but gets no fresh quota by it.
  */
 
 import type { Clock } from "../disk/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
-import type { Decision } from "./decision.ts";
+import type { Decision, RateStatus } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
@@ -29,7 +29,7 @@ export class Addresses {
   #previous: Map<string, Bucket> = new Map();
   #currentEndsMs: number;
 
-  /** @throws {RangeError} when `addressesMax` is not an integer of at least 1 */
+  /** @throws {RangeError} if `addressesMax` is not an integer of at least 1 */
   constructor(options: { readonly clock: Clock; readonly addressesMax?: number }) {
     this.#addressesMax = options.addressesMax ?? addressesMax;
     if (!Number.isInteger(this.#addressesMax) || this.#addressesMax < 1) {
@@ -41,12 +41,12 @@ export class Addresses {
     this.#currentEndsMs = this.#timeline.nowMs() + minuteMs;
   }
 
-  /** Buckets held, those included that have ended and were not dropped yet. Never more than `addressesMax`. */
+  /** Buckets in memory, also those that have ended but are not dropped yet. Never more than `addressesMax`. */
   get count(): number {
     return this.#current.size + this.#previous.size;
   }
 
-  /** Charges a failed authentication to the address, which is in the form that `clientAddress` gives. */
+  /** Charges a failed authentication to the address, as `clientAddress` returns it. */
   take(address: string): Decision {
     const nowMs = this.#timeline.nowMs();
     this.#turn(nowMs);
@@ -56,22 +56,23 @@ export class Addresses {
       this.#current.set(address, bucket);
     }
     if (tokensLeft(bucket, failuresPerMinute, nowMs) === 0) {
-      const { limit, remaining, resetSeconds } = this.#standing(bucket, nowMs);
+      const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
       const retryAfterSeconds = Math.ceil((bucket.endsMs - nowMs) / 1_000);
       return { kind: "rate_limited", limit, remaining, resetSeconds, retryAfterSeconds };
     }
     takeToken(bucket, minuteMs, nowMs);
-    return this.#standing(bucket, nowMs);
+    const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
+    return { kind: "allowed", limit, remaining, resetSeconds };
   }
 
-  /** How things stand, for an answer that takes no token. The kind is always "allowed". */
-  peek(address: string): Decision {
+  /** The status for a response that takes no token. */
+  peek(address: string): RateStatus {
     const nowMs = this.#timeline.nowMs();
     this.#turn(nowMs);
-    return this.#standing(this.#find(address, nowMs) ?? closedBucket(), nowMs);
+    return this.#status(this.#find(address, nowMs) ?? closedBucket(), nowMs);
   }
 
-  /** The address's open bucket, or the one that it has to share; undefined where it may open one of its own. */
+  /** Returns the address's open bucket, or the shared one; undefined if there is room for a new one. */
   #find(address: string, nowMs: number): Bucket | undefined {
     const bucket = this.#current.get(address) ?? this.#previous.get(address);
     if (bucket !== undefined && isOpen(bucket, nowMs)) {
@@ -80,7 +81,7 @@ export class Addresses {
     return this.count < this.#addressesMax ? undefined : this.#sharedBucket;
   }
 
-  /** Starts a new minute where the one under way is over. */
+  /** Starts a new minute if the current one is over. */
   #turn(nowMs: number): void {
     if (nowMs < this.#currentEndsMs) {
       return;
@@ -90,13 +91,11 @@ export class Addresses {
     this.#currentEndsMs = nowMs + minuteMs;
   }
 
-  #standing(bucket: Bucket, nowMs: number): Decision {
+  #status(bucket: Bucket, nowMs: number): RateStatus {
     return {
-      kind: "allowed",
       limit: failuresPerMinute,
       remaining: tokensLeft(bucket, failuresPerMinute, nowMs),
       resetSeconds: this.#timeline.unixSeconds(fullAgainMs(bucket, minuteMs, nowMs)),
-      retryAfterSeconds: 0,
     };
   }
 }

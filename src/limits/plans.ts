@@ -1,5 +1,5 @@
 /**
- * The published plans (specification, "Rate limits by plan"): the one place where their numbers stand.
+ * The published plans and their numbers.
  */
 
 /** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
@@ -10,13 +10,13 @@ export interface Quota {
 
 export type PlanName = "free" | "pro" | "business" | "enterprise";
 
-/** A key's plan with the numbers that govern it: the published ones, or those agreed with an Enterprise. */
+/** A key's plan with its numbers: the published ones, or those agreed with an Enterprise. */
 export interface Plan {
   readonly name: PlanName;
   readonly quota: Quota;
 }
 
-/** Beyond this a request count would no longer be a plain integer in every client. */
+/** Every client can read an integer up to this. */
 export const quotaMax = 1_000_000_000;
 
 export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Quota>> = {
@@ -28,10 +28,10 @@ export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Q
 export const planNames: readonly PlanName[] = ["free", "pro", "business", "enterprise"];
 
 /**
- * The plan of that name. Enterprise quotas are agreed individually (specification, "Rate limits by plan", rule 4), so
- * Enterprise needs one and the other plans refuse one.
+ * Returns the plan of that name. Enterprise quotas are agreed individually, so Enterprise needs a quota and the other
+ * plans refuse one.
  *
- * @throws {RangeError} when the name is unknown, or the quota is missing, superfluous or out of bounds
+ * @throws {RangeError} if the name is unknown, or the quota is missing, superfluous or out of bounds
  */
 export function createPlan(name: string, quota?: Partial<Quota>): Plan {
   const known = planNames.find((candidate) => candidate === name);

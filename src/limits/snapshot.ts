@@ -1,42 +1,74 @@
 /**
- * What outlives a restart: the used tokens, streaks and bans of keys, in one small file that is replaced as a whole, so
- * that a restart neither refunds a day nor lifts a ban (contract, section 5).
+ * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (log/checksum.ts),
+ * replaced as a whole.
  *
- * The file is one line of JSON with the seal of the logs, so that no flipped bit goes for a number. What is in it, and
- * what is refused, stands in snapshot-line.ts. When it is saved is the service's business.
+ *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
+ *
+ * A restart neither gives tokens back nor lifts a ban. Whatever happened to the clock meanwhile, a bucket stays open
+ * for its window at most, and a ban for its length; a clock that was set back lengthens nothing.
+ *
+ * Release 1.0 wrote a further member, `keyLogBytes`, which is ignored.
  */
 
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 
 import type { Disk } from "../disk/disk.ts";
+import { messageOf, readError } from "../disk/error-message.ts";
 import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
+import { hasChecksum } from "../log/checksum.ts";
+import { viewOf } from "../log/literal.ts";
 import { setFileAside } from "../log/torn-tail.ts";
-import type { Limiter } from "./limiter.ts";
-import { readSnapshotLine, snapshotLine } from "./snapshot-line.ts";
+import { type Ban, isRemembered } from "./ban.ts";
+import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
+import { type KeyLimits, type Limiter, unusedLimits } from "./limiter.ts";
+
+/** The limits of one key, without those that are over. Instants are Unix milliseconds. */
+export interface SavedKey {
+  readonly id: string;
+  readonly minute?: Readonly<Bucket>;
+  readonly day?: Readonly<Bucket>;
+  readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs">;
+  readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs">;
+}
+
+export interface SavedLimits {
+  readonly version: number;
+  /** Unix milliseconds. */
+  readonly savedMs: number;
+  readonly keys: readonly SavedKey[];
+}
 
 export interface LimitsSnapshotOptions {
   readonly disk: Disk;
   readonly dataDir: string;
   readonly limiter: Limiter;
   readonly report: (message: string) => void;
+  /** When the key was last unbanned, in Unix milliseconds: a saved ban that was set before is lifted. */
+  readonly unbannedMs?: (keyId: string) => number | undefined;
 }
 
 const fileName = "limits.json";
+const formatVersion = 1;
+const newline = 0x0a;
+const secondMs = 1_000;
+
+/** Keys that are encoded in one turn of the event loop: about 1 ms. */
+const keysPerPiece = 500;
 
 export class LimitsSnapshot {
-  /** How far in the key file unbans have been applied, in bytes; whoever applies them keeps it up to date. */
-  keyLogBytes = 0;
   readonly #options: LimitsSnapshotOptions;
   readonly #path: string;
-  #savedVersion: string | undefined;
+  /** The limiter's `changeCount` that is on disk. */
+  #savedCount: number | undefined;
   #isFailing = false;
   #lastSave: Promise<void> = Promise.resolve();
   #waitingSave: Promise<void> | undefined;
 
   /**
-   * Restores the limiter. A file that is damaged is set aside with a warning: then all limits begin anew.
+   * Restores the limiter from the file. A damaged file is set aside with a warning, and all limits start afresh.
    *
-   * @throws {Error} of the disk, where the file is there and cannot be read
+   * @throws {Error} naming the file, if it exists and cannot be read
    */
   static async open(options: LimitsSnapshotOptions): Promise<LimitsSnapshot> {
     const snapshot = new LimitsSnapshot(options);
@@ -50,8 +82,8 @@ export class LimitsSnapshot {
   }
 
   /**
-   * Resolves when the state of now, or a later one, is on disk, or could not be brought there. A failure is told once
-   * until a save succeeds again; the next call tries anew. Saves never overlap: one runs, and one waits at most.
+   * Resolves when the limits as they are now, or later ones, are on disk, or could not be written. A failure is
+   * reported once until a save succeeds; each call tries again. Saves never overlap: one runs, and at most one waits.
    */
   save(): Promise<void> {
     this.#waitingSave ??= this.#lastSave = this.#lastSave.then(() => {
@@ -62,42 +94,154 @@ export class LimitsSnapshot {
   }
 
   async #save(): Promise<void> {
-    const { disk, limiter, report } = this.#options;
-    const version = this.#version();
-    if (version === this.#savedVersion) {
+    const { disk, limiter } = this.#options;
+    const { changeCount } = limiter;
+    if (changeCount === this.#savedCount) {
       return;
     }
     try {
-      await replaceFile(disk, this.#path, snapshotLine({ ...limiter.exportState(), keyLogBytes: this.keyLogBytes }));
-      this.#savedVersion = version;
+      await replaceFile(disk, this.#path, snapshotPieces(limiter));
+      this.#savedCount = changeCount;
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) {
-        report(`warning: the limits cannot be kept, a restart would forget them: ${String(error)}`);
-      }
+      this.#reportFailure(error);
+    }
+  }
+
+  #reportFailure(error: unknown): void {
+    if (!this.#isFailing) {
       this.#isFailing = true;
+      try {
+        this.#options.report(`warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
+      } catch {
+        // A report that fails must not end the saving, and there is nobody else to report it to.
+      }
     }
   }
 
   async #restore(): Promise<void> {
-    const { disk, limiter, report } = this.#options;
-    const bytes = await readWholeFile(disk, this.#path);
-    if (bytes === undefined) {
+    const { disk, dataDir, limiter, report, unbannedMs } = this.#options;
+    const saved = await readSavedLimits(disk, dataDir);
+    if (saved === undefined) {
       return;
     }
-    const state = readSnapshotLine(bytes);
-    if (typeof state === "string") {
+    if (typeof saved === "string") {
       const asidePath = await setFileAside(disk, this.#path);
-      report(`warning: ${this.#path} ${state} and was moved to ${asidePath}; all limits begin anew`);
+      report(`warning: ${this.#path} ${saved} and was moved to ${asidePath}; all limits start afresh`);
       return;
     }
-    limiter.restoreState(state);
-    this.keyLogBytes = state.keyLogBytes;
-    this.#savedVersion = this.#version();
+    restoreLimits(limiter, saved, unbannedMs);
+    this.#savedCount = limiter.changeCount;
   }
+}
 
-  /** Two that are equal stand for one state. */
-  #version(): string {
-    return `${this.#options.limiter.changeCount} ${this.keyLogBytes}`;
+/**
+ * Reads limits.json. Returns undefined if there is none, and why it cannot be used, as a predicate, if it is damaged.
+ *
+ * @throws {Error} naming the file, if it cannot be read
+ */
+export async function readSavedLimits(disk: Disk, dataDir: string): Promise<SavedLimits | string | undefined> {
+  const path = join(dataDir, fileName);
+  const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
+    throw readError(path, error);
+  });
+  return bytes && decodeSnapshot(bytes);
+}
+
+/** Returns the saved limits, or why they cannot be used, as a predicate. */
+export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
+  if (bytes.at(-1) !== newline || !hasChecksum(viewOf(bytes), 0, bytes.length - 1)) {
+    return "is damaged";
   }
+  // The checksum proves that this program wrote it.
+  const saved = JSON.parse(Buffer.from(bytes).toString()) as SavedLimits;
+  return saved.version === formatVersion ? saved : "was written by another release";
+}
+
+/** The content of the file, in pieces: each is made when it is asked for, and requests may be decided in between. */
+export function* snapshotPieces(limiter: Limiter): Generator<string> {
+  const nowMs = limiter.timeline.nowMs();
+  const wallOffsetMs = limiter.timeline.toWallMs(0);
+  let crc = 0;
+  let piece = `{"version":${formatVersion},"savedMs":${nowMs + wallOffsetMs},"keys":[`;
+  let separator = "";
+  let keyCount = 0;
+  for (const [keyId, limits] of limiter.keys) {
+    const saved = savedKey(keyId, limits, nowMs, wallOffsetMs);
+    if (saved === undefined) {
+      limiter.forget(keyId);
+    } else {
+      piece += separator + JSON.stringify(saved);
+      separator = ",";
+    }
+    keyCount += 1;
+    if (keyCount % keysPerPiece === 0) {
+      crc = crc32(piece, crc);
+      yield piece;
+      piece = "";
+    }
+  }
+  piece += "]";
+  yield `${piece},"crc":"${crc32(piece, crc).toString(16).padStart(8, "0")}"}\n`;
+}
+
+/** Returns undefined if nothing of the limits matters any more. */
+function savedKey(
+  id: string,
+  { minute, day, ban }: Readonly<KeyLimits>,
+  nowMs: number,
+  wallOffsetMs: number,
+): SavedKey | undefined {
+  const isAnyOpen = isOpen(minute, nowMs) || isOpen(day, nowMs);
+  if (!isAnyOpen && !isRemembered(ban, nowMs)) {
+    return undefined;
+  }
+  const { refusalCount, secondEndsMs, untilMs, durationMs } = ban;
+  // With both buckets closed the next request is served, or refused by a ban: either way a streak does not matter.
+  const hasStreak = isAnyOpen && refusalCount > 0;
+  return {
+    id,
+    ...(isOpen(minute, nowMs) ? { minute: { used: minute.used, endsMs: minute.endsMs + wallOffsetMs } } : {}),
+    ...(isOpen(day, nowMs) ? { day: { used: day.used, endsMs: day.endsMs + wallOffsetMs } } : {}),
+    ...(hasStreak ? { streak: { refusalCount, secondEndsMs: secondEndsMs + wallOffsetMs } } : {}),
+    ...(isRemembered(ban, nowMs) ? { ban: { untilMs: untilMs + wallOffsetMs, durationMs } } : {}),
+  };
+}
+
+/** Sets the limits of every saved key. */
+export function restoreLimits(
+  limiter: Limiter,
+  { savedMs, keys }: SavedLimits,
+  unbannedMs: LimitsSnapshotOptions["unbannedMs"] = () => undefined,
+): void {
+  const { timeline } = limiter;
+  const nowMs = timeline.nowMs();
+  const setBackMs = Math.max(0, savedMs - timeline.toWallMs(nowMs));
+  const instantOf = (wallMs: number, aheadMsMax: number): number =>
+    Math.min(timeline.fromWallMs(wallMs) - setBackMs, nowMs + aheadMsMax);
+  for (const { id, minute, day, streak, ban } of keys) {
+    const limits = unusedLimits();
+    if (minute !== undefined) {
+      Object.assign(limits.minute, { used: minute.used, endsMs: instantOf(minute.endsMs, minuteMs) });
+    }
+    if (day !== undefined) {
+      Object.assign(limits.day, { used: day.used, endsMs: instantOf(day.endsMs, dayMs) });
+    }
+    if (streak !== undefined) {
+      const { refusalCount, secondEndsMs } = streak;
+      Object.assign(limits.ban, { refusalCount, secondEndsMs: instantOf(secondEndsMs, secondMs) });
+    }
+    if (ban !== undefined) {
+      const { durationMs } = ban;
+      const untilMs = instantOf(endOf(ban, unbannedMs(id)), durationMs);
+      Object.assign(limits.ban, { untilMs, durationMs });
+    }
+    limiter.restore(id, limits);
+  }
+}
+
+/** When the ban ends: at the unban, if it was set before. Unix milliseconds. */
+function endOf({ untilMs, durationMs }: NonNullable<SavedKey["ban"]>, unbannedMs: number | undefined): number {
+  const wasSetBefore = unbannedMs !== undefined && untilMs - durationMs <= unbannedMs;
+  return wasSetBefore ? Math.min(untilMs, unbannedMs) : untilMs;
 }

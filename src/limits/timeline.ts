@@ -1,33 +1,38 @@
 /**
- * Instants of the limits: counted on the monotonic clock, shown and stored as wall time.
+ * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
  *
- * The distance between the two clocks is kept here and stays as it is until they have parted by more than a second. So
- * an instant has one name for as long as nobody sets the system's clock, and is renamed with the next reading after
- * somebody did, while the instant itself stays where it was.
+ * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is set. A
+ * step of the clock changes the wall times of all instants, and moves none. Time servers slew both clocks alike, so
+ * only steps part them.
  */
 
 import type { Clock } from "../disk/clock.ts";
 
-/** Less is how the two clocks are read one after the other, and how a time server nudges. */
-const stepMinMs = 1_000;
+/**
+ * Without a step, two differences are less than 1 ms apart, because the wall clock is read in whole milliseconds; a bit
+ * more for rounding. So every step of 2 ms or more is seen.
+ */
+const jitterMs = 1.1;
 
 export class Timeline {
   readonly #clock: Clock;
-  #wallOffsetMs: number;
+  /** Wall clock minus monotonic clock, as measured. */
+  #differenceMs = 0;
+  /** The same between whole milliseconds: what is added to an instant. */
+  #wallOffsetMs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#wallOffsetMs = Math.floor(clock.wallMs()) - Math.floor(clock.monotonicMs());
+    this.#adopt(clock.monotonicMs(), clock.wallMs());
   }
 
-  /** Whole monotonic milliseconds: sums and differences of them are exact. Reading it is what notices a step. */
+  /** Whole monotonic milliseconds: sums and differences of them are exact. This reading is what notices a step. */
   nowMs(): number {
-    const nowMs = Math.floor(this.#clock.monotonicMs());
-    const wallOffsetMs = Math.floor(this.#clock.wallMs()) - nowMs;
-    if (Math.abs(wallOffsetMs - this.#wallOffsetMs) > stepMinMs) {
-      this.#wallOffsetMs = wallOffsetMs;
+    const monotonicMs = this.#clock.monotonicMs();
+    if (this.#isStep(monotonicMs, this.#clock.wallMs())) {
+      this.#measureAgain();
     }
-    return nowMs;
+    return Math.floor(monotonicMs);
   }
 
   /** Milliseconds since the Unix epoch. */
@@ -42,5 +47,24 @@ export class Timeline {
   /** Seconds since the Unix epoch, rounded up: at the second shown, the instant has come. */
   unixSeconds(instantMs: number): number {
     return Math.ceil(this.toWallMs(instantMs) / 1_000);
+  }
+
+  /** The process may have paused between the two readings. If it does so again, the next call measures once more. */
+  #measureAgain(): void {
+    const monotonicMs = this.#clock.monotonicMs();
+    const wallMs = this.#clock.wallMs();
+    const hasPaused = this.#clock.monotonicMs() - monotonicMs >= 1;
+    if (!hasPaused && this.#isStep(monotonicMs, wallMs)) {
+      this.#adopt(monotonicMs, wallMs);
+    }
+  }
+
+  #isStep(monotonicMs: number, wallMs: number): boolean {
+    return Math.abs(wallMs - monotonicMs - this.#differenceMs) > jitterMs;
+  }
+
+  #adopt(monotonicMs: number, wallMs: number): void {
+    this.#differenceMs = wallMs - monotonicMs;
+    this.#wallOffsetMs = Math.floor(wallMs) - Math.floor(monotonicMs);
   }
 }

@@ -21,17 +21,17 @@ const newline = 0x0a;
 const afterDigits = 0x227d;
 
 /** Bytes that a seal puts in the place of the object's `}`, the newline included. */
-export const sealBytes: number = beforeDigits.length + digitCount + 3;
+export const checksumBytes: number = beforeDigits.length + digitCount + 3;
 
 /** `{"a":1}` becomes `{"a":1,"crc":"…"}` and a newline. `json` has to be an object with a member. */
-export function sealLine(json: string): string {
+export function lineWithChecksum(json: string): string {
   const content = json.slice(0, -1);
   const bytes = viewOf(Buffer.from(content));
   return `${content},"crc":"${crc32(bytes, 0, bytes.byteLength).toString(16).padStart(digitCount, "0")}"}\n`;
 }
 
 /** Seals the line `[start, end)`, which has no `}` yet, in place; returns the end of it all. */
-export function sealBytesAt(bytes: DataView, start: number, end: number): number {
+export function writeChecksum(bytes: DataView, start: number, end: number): number {
   const crc = crc32(bytes, start, end);
   let at = beforeDigits.writeTo(bytes, end);
   for (let shift = 24; shift >= 0; shift -= 8, at += 2) {
@@ -43,19 +43,19 @@ export function sealBytesAt(bytes: DataView, start: number, end: number): number
 }
 
 /** Whether `[start, end)`, a line without its newline, ends in a right checksum. */
-export function isSealed(bytes: DataView, start: number, end: number): boolean {
-  const sealStart = end + 1 - sealBytes;
-  return sealStart > start && isSealAt(bytes, start, sealStart, end);
+export function hasChecksum(bytes: DataView, start: number, end: number): boolean {
+  const checksumStart = end + 1 - checksumBytes;
+  return checksumStart > start && isChecksumAt(bytes, start, checksumStart, end);
 }
 
-/** Whether the seal of the line that begins at `start` stands at `sealStart`, whole before `end`, and is right. */
-export function isSealAt(bytes: DataView, start: number, sealStart: number, end: number): boolean {
-  const digitsStart = sealStart + beforeDigits.length;
+/** Whether the seal of the line that begins at `start` stands at `checksumStart`, whole before `end`, and is right. */
+export function isChecksumAt(bytes: DataView, start: number, checksumStart: number, end: number): boolean {
+  const digitsStart = checksumStart + beforeDigits.length;
   const digitsEnd = digitsStart + digitCount;
-  if (digitsEnd + 2 > end || !beforeDigits.standsAt(bytes, sealStart, end)) {
+  if (digitsEnd + 2 > end || !beforeDigits.standsAt(bytes, checksumStart, end)) {
     return false;
   }
-  const crc = crc32(bytes, start, sealStart);
+  const crc = crc32(bytes, start, checksumStart);
   for (let shift = 24, at = digitsStart; shift >= 0; shift -= 8, at += 2) {
     if (bytes.getUint16(at) !== digitsOf[(crc >>> shift) & 255]) {
       return false;

@@ -1,39 +1,32 @@
 /**
- * The one writer of the log, with group commit: all appends that wait share one write and one fdatasync, and a group is
- * synced before the next one begins. A group starts a turn of the event loop after its first append came or the group
- * before it ended, so that requests read in one go share it, those of clients just answered too; a lone one waits for
- * nobody.
+ * The only writer of a log, with group commit: all items that wait share one append and one fdatasync, and a group is
+ * synced before the next one begins. A group begins one turn of the event loop after its first item came or the group
+ * before it ended, so that requests which were read together share it. A lone item waits for no other.
  *
- * Readers go on meanwhile: the sync is asynchronous, and on a disk that takes its time only it does.
- *
- * When writing fails, what was written of the group is cut off again and the cut synced, or a loss of power could bring
- * back what was refused; the next group is tried again: `storage_unavailable`. Where it cannot be cut off the group's
- * outcome is unknown, and the next group begins with another attempt. When a sync fails nobody knows what is on disk,
- * and a later sync that succeeds would prove nothing (the kernel may have dropped the pages): the group's outcome is
- * unknown, and no write is taken until a restart has read what is there.
+ * Readers go on meanwhile: the sync is asynchronous, so a slow disk delays writers only.
  */
 
-import type { DiskFile } from "../disk/disk.ts";
-import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
+import { Appender, type AppenderOptions, type AppendTimes, messageOf, type WriteFailure } from "./appender.ts";
 
-/** What a group consists of: the owner's business. */
+/** What a group consists of. */
 export interface GroupOwner<Item, Result> {
   /** Encodes items into `bytes`, from the first on, as many as fit: at least one. */
   encode(waiting: readonly { readonly item: Item }[], bytes: Buffer): EncodedGroup<Result>;
-  /** The group last encoded is on disk. */
+  /** The group that was encoded last is on disk. */
   publish(): void;
+  /** The error that `add` rejects with. */
+  errorOf(failure: WriteFailure): Error;
 }
 
 export interface EncodedGroup<Result> {
   readonly byteCount: number;
-  /** One an item that was taken. */
+  /** One for each item that was encoded. */
   readonly results: readonly Result[];
 }
 
-/** What a group took, in milliseconds. */
-export interface GroupTimes {
-  readonly appendMs: number;
-  readonly syncMs: number;
+export interface GroupWriterOptions extends AppenderOptions {
+  /** Called after each group that is on disk. If it throws, that is reported, and it is not called again. */
+  readonly onGroup?: ((times: AppendTimes) => void) | undefined;
 }
 
 interface Waiting<Item, Result> {
@@ -42,55 +35,41 @@ interface Waiting<Item, Result> {
   readonly reject: (error: Error) => void;
 }
 
-export interface GroupWriterOptions {
-  readonly file: DiskFile;
-  /** Bytes in the file, all of them synced. */
-  readonly lengthBytes: number;
-  readonly report: (message: string) => void;
-  readonly onGroup?: ((times: GroupTimes) => void) | undefined;
-  /** What has to succeed before the first group is written: tried before each one until it has. */
-  readonly prepare?: (() => Promise<void>) | undefined;
-}
-
-/** A group is written from one buffer of this size. */
+/** No group is longer: all are encoded into one buffer of this size. */
 export const groupBytesMax = 1_048_576;
 
 export class GroupWriter<Item, Result> {
   readonly #owner: GroupOwner<Item, Result>;
-  readonly #options: GroupWriterOptions;
+  readonly #appender: Appender;
+  readonly #report: (message: string) => void;
   readonly #bytes = Buffer.allocUnsafeSlow(groupBytesMax);
-  #lengthBytes: number;
+  #onGroup: ((times: AppendTimes) => void) | undefined;
   #queue: Waiting<Item, Result>[] = [];
   /** Undefined while nothing is being written. */
   #running: Promise<void> | undefined;
-  /** Why no write is taken any more. */
-  #ended: string | undefined;
-  /** So many bytes of a group that failed may stand behind `lengthBytes` and have to be cut off first. */
-  #halfGroupBytesMax = 0;
-  #prepare: (() => Promise<void>) | undefined;
-  /** The failure that lasts has been reported. */
-  #isFailing = false;
+  #closed: string | undefined;
 
   constructor(owner: GroupOwner<Item, Result>, options: GroupWriterOptions) {
     this.#owner = owner;
-    this.#options = options;
-    this.#lengthBytes = options.lengthBytes;
-    this.#prepare = options.prepare;
+    this.#appender = new Appender(options);
+    this.#report = options.report;
+    this.#onGroup = options.onGroup;
   }
 
   get lengthBytes(): number {
-    return this.#lengthBytes;
+    return this.#appender.lengthBytes;
   }
 
   get isWritable(): boolean {
-    return this.#ended === undefined;
+    return this.#closed === undefined && this.#appender.ended === undefined;
   }
 
-  /** Resolves when the item is on disk. */
+  /** Resolves when the item is on disk. Rejects with an error of the owner's. */
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (this.#ended !== undefined) {
-        reject(new StorageUnavailableError(this.#ended));
+      const reason = this.#closed ?? this.#appender.ended;
+      if (reason !== undefined) {
+        reject(this.#owner.errorOf({ kind: "absent", reason }));
         return;
       }
       this.#queue.push({ item, resolve, reject });
@@ -98,9 +77,9 @@ export class GroupWriter<Item, Result> {
     });
   }
 
-  /** Takes no more; resolves when all that was taken is decided. */
+  /** Takes no more items. Resolves when the ones before are settled. */
   async end(reason: string): Promise<void> {
-    this.#ended ??= reason;
+    this.#closed ??= reason;
     await this.#running;
   }
 
@@ -111,126 +90,62 @@ export class GroupWriter<Item, Result> {
     this.#running = undefined;
   }
 
+  /** Never rejects: a group that is not settled would keep its callers waiting for ever. */
   async #writeGroup(): Promise<void> {
-    const { byteCount, results } = this.#owner.encode(this.#queue, this.#bytes);
     const group = this.#queue;
-    this.#queue = group.splice(results.length);
-    const failure = await this.#commit(this.#bytes.subarray(0, byteCount));
-    for (let index = 0; index < group.length; index++) {
-      const { resolve, reject } = group[index]!; // below its length
-      const result = results[index];
-      if (failure === undefined && result !== undefined) {
-        resolve(result);
-      } else {
-        reject(failure ?? new Error("Cannot match the group's results to its items"));
-      }
-    }
-  }
-
-  /** Resolves to why the group is not known to be on disk. */
-  async #commit(bytes: Uint8Array): Promise<Error | undefined> {
-    const { onGroup } = this.#options;
-    const startMs = performance.now();
-    const failure = await this.#append(bytes);
-    if (failure !== undefined) {
-      return failure;
-    }
-    const appendedMs = performance.now();
+    this.#queue = [];
+    let encoded: EncodedGroup<Result>;
     try {
-      await this.#sync();
+      encoded = this.#owner.encode(group, this.#bytes);
+      if (encoded.results.length === 0) {
+        throw new Error("Cannot write a group: it has no items");
+      }
     } catch (error) {
-      return new OutcomeUnknownError(messageOf(error));
+      rejectAll(group, error);
+      return;
     }
-    this.#lengthBytes += bytes.length;
-    this.#owner.publish();
-    if (this.#isFailing) {
-      this.#isFailing = false;
-      this.#options.report("the log can be written again");
+    const { byteCount, results } = encoded;
+    this.#queue = group.splice(results.length);
+    const outcome = await this.#appender.append(this.#bytes.subarray(0, byteCount));
+    const failure = "kind" in outcome ? outcome : this.#publish();
+    if (failure !== undefined) {
+      rejectAll(group, this.#owner.errorOf(failure));
+    } else {
+      group.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
     }
-    onGroup?.({ appendMs: appendedMs - startMs, syncMs: performance.now() - appendedMs });
-    return undefined;
+    if (!("kind" in outcome)) {
+      this.#observe(outcome);
+    }
   }
 
-  /** Resolves to why the group is not in the file. */
-  async #append(bytes: Uint8Array): Promise<Error | undefined> {
-    let hasBegun = false;
+  /** If it fails, memory and file differ, and ids could be given twice. */
+  #publish(): WriteFailure | undefined {
     try {
-      await this.#makeReady();
-      hasBegun = true;
-      this.#halfGroupBytesMax = bytes.length;
-      const writtenCount = await this.#options.file.append(bytes);
-      if (writtenCount !== bytes.length) {
-        throw new Error(`only ${writtenCount} of ${bytes.length} bytes could be written; the disk may be full`);
-      }
-      this.#halfGroupBytesMax = 0;
+      this.#owner.publish();
       return undefined;
     } catch (error) {
-      const reason = `the log cannot be written: ${messageOf(error)}`;
-      if (!this.#isFailing) {
-        this.#isFailing = true;
-        this.#options.report(`${reason}; animals cannot be added meanwhile`);
-      }
-      // What may stand behind the sound part when this group has not begun is an earlier one's.
-      const isAbsent = !hasBegun || (await this.#isHalfGroupCut());
-      return isAbsent ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason);
+      const reason = `a group is on disk and cannot be served (${messageOf(error)}); nothing more is written`;
+      this.#appender.end(reason);
+      return { kind: "unknown", reason };
     }
   }
 
-  async #makeReady(): Promise<void> {
-    await this.#prepare?.();
-    this.#prepare = undefined;
-    await this.#cutHalfGroup();
-    const foundBytes = this.#options.file.size();
-    if (foundBytes !== this.#lengthBytes) {
-      this.#end(`the log has ${foundBytes} bytes instead of ${this.#lengthBytes}: another hand has written to it`);
-      throw new Error("another hand has written to it");
-    }
-  }
-
-  async #isHalfGroupCut(): Promise<boolean> {
+  #observe(times: AppendTimes): void {
     try {
-      await this.#cutHalfGroup();
-      return true;
-    } catch {
-      return false; // Why the group failed has been reported; the next one tries again, before it writes.
-    }
-  }
-
-  async #cutHalfGroup(): Promise<void> {
-    const { file } = this.#options;
-    const excessBytes = this.#halfGroupBytesMax > 0 ? file.size() - this.#lengthBytes : 0;
-    // More than the group had is another hand's, and not for us to cut.
-    if (excessBytes > 0 && excessBytes <= this.#halfGroupBytesMax) {
-      await file.truncate(this.#lengthBytes);
-      await this.#sync();
-    }
-    this.#halfGroupBytesMax = 0;
-  }
-
-  async #sync(): Promise<void> {
-    try {
-      await this.#options.file.sync();
+      this.#onGroup?.(times);
     } catch (error) {
-      this.#end(`a sync of the log failed (${messageOf(error)}), so nothing more is written until a restart`);
-      throw error;
+      this.#onGroup = undefined;
+      this.#report(`groups are not measured any more: ${messageOf(error)}`);
     }
-  }
-
-  #end(reason: string): void {
-    this.#ended = reason;
-    this.#isFailing = true; // Said once.
-    this.#options.report(reason);
-    const waiting = this.#queue;
-    this.#queue = [];
-    waiting.forEach(({ reject }) => reject(new StorageUnavailableError(reason)));
   }
 }
 
-/** Resolves when the sockets have been read once: an immediate set by an immediate runs behind the next poll. */
+function rejectAll(group: readonly { readonly reject: (error: Error) => void }[], error: unknown): void {
+  const reason = error instanceof Error ? error : new Error(String(error));
+  group.forEach(({ reject }) => reject(reason));
+}
+
+/** Resolves when the sockets have been read once: an immediate set by an immediate runs after the next poll. */
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,80 +1,85 @@
 /**
- * Appending to a log that several processes write: each append under a lock of that file's own.
+ * Appends to a log that several processes write, each time under the log's own lock.
  */
 
 import { dirname } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 
-import type { Claim, Disk, DiskFile } from "../disk/disk.ts";
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import { appendAll } from "../disk/file-bytes.ts";
 import { lineBytesMax } from "./reader.ts";
-import { appendAll } from "../disk/replace-file.ts";
-import { setTornEndAside } from "./torn-tail.ts";
-import { writeEndAgain } from "./write-again.ts";
+import { rewriteTail, setTornTailAside } from "./torn-tail.ts";
 
-/** Whoever holds the lock writes a line and syncs it; on a slow disk that takes a while. */
-const waitMs = 10;
-const attemptsMax = 1_000;
+/** A holder writes one line and syncs it. On a slow disk that takes a while; a stopped process takes for ever. */
+const holderWaitMs = 10_000;
 
 export interface LogUpdate {
-  /** Sealed lines to append. There may be none: what was read is on disk all the same when the update resolves. */
+  /** Lines with checksums to append. If there are none, what was read is synced all the same. */
   readonly lines: readonly string[];
-  /** Of the sound part: what stands behind it is an end that a writer left unfinished, and is set aside first. */
+  /** Bytes of the sound part. What follows it is a torn tail, which is set aside first. */
   readonly lengthBytes: number;
 }
 
 /**
- * `decide` runs under the lock, so that it can read what is there. When this resolves its lines are on disk, and so is
- * what it read.
+ * Runs `decide` under the lock, so that it can read the log, and appends its lines. When this resolves, they and all
+ * that `decide` read are on disk.
  *
- * @throws {Error} when others hold the lock for ten seconds on end, or the disk fails. Then nothing was appended, but
- *   where the disk refuses even to cut it off again
+ * @throws {Error} if another process holds the lock for ten seconds, or the disk fails. Then nothing was appended,
+ *   unless the disk refuses even to truncate it again
  */
 export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
-  const lock = await claimPatiently(disk, `${path}.lock`);
+  const lock = await disk.lock(`${path}.lock`, holderWaitMs);
+  if (lock === undefined) {
+    throw new Error(`Cannot lock ${path}: another process has held the lock for ${holderWaitMs / 1_000} s`);
+  }
   try {
     const { lines, lengthBytes } = await decide();
-    await append(disk, path, lengthBytes, Buffer.from(lines.join("")));
+    const isNew = (await disk.status(path)) === undefined;
+    const file = await disk.openToAppend(path);
+    try {
+      await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
+    } catch (error) {
+      if (isNew) {
+        // An empty log would look as if its lines had been lost. The first failure is the one to tell.
+        await disk.remove(path).catch(() => undefined);
+      }
+      throw error;
+    } finally {
+      await file.close();
+    }
   } finally {
     await lock.release();
   }
 }
 
-async function append(disk: Disk, path: string, lengthBytes: number, bytes: Uint8Array): Promise<void> {
-  const file = await disk.openToAppend(path);
+async function append(
+  disk: Disk,
+  path: string,
+  file: DiskFile,
+  { bytes, lengthBytes }: { readonly bytes: Uint8Array; readonly lengthBytes: number },
+): Promise<void> {
+  await makeReady(disk, path, file, lengthBytes);
   try {
-    await makeReady(disk, path, file, lengthBytes);
-    try {
-      await appendAll(file, bytes);
-      await file.sync();
-      await disk.syncFolder(dirname(path));
-    } catch (error) {
-      await file.truncate(lengthBytes);
-      await file.sync(); // Or a loss of power could bring back what was refused.
-      throw error;
+    await appendAll(file, bytes);
+    await file.sync();
+    await disk.syncFolder(dirname(path));
+    if (!file.isInPlace()) {
+      throw new Error(`${path} leads to another file: another process modified or replaced it`);
     }
-  } finally {
-    await file.close();
+  } catch (error) {
+    await file.truncate(lengthBytes);
+    await file.sync(); // Or a loss of power could bring back what was refused.
+    throw error;
   }
 }
 
 async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
   const foundBytes = file.size();
   if (foundBytes < lengthBytes) {
-    throw new Error(`${path} has ${foundBytes} bytes instead of ${lengthBytes}: another hand has written to it`);
+    const difference = `${foundBytes} bytes instead of ${lengthBytes}`;
+    throw new Error(`${path} has ${difference}: another process modified or replaced it`);
   }
   if (foundBytes > lengthBytes) {
-    await setTornEndAside(disk, path, file, lengthBytes);
+    await setTornTailAside(disk, path, file, lengthBytes);
   }
-  await writeEndAgain(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
-}
-
-async function claimPatiently(disk: Disk, path: string): Promise<Claim> {
-  for (let attempt = 0; attempt < attemptsMax; attempt++) {
-    const lock = await disk.claim(path);
-    if (lock !== undefined) {
-      return lock;
-    }
-    await delay(waitMs);
-  }
-  throw new Error(`Cannot lock ${path}: others have held it for ${(waitMs * attemptsMax) / 1_000} s`);
+  await rewriteTail(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
 }

@@ -10,8 +10,7 @@
  * What a line says is its owner's business (`LineReader`). Nothing here changes the file.
  */
 
-import type { DiskFile } from "../disk/disk.ts";
-import { type ReadableFile, readFully } from "../disk/replace-file.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 
 export interface LineReader {
   /** Takes the next line `[start, end)`, its newline excluded; undefined when it is sound and taken. */
@@ -20,7 +19,7 @@ export interface LineReader {
    * Whether a sound line that begins a group stands at `start`, and ends at `end` or before it. Asked only after
    * damage, and there at each place where an object may begin, also within a line: the newline before it may be lost.
    */
-  vouches(bytes: Buffer, start: number, end: number): boolean;
+  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean;
 }
 
 export interface LineFault {
@@ -49,6 +48,8 @@ export type LogEnd =
     };
 
 export interface ReadLogOptions {
+  /** The longest tail that a crash can damage: one group. A longer one is corruption. */
+  readonly tornBytesMax: number;
   /** Byte to start from, where a line begins; lines are counted from there. */
   readonly from?: number;
   /** Byte to end at: what stands behind it is as if it were not there. */
@@ -66,7 +67,7 @@ const newline = 0x0a;
 const objectStart = Buffer.from('{"', "latin1");
 
 /** Gives each line to `reader` in order, up to the end or the first fault. */
-export async function readLog(log: DiskFile, reader: LineReader, options: ReadLogOptions = {}): Promise<LogEnd> {
+export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
   const file = options.to === undefined ? log : upTo(log, options.to);
   const from = options.from ?? 0;
   const scan = new LineScan(reader, from);
@@ -92,11 +93,16 @@ export async function readLog(log: DiskFile, reader: LineReader, options: ReadLo
     const later = `a sound line at byte ${voucher} shows that it was once whole on disk`;
     return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason: `${reason}; ${later}` };
   }
-  return { kind: "torn", lengthBytes: offset, lineCount, tornBytes: file.size() - offset, reason };
+  const tornBytes = file.size() - offset;
+  if (tornBytes > options.tornBytesMax) {
+    const size = `the damaged end has ${tornBytes} bytes, and a crash damages ${options.tornBytesMax} at most`;
+    return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason: `${reason}; ${size}` };
+  }
+  return { kind: "torn", lengthBytes: offset, lineCount, tornBytes, reason };
 }
 
 /** The file as far as `endBytes`. */
-function upTo(file: DiskFile, endBytes: number): ReadableFile {
+function upTo(file: ReadableFile, endBytes: number): ReadableFile {
   return {
     read: (target, position) => file.read(target.subarray(0, Math.max(endBytes - position, 0)), position),
     size: () => endBytes,
@@ -219,7 +225,7 @@ async function findVoucher(file: ReadableFile, reader: LineReader, from: number)
         lineEnd = found < 0 ? count : found;
       }
       const end = Math.min(lineEnd, start + lineBytesMax);
-      if (reader.vouches(seen, start, end)) {
+      if (reader.provesEarlierLines(seen, start, end)) {
         return position + start;
       }
       start = seen.indexOf(objectStart, start + 1);

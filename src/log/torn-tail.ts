@@ -1,30 +1,35 @@
 /**
- * Putting aside what cannot be used, so that nothing is ever deleted that somebody may still want to look at.
+ * Moves what cannot be used out of the way. Nothing is deleted that a person may want to look at.
  */
 
 import { dirname } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { appendAll } from "../disk/replace-file.ts";
-
-const chunkBytes = 1_048_576;
+import { appendAll, readFully } from "../disk/file-bytes.ts";
 
 /**
- * Moves the bytes from `offset` to the end of the log to `PATH.torn`, behind what an earlier crash left there. They are
- * on disk there before they are cut off here.
+ * Moves the bytes from `offset` to the end of the log to `PATH.torn`, after what is already in that file. They are on
+ * disk there before they are truncated here. If it fails, `PATH.torn` is as it was, so attempts on a full disk do not
+ * use up the room that somebody frees.
  *
- * @returns the name of the file that has them now
+ * @returns the path of the file that holds them
  */
-export async function setTornEndAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
+export async function setTornTailAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
   const asidePath = `${path}.torn`;
+  const tail = Buffer.allocUnsafe(Math.max(file.size() - offset, 0));
+  const tailBytes = await readFully(file, tail, offset);
   const aside = await disk.openToAppend(asidePath);
   try {
-    const chunk = Buffer.allocUnsafe(chunkBytes);
-    for (let position = offset, count = 0; (count = await file.read(chunk, position)) > 0; position += count) {
-      await appendAll(aside, chunk.subarray(0, count));
+    const sizeBefore = aside.size();
+    try {
+      await appendAll(aside, tail.subarray(0, tailBytes));
+      await aside.sync();
+      await disk.syncFolder(dirname(path));
+    } catch (error) {
+      const undoing = sizeBefore === 0 ? disk.remove(asidePath) : aside.truncate(sizeBefore);
+      await undoing.catch(() => undefined); // The first failure is the one to tell.
+      throw error;
     }
-    await aside.sync();
-    await disk.syncFolder(dirname(path));
   } finally {
     await aside.close();
   }
@@ -33,10 +38,32 @@ export async function setTornEndAside(disk: Disk, path: string, file: DiskFile, 
   return asidePath;
 }
 
-/** Moves a file that cannot be understood to `PATH.damaged`, over an earlier one. Returns its new name. */
+/** Moves a file that cannot be understood to `PATH.damaged`, and replaces an earlier one. Returns the new path. */
 export async function setFileAside(disk: Disk, path: string): Promise<string> {
   const asidePath = `${path}.damaged`;
   await disk.rename(path, asidePath);
   await disk.syncFolder(dirname(path));
   return asidePath;
+}
+
+/**
+ * Writes the end of a log over itself: the last `bytesMax` of the first `lengthBytes`. Not durable before a sync.
+ *
+ * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
+ * "fsyncgate"). A process that opens a log does not know whether that happened to the last group, and a sound line
+ * after a hole would look like damage that no crash can do. Bytes that are written again belong to the next sync. They
+ * are the same bytes, so a loss of power in the middle changes nothing.
+ */
+export async function rewriteTail(
+  disk: Disk,
+  path: string,
+  file: DiskFile,
+  { lengthBytes, bytesMax }: { readonly lengthBytes: number; readonly bytesMax: number },
+): Promise<void> {
+  const tail = Buffer.allocUnsafe(Math.min(lengthBytes, bytesMax));
+  if (tail.length > 0) {
+    const position = lengthBytes - tail.length;
+    const count = await readFully(file, tail, position);
+    await disk.overwrite(path, tail.subarray(0, count), position);
+  }
 }

@@ -63,7 +63,16 @@ export class Observers {
     });
   }
 
-  /** What could not be read as a request was answered all the same; it has no method, and no time that it took. */
+  /** Counts a group of animals written to the log. Never throws: the animals are on disk, whatever is counted. */
+  countGroup(times: { readonly appendMs: number; readonly syncMs: number }): void {
+    try {
+      this.metrics?.countGroup(times);
+    } catch {
+      // A count is lost, and nothing else may be.
+    }
+  }
+
+  /** Observes a response to bytes that are not a request: it has no method and no duration. */
   observeDamage(answered: {
     readonly requestId: string;
     readonly address: string;

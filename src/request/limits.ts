@@ -4,7 +4,7 @@
 
 import { type Response, jsonResponse } from "../http/response.ts";
 import type { ApiKey } from "../keys/key.ts";
-import type { RateStatus } from "../limits/decision.ts";
+import type { RateStatus } from "../limits/limiter.ts";
 import type { Limiter } from "../limits/limiter.ts";
 
 export interface LimitsRequest {

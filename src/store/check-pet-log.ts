@@ -5,6 +5,7 @@
 import { join } from "node:path";
 
 import type { Disk } from "../disk/disk.ts";
+import { groupBytesMax } from "../log/group-writer.ts";
 import { type LogEnd, readLog } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
@@ -27,7 +28,7 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   try {
     const catalogue = new Catalogue(petStatuses.length);
     // A line seen half-written must not be taken for damage before those that a running server appends meanwhile.
-    const end = await readLog(file, new PetLog(catalogue), { to: file.size() });
+    const end = await readLog(file, new PetLog(catalogue), { tornBytesMax: groupBytesMax, to: file.size() });
     const sound = `${path} is sound: ${catalogue.count} animals`;
     if (end.kind === "whole") {
       return { wouldServe: true, finding: sound };

@@ -14,16 +14,24 @@ import { type Clock, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import {
   type EncodedGroup,
-  type GroupTimes,
   groupBytesMax,
   GroupWriter,
   type GroupWriterOptions,
 } from "../log/group-writer.ts";
+import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import { viewOf } from "../log/literal.ts";
 import { readLog } from "../log/reader.ts";
-import { setTornEndAside } from "../log/torn-tail.ts";
-import { writeEndAgain } from "../log/write-again.ts";
-import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
+import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
+
+import {
+  type JsonText,
+  OutcomeUnknownError,
+  type PetPage,
+  type PetQuery,
+  type PetStore,
+  StorageUnavailableError,
+  type StoredPet,
+} from "../pets/pet-store.ts";
 import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
@@ -42,7 +50,7 @@ export interface PetStoreOptions {
   /** The system's where not given. */
   readonly clock?: Clock | undefined;
   /** Told of each group that came onto the disk. */
-  readonly onGroup?: ((times: GroupTimes) => void) | undefined;
+  readonly onGroup?: ((times: AppendTimes) => void) | undefined;
 }
 
 /** Loading that takes longer than this is told about, and again each such time. */
@@ -54,7 +62,7 @@ const importBatchBytes = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
 /**
- * Opens the catalogue of a folder that this process has claimed, and makes it where there is none.
+ * Opens the catalogue of a folder that this process has locked, and makes it where there is none.
  *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
@@ -64,13 +72,16 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const file = await disk.openToAppend(path);
   try {
     const catalogue = new Catalogue(petStatuses.length);
-    const end = await readLog(file, new PetLog(catalogue), { onProgress: reportProgress(path, file, options) });
+    const end = await readLog(file, new PetLog(catalogue), {
+      tornBytesMax: groupBytesMax,
+      onProgress: reportProgress(path, file, options),
+    });
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
     // No group is longer, so this covers the last one.
-    await writeEndAgain(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
+    await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
     return new JsonLinesPetStore(catalogue, { ...options, file, lengthBytes: end.lengthBytes, prepare });
@@ -88,7 +99,7 @@ async function setAside(
   end: Torn,
 ): Promise<(() => Promise<void>) | undefined> {
   const run = async (): Promise<void> => {
-    const aside = await setTornEndAside(disk, path, file, end.lengthBytes);
+    const aside = await setTornTailAside(disk, path, file, end.lengthBytes);
     report(`warning: ${tornText(path, end)}; they were moved to ${aside}, and the rest is served`);
   };
   try {
@@ -135,6 +146,8 @@ export class JsonLinesPetStore implements PetStore {
     const owner = {
       encode: (waiting: readonly { readonly item: NewPet }[], bytes: Buffer) => this.#encode(waiting, bytes),
       publish: () => this.#publish(),
+      errorOf: ({ kind, reason }: WriteFailure) =>
+        kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
     };
     this.#writer = new GroupWriter(owner, options);
   }

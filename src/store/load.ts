@@ -41,7 +41,7 @@ export class PetLog implements LineReader {
     return undefined;
   }
 
-  vouches(bytes: Buffer, start: number, end: number): boolean {
+  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean {
     // A page of an earlier line, which a crash may leave in the torn end, says nothing of what is before it.
     return isGroupStart(this.#viewOf(bytes), start, end, this.#line) && this.#line.id > this.#catalogue.count;
   }

@@ -18,7 +18,7 @@
 
 import { isUtf8 } from "node:buffer";
 
-import { isSealAt, isSealed, sealBytesAt } from "../log/checksum.ts";
+import { isChecksumAt, hasChecksum, writeChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
@@ -58,9 +58,9 @@ export interface LineBytes {
 export function encodePetLine({ bytes, view }: LineBytes, start: number, json: string, line: PetLine): number {
   const group = `,"group":${line.group}`;
   // One call: it costs more than the bytes.
-  const sealStart = start + bytes.write(json.slice(0, -1) + group, start);
-  line.textEnd = sealStart - group.length;
-  return sealBytesAt(view, start, sealStart);
+  const checksumStart = start + bytes.write(json.slice(0, -1) + group, start);
+  line.textEnd = checksumStart - group.length;
+  return writeChecksum(view, start, checksumStart);
 }
 
 const idStart = new Literal('{"id":');
@@ -72,24 +72,25 @@ const statuses: readonly Literal[] = petStatuses.map((status) => new Literal(sta
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`; undefined where it is sound. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
-  const sealStart = readMembers(bytes, start, end, line);
-  if (sealStart > 0 && isSealAt(bytes, start, sealStart, end)) {
-    return sealEndOf(sealStart) === end ? undefined : { kind: "damage", reason: "bytes after the end of the line" };
+  const checksumStart = readMembers(bytes, start, end, line);
+  if (checksumStart > 0 && isChecksumAt(bytes, start, checksumStart, end)) {
+    const isWhole = checksumEndOf(checksumStart) === end;
+    return isWhole ? undefined : { kind: "damage", reason: "bytes after the end of the line" };
   }
-  if (!isSealed(bytes, start, end)) {
-    return { kind: "damage", reason: sealStart > 0 ? "wrong checksum" : "not a line of this log" };
+  if (!hasChecksum(bytes, start, end)) {
+    return { kind: "damage", reason: checksumStart > 0 ? "wrong checksum" : "not a line of this log" };
   }
   return { kind: "wrong", reason: "a member that this release does not know; a newer one may have written it" };
 }
 
 /** Whether a sound line that begins a group stands at `start` and ends at `end` or before it. */
 export function isGroupStart(bytes: DataView, start: number, end: number, line: PetLine): boolean {
-  const sealStart = readMembers(bytes, start, end, line);
-  return sealStart > 0 && line.id === line.group && isSealAt(bytes, start, sealStart, end);
+  const checksumStart = readMembers(bytes, start, end, line);
+  return checksumStart > 0 && line.id === line.group && isChecksumAt(bytes, start, checksumStart, end);
 }
 
-function sealEndOf(sealStart: number): number {
-  return sealStart + ',"crc":"00000000"}'.length;
+function checksumEndOf(checksumStart: number): number {
+  return checksumStart + ',"crc":"00000000"}'.length;
 }
 
 /** Returns where the seal has to stand; -1 where the members are not those of the grammar. */

@@ -114,7 +114,7 @@ async function measure(way, path) {
 
 /** Writes a sound log; returns how many bytes of it clients get to see. */
 async function writeLog(path, count) {
-  const { sealLine } = await dist("log/line-seal.js");
+  const { lineWithChecksum } = await dist("log/line-seal.js");
   const descriptor = openSync(path, "w");
   const statuses = ["available", "pending", "sold"];
   let text = "";
@@ -122,7 +122,7 @@ async function writeLog(path, count) {
   for (let id = 1; id <= count; id++) {
     const json = `{"id":${id},"name":"Animal ${id}","categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
     const group = id - ((id - 1) % groupLength);
-    text += sealLine(`${json.slice(0, -1)},"group":${group}}`);
+    text += lineWithChecksum(`${json.slice(0, -1)},"group":${group}}`);
     textBytes += json.length;
     if (text.length > 1 << 20 || id === count) {
       writeSync(descriptor, text);

@@ -1,5 +1,5 @@
 /**
- * `check` as an operator runs it: it tells what it finds and leaves a folder, damaged or not, exactly as it was.
+ * `check` as an operator runs it: it says what it finds and leaves a folder, damaged or not, as it was.
  */
 
 import assert from "node:assert/strict";
@@ -7,6 +7,7 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -19,7 +20,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 
-import { run, start } from "../support/program.ts";
+import { check } from "../../src/cli/check.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { recordingTerminal, runHere } from "../support/terminal.ts";
 
 let original = "";
 
@@ -28,9 +33,9 @@ before(async () => {
   const data = join(original, "data");
   const animals = join(original, "animals.jsonl");
   writeFileSync(animals, '{"name":"Rex","categoryId":1}\n{"name":"Tom","categoryId":2}\n');
-  // The second import begins a group of its own, which vouches for the first.
+  // The second import begins another group, which proves that the first was synced.
   for (const args of [["import", animals], ["import", animals], ["keys", "create"], ["keys", "create"]]) {
-    assert.equal((await run([...args, "--data", data])).code, 0);
+    assert.equal((await runHere([...args, "--data", data])).code, 0);
   }
 });
 
@@ -38,16 +43,14 @@ after(() => rmSync(original, { recursive: true, force: true }));
 
 /** A folder of the test's own with four animals and two keys. */
 function filledFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  const data = join(folder, "data");
+  const data = join(temporaryFolder(context), "data");
   cpSync(join(original, "data"), data, { recursive: true });
   return data;
 }
 
-/** Everything there is to know of a folder, but when it was last read. */
+/** The names in a folder, and everything about its files but when they were last read. */
 function stateOf(folder: string): readonly string[] {
-  const names = [".", ...readdirSync(folder).sort()];
+  const names = readdirSync(folder).sort();
   return names.map((name) => {
     const { ino, mode, size, mtimeNs, ctimeNs } = statSync(join(folder, name), { bigint: true });
     const content = name.endsWith("jsonl") ? readFileSync(join(folder, name), "latin1") : "";
@@ -62,62 +65,112 @@ function cut(path: string, byteCount: number): void {
 interface Damage {
   readonly damage: (pets: string, keys: string) => void;
   readonly code: number;
-  readonly told: RegExp;
+  readonly says: RegExp;
 }
 
 const damages: Readonly<Record<string, Damage>> = {
-  "nothing": { damage: () => undefined, code: 0, told: /4 animals\n.*2 keys\na start would serve\n$/ },
+  "nothing": { damage: () => undefined, code: 0, says: /4 animals\n.*2 keys\nthe server would start\n$/ },
   "a torn catalogue": {
     damage: (pets) => cut(pets, 9),
     code: 0,
-    told: /3 animals; the last \d+ bytes of .*pets\.jsonl are an unfinished write .*\n.*2 keys\na start would serve\n$/,
+    says: /3 animals; the last \d+ bytes of .*pets\.jsonl are an unfinished write .*\n.*2 keys\nthe server would start\n$/,
   },
   "a torn key file": {
     damage: (_, keys) => cut(keys, 9),
     code: 0,
-    told: /4 animals\n.*1 keys; .*keys\.jsonl ends in \d+ bytes .*\na start would serve\n$/,
+    says: /4 animals\n.*1 key; .*keys\.jsonl ends in \d+ bytes .*\nthe server would start\n$/,
   },
   "a damaged catalogue": {
     damage: (pets) => writeFileSync(pets, readFileSync(pets, "utf8").replace("Rex", "Max")),
     code: 1,
-    told: /pets\.jsonl is damaged at line 1, byte 0: .*\n.*2 keys\na start would refuse\n$/,
+    says: /pets\.jsonl is damaged at line 1, byte 0: .*\n.*2 keys\nthe server would not start\n$/,
   },
   "a damaged key file": {
     damage: (_, keys) => writeFileSync(keys, readFileSync(keys, "utf8").replace("made", "mode")),
     code: 1,
-    told: /4 animals\n.*keys\.jsonl is damaged at line 1, byte 0: .*\na start would refuse\n$/,
+    says: /4 animals\n.*keys\.jsonl is damaged at line 1, byte 0: .*\nthe server would not start\n$/,
   },
 };
 
-for (const [name, { damage, code, told }] of Object.entries(damages)) {
-  test(`check of a folder with ${name} tells it, exits ${code} and changes nothing`, async (context) => {
+for (const [name, { damage, code, says }] of Object.entries(damages)) {
+  test(`check of a folder with ${name} says so, exits ${code} and changes nothing`, async (context) => {
     const data = filledFolder(context);
     damage(join(data, "pets.jsonl"), join(data, "keys.jsonl"));
     const stateBefore = stateOf(data);
-    const checked = await run(["check", "--data", data]);
+    const checked = await runHere(["check", "--data", data]);
     assert.deepEqual(stateOf(data), stateBefore);
-    assert.match(checked.stdout, told);
+    assert.match(checked.stdout, says);
     assert.deepEqual([checked.code, checked.stderr], [code, ""]);
   });
 }
 
-test("check beside a server changes nothing, and takes what is unfinished for writes under way", async (context) => {
+test("check beside a server changes nothing, and does not take writes under way for damage", async (context) => {
   const data = filledFolder(context);
   const program = await start(["--data", data]);
   appendFileSync(join(data, "pets.jsonl"), '{"id":5,"na');
   appendFileSync(join(data, "keys.jsonl"), '{"event":"ma');
   const stateBefore = stateOf(data);
-  const checked = await run(["check", "--data", data]);
+  const checked = await runHere(["check", "--data", data]);
   assert.deepEqual(stateOf(data), stateBefore);
   assert.equal(checked.code, 0);
-  assert.match(checked.stdout, /4 animals; a write is under way .*\n.*2 keys; .*\na start would serve; a server holds the folder now\n$/);
+  assert.match(checked.stdout, /4 animals; a write is under way .*\n.*2 keys; .*\nthe server would start; a server holds the folder now\n$/);
   assert.equal(await program.stop(), 0);
 });
 
-test("check of a folder that is not there does not make it", async (context) => {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  const data = join(folder, "data");
-  assert.equal((await run(["check", "--data", data])).code, 0);
+test("check of a missing folder does not make it", async (context) => {
+  const data = join(temporaryFolder(context), "data");
+  assert.equal((await runHere(["check", "--data", data])).code, 0);
   assert.equal(existsSync(data), false);
+});
+
+test("check says that the server would not start with a folder it cannot write to", async (context) => {
+  const data = filledFolder(context);
+  const refused = (): Promise<never> => Promise.reject(new Error("EROFS: read-only file system"));
+  const pets = { ...nodeDisk, openToAppend: refused };
+  const folder = { ...nodeDisk, lock: refused };
+  for (const disk of [pets, folder]) {
+    const terminal = recordingTerminal();
+    assert.equal(await check(["--data", data], terminal, disk), 1);
+    assert.match(terminal.output().stdout, /EROFS.*\nthe server would not start\n$/);
+  }
+});
+
+for (const folder of ["/proc/nothing", "/dev/null/data"]) {
+  test(`check says that the server would not start with ${folder}, and start says the same`, async () => {
+    const checked = await runHere(["check", "--data", folder]);
+    assert.equal(checked.code, 1);
+    assert.match(checked.stdout, /(ENOENT|EACCES|EPERM|ENOTDIR).*\n.*the server would not start\n$/);
+    await assert.rejects(start(["--data", folder]), /ended with 2: Cannot use --data/);
+  });
+}
+
+test("check and start name limits.json if it is a folder", async (context) => {
+  const data = filledFolder(context);
+  mkdirSync(join(data, "limits.json"));
+  const checked = await runHere(["check", "--data", data]);
+  assert.equal(checked.code, 1);
+  assert.match(checked.stdout, /limits\.json.*EISDIR.*\nthe server would not start\n$/);
+  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
+});
+
+test("check mentions a damaged limits.json, and leaves it", async (context) => {
+  const data = filledFolder(context);
+  writeFileSync(join(data, "limits.json"), "{}\n");
+  const stateBefore = stateOf(data);
+  const checked = await runHere(["check", "--data", data]);
+  assert.equal(checked.code, 0);
+  assert.match(checked.stdout, /the server would say: warning: .*limits\.json.*\nthe server would start\n$/);
+  assert.deepEqual(stateOf(data), stateBefore);
+});
+
+test("check, import and keys refuse an empty --data, and make nothing", async (context) => {
+  const before = readdirSync(".");
+  const file = join(temporaryFolder(context), "animals.jsonl");
+  writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
+  for (const args of [["check"], ["import", file], ["keys", "list"], ["keys", "create"], []]) {
+    const refused = await runHere([...args, "--data", ""]);
+    assert.deepEqual([refused.code, refused.stdout], [2, ""], args.join(" "));
+    assert.match(refused.stderr, /^Cannot use --data : must not be empty.*\n$/);
+  }
+  assert.deepEqual(readdirSync("."), before);
 });

@@ -4,23 +4,18 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 import { run, start } from "../support/program.ts";
-
-function temporaryFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, "data");
-}
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runHere } from "../support/terminal.ts";
 
 test("a first start makes one Free key and prints it once with a curl line that works as printed", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const first = await start(["--data", data]);
   assert.match(first.firstKey ?? "", /^as_[0-9A-Za-z]{43}$/);
   const [command = "", ...args] = (first.curlLine ?? "").match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
@@ -34,7 +29,7 @@ test("a first start makes one Free key and prints it once with a curl line that 
 });
 
 test("making a key before the first start avoids the printed one", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const created = await run(["keys", "create", "--data", data]);
   assert.match(created.stdout, /^as_[0-9A-Za-z]{43}\n$/);
   const program = await start(["--data", data]);
@@ -43,8 +38,8 @@ test("making a key before the first start avoids the printed one", async (contex
   await program.stop();
 });
 
-test("animals added over HTTP are there, byte for byte, after a restart", async (context) => {
-  const data = temporaryFolder(context);
+test("animals added over HTTP are the same bytes after a restart", async (context) => {
+  const data = join(temporaryFolder(context), "data");
   const first = await start(["--data", data]);
   const authorization = `Bearer ${first.firstKey}`;
   const bodies = ['{"name":"Rex","categoryId":1}', '{"categoryId":-9223372036854775808,"name":"小白 🐕","status":"sold"}'];
@@ -76,28 +71,28 @@ test("animals added over HTTP are there, byte for byte, after a restart", async 
 });
 
 test("a running server follows the keys command: revoked, changed and rotated keys within a second", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const program = await start(["--data", data]);
-  const key = (await run(["keys", "create", "--plan", "pro", "--data", data])).stdout.trim();
-  const id = /key_\w+(?=.*pro)/.exec((await run(["keys", "list", "--data", data])).stdout)?.[0] ?? "";
+  const key = (await runHere(["keys", "create", "--plan", "pro", "--data", data])).stdout.trim();
+  const id = /key_\w+(?=.*pro)/.exec((await runHere(["keys", "list", "--data", data])).stdout)?.[0] ?? "";
   const ask = (secret: string): Promise<Response> =>
     fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${secret}` } });
   await until(async () => (await ask(key)).headers.get("x-ratelimit-limit") === "300");
 
-  await run(["keys", "plan", id, "--plan", "business", "--data", data]);
+  await runHere(["keys", "plan", id, "--plan", "business", "--data", data]);
   await until(async () => (await ask(key)).headers.get("x-ratelimit-limit") === "1000");
 
-  const rotated = (await run(["keys", "rotate", id, "--data", data])).stdout.trim();
+  const rotated = (await runHere(["keys", "rotate", id, "--data", data])).stdout.trim();
   await until(async () => (await ask(key)).status === 401);
   assert.equal((await ask(rotated)).status, 200);
 
-  await run(["keys", "revoke", id, "--data", data]);
+  await runHere(["keys", "revoke", id, "--data", data]);
   await until(async () => (await ask(rotated)).status === 401);
   assert.equal(await program.stop(), 0);
 });
 
 test("a second server on the same folder is refused in one line, and kill -9 leaves nothing to clean up", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const first = await start(["--data", data]);
   const second = await run(["--port", "0", "--data", data]);
   assert.equal(second.code, 2);
@@ -108,17 +103,17 @@ test("a second server on the same folder is refused in one line, and kill -9 lea
 });
 
 test("a taken port stops the start with exit code 2 and one line that names the setting", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const first = await start(["--data", data]);
   const port = new URL(first.url).port;
-  const second = await run(["--port", port, "--data", temporaryFolder(context)]);
+  const second = await run(["--port", port, "--data", join(temporaryFolder(context), "data")]);
   assert.equal(second.code, 2);
   assert.match(second.stderr, new RegExp(`^Cannot use --port ${port}: .*EADDRINUSE.*\n$`));
   await first.stop();
 });
 
 test("everything that is kept is readable by its owner alone, and no file holds a key", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const program = await start(["--data", data]);
   const secret = program.firstKey ?? "";
   await fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${secret}` } });
@@ -131,24 +126,24 @@ test("everything that is kept is readable by its owner alone, and no file holds 
 });
 
 test("the sample catalogue is imported as it is", async (context) => {
-  const data = temporaryFolder(context);
+  const data = join(temporaryFolder(context), "data");
   const sample = new URL("../../../data/sample.jsonl", import.meta.url);
-  const imported = await run(["import", sample.pathname, "--data", data]);
+  const imported = await runHere(["import", sample.pathname, "--data", data]);
   const lineCount = readFileSync(sample, "utf8").trimEnd().split("\n").length;
   assert.deepEqual([imported.code, imported.stdout], [0, `imported ${lineCount} animals\n`]);
-  const checked = await run(["check", "--data", data]);
+  const checked = await runHere(["check", "--data", data]);
   assert.equal(checked.code, 0);
   assert.match(checked.stdout, new RegExp(`${lineCount} animals`));
 });
 
 /**
- * Asks again until it holds: what is promised within a second has ten here, so that a busy machine does not matter. The
- * pause between keeps the asking itself from using up the key's limit.
+ * Asks until it holds, for ten seconds instead of the one that is promised, so that a busy machine does not matter. The
+ * pause keeps the asking from using up the key's limit.
  */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 10_000;
   while (!(await holds())) {
-    assert.ok(Date.now() < deadline, "it has not come to hold in time");
+    assert.ok(Date.now() < deadline, "it does not hold in time");
     await delay(25);
   }
 }

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { runKeysCommand } from "../../src/cli/keys-command.ts";
+import { UsageError } from "../../src/cli/flags.ts";
+import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { createPlan } from "../../src/limits/plans.ts";
+import { KeyStore } from "../../src/keys/key-store.ts";
+import { withoutSecrets } from "../../src/http/secrets.ts";
+import type { ApiKey } from "../../src/keys/key.ts";
+import { Limiter } from "../../src/limits/limiter.ts";
+import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
+import { recordingTerminal, runHere } from "../support/terminal.ts";
 
 interface Outcome {
   readonly code: number;
@@ -14,20 +20,19 @@ interface Outcome {
   readonly error: string;
 }
 
-/** Runs `keys` with the folder as its default. */
+/** Runs `keys` with the folder as its default, and the clock and random numbers of the test. */
 async function keys(folder: KeyFolder, ...args: readonly string[]): Promise<Outcome> {
-  let [out, error] = ["", ""];
-  const code = await runKeysCommand(args, {
-    dataDir: folder.path,
-    version: "1.2.3",
-    disk: nodeDisk,
-    clock: folder.clock,
-    createPlan,
-    randomBytes: folder.randomBytes,
-    writeOut: (text) => (out += text),
-    writeError: (text) => (error += text),
-  });
-  return { code, out, error };
+  const terminal = recordingTerminal({ ANIMAL_STORE_DATA: folder.path });
+  const { clock, randomBytes } = folder;
+  try {
+    const code = await runKeys(args, terminal, { disk: nodeDisk, clock, randomBytes });
+    const { stdout, stderr } = terminal.output();
+    return { code, out: stdout, error: stderr };
+  } catch (error) {
+    assert.ok(error instanceof Error);
+    const { stdout, stderr } = terminal.output();
+    return { code: error instanceof UsageError ? 2 : 1, out: stdout, error: `${stderr}${withoutSecrets(error.message)}\n` };
+  }
 }
 
 /** Makes a key, and returns its id and its secret. */
@@ -80,17 +85,62 @@ test("keys list prints an aligned line for each key, its id first, with its stat
   const made = "2026-11-21T12:00:00Z";
   assert.deepEqual([code, error], [0, ""]);
   assert.deepEqual(out.split("\n"), [
-    `${active.id}  active   free        60/min,1000/day      ${made}  never                 the shop`,
-    `${rotated.id}  rotated  business    1000/min,100000/day  ${made}  never                 -`,
-    `${expired.id}  expired  free        60/min,1000/day      ${made}  2026-11-21T12:00:30Z  -`,
-    `${revoked.id}  revoked  enterprise  5/min,7/day          ${made}  never                 -`,
+    `${active.id}  active   free        0/60    0/1000    -  ${made}  never                 the shop`,
+    `${rotated.id}  rotated  business    0/1000  0/100000  -  ${made}  never                 -`,
+    `${expired.id}  expired  free        0/60    0/1000    -  ${made}  2026-11-21T12:00:30Z  -`,
+    `${revoked.id}  revoked  enterprise  0/5     0/7       -  ${made}  never                 -`,
     "",
   ]);
 });
 
-test("keys list prints nothing where there is no key", async (context) => {
+test("keys list shows the requests used and the end of a ban, as the server saved them", async (context) => {
   const folder = await KeyFolder.make(context);
-  assert.deepEqual(await keys(folder, "list"), { code: 0, out: "", error: "" });
+  const { clock, path: dataDir } = folder;
+  const { id } = await create(folder, "--plan=enterprise", "--per-minute=2", "--per-day=7", "--label", "shop");
+  const [plan] = (await (await folder.open()).list()).map((key) => key.plan);
+  assert.ok(plan !== undefined);
+  const limiter = new Limiter({ clock });
+  for (let count = 0; count < 12; count++) {
+    limiter.take(id, plan);
+    clock.advance(1_000);
+  }
+  await (await LimitsSnapshot.open({ disk: nodeDisk, dataDir, limiter, report: assert.fail })).save();
+  assert.match((await keys(folder, "list")).out, / {2}enterprise {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
+  assert.deepEqual(JSON.parse((await keys(folder, "list", "--json")).out), {
+    id,
+    state: "active",
+    plan: "enterprise",
+    minute: { limit: 2, used: 2 },
+    day: { limit: 7, used: 2 },
+    bannedUntil: "2026-11-21T12:05:11Z",
+    created: "2026-11-21T12:00:00Z",
+    expires: null,
+    label: "shop",
+  });
+});
+
+test("keys list shows no usage if limits.json is damaged, says so, and leaves the file", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder);
+  await writeFile(join(folder.path, "limits.json"), "{}\n");
+  const { code, out, error } = await keys(folder, "list");
+  assert.deepEqual([code, error], [0, "warning: limits.json is damaged; no used requests and bans are shown\n"]);
+  assert.match(out, / {2}0\/60 {2}0\/1000 {2}- {2}/);
+  assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), "{}\n");
+});
+
+test("keys list has column heads on a terminal alone", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder);
+  const terminal = { ...recordingTerminal({ ANIMAL_STORE_DATA: folder.path }), isInteractive: true };
+  await runKeys(["list"], terminal);
+  assert.match(terminal.output().stdout, /^ID +STATE +PLAN +MINUTE +DAY +BANNED UNTIL +CREATED +EXPIRES +LABEL\nkey_/);
+});
+
+test("keys list says that a folder has no keys", async (context) => {
+  const folder = await KeyFolder.make(context);
+  assert.deepEqual(await keys(folder, "list"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
+  assert.deepEqual(await keys(folder, "list", "--json"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
   assert.deepEqual(await readdir(folder.path), []);
 });
 
@@ -124,11 +174,10 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["remove"], /must be one of/],
   [["--plan", "pro"], /must be one of/],
   [["create", "x"], /^Cannot run keys create: it takes flags only; see keys create --help$/],
-  [["create", "--grace", "5"], /^Cannot run keys create: unknown flag --grace; /],
-  [["create", "--plans=pro"], /unknown flag --plans; /],
-  [["create", "-p"], /unknown flag -p; /],
-  [["create", "--plan"], /--plan needs a value/],
-  [["create", "--plan", "pro", "--plan=pro"], /--plan is given twice/],
+  [["create", "--grace", "5"], /^Cannot use --grace: unknown flag; see --help$/],
+  [["create", "--plans=pro"], /--plans: unknown flag; /],
+  [["create", "-p"], /-p: unknown flag; /],
+  [["create", "--plan"], /^Cannot use --plan: its value is missing$/],
   [["create", "--plan", "gold"], /^Cannot use plan "gold": must be one of free, pro, business, enterprise$/],
   [["create", "--plan", ""], /^Cannot use plan "": /],
   [["create", "--per-minute", "5", "--per-day", "7"], /^Cannot set the quota of plan "free": /],
@@ -141,8 +190,9 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["create", "--label", "a\nb"], /^Cannot label key: .* received "a\\nb"$/],
   [["create", "--expires", "soon"], /^Cannot set expiry: must be a date such as /],
   [["create", "--expires", "2026-11-21"], /^Cannot set expiry: must be in the future, received "2026-11-21"$/],
-  [["create", "--data="], /^Cannot use --data: must name a folder$/],
+  [["create", "--data="], /^Cannot use --data : must not be empty/],
   [["list", "x"], /it takes flags only/],
+  [["list", "--json=1"], /^Cannot use --json: it takes no value$/],
   [["revoke"], /^Cannot run keys revoke: it takes one ID, received 0; /],
   [["revoke", "a", "b"], /it takes one ID, received 2; /],
   [["plan", "key_000000000000000"], /^Cannot run keys plan: --plan is missing; /],
@@ -182,33 +232,41 @@ test("keys exits with 1 and one line where the file is damaged or the folder can
   }
 });
 
-test("keys --help works everywhere, names every flag, and does nothing", async (context) => {
+test("keys uses the last occurrence of a flag", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder, "--plan", "pro", "--plan=business");
+  assert.equal((await (await folder.open()).list())[0]?.plan.name, "business");
+});
+
+test("keys list prints 130,000 keys", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await create(folder);
+  const [apiKey] = await (await folder.open()).list();
+  assert.ok(apiKey !== undefined);
+  context.mock.method(KeyStore.prototype, "list", () => Promise.resolve(Array<ApiKey>(130_000).fill(apiKey)));
+  assert.equal((await keys(folder, "list")).out.split("\n").length, 130_001);
+});
+
+test("keys COMMAND --help names every flag of the command, and does nothing", async (context) => {
   const folder = await KeyFolder.make(context);
   const flags: Readonly<Record<string, readonly string[]>> = {
     create: ["--plan", "--per-minute", "--per-day", "--label", "--expires", "--data"],
-    list: ["--data"],
+    list: ["--json", "--data"],
     revoke: ["--data"],
     plan: ["--plan", "--per-minute", "--per-day", "--data"],
     rotate: ["--grace", "--data"],
     unban: ["--data"],
   };
-  const overview = await keys(folder, "--help");
+  const overview = await runHere(["keys", "--help"]);
   for (const [command, names] of Object.entries(flags)) {
-    assert.ok(overview.out.includes(`  ${command} `), command);
-    const { code, out, error } = await keys(folder, command, "--nonsense", "--help");
-    assert.deepEqual([code, error], [0, ""]);
-    assert.ok(out.startsWith(`Usage: keys ${command} `), command);
-    assert.deepEqual(names.filter((name) => !out.includes(`  ${name} `)), []);
-    assert.deepEqual(await keys(folder, command, "-h"), { code, out, error });
+    assert.ok(overview.stdout.includes(`  ${command} `), command);
+    const help = await runHere(["keys", command, "--nonsense", "--help", "--data", folder.path]);
+    assert.deepEqual([help.code, help.stderr], [0, ""]);
+    assert.ok(help.stdout.startsWith(`Usage: animal-store keys ${command} `), command);
+    assert.deepEqual(names.filter((name) => !help.stdout.includes(`  ${name} `)), []);
+    assert.deepEqual(await runHere(["keys", command, "-h"]), help);
   }
   assert.deepEqual(await readdir(folder.path), []);
-});
-
-test("keys --version prints the version, behind a command too", async (context) => {
-  const folder = await KeyFolder.make(context);
-  for (const args of [["--version"], ["create", "--version"]]) {
-    assert.deepEqual(await keys(folder, ...args), { code: 0, out: "1.2.3\n", error: "" });
-  }
 });
 
 test("keys shows a secret in the one line that makes it, and in no list, error or file", async (context) => {

@@ -1,24 +1,13 @@
 /**
- * The `keys` command as a process of its own: `node keys-process.js ARGUMENTS`. ROUNDS in the environment: how many
- * times it runs, one after the other.
+ * The `keys` command as a process: `node keys-process.js ARGUMENTS`. It runs as many times as ROUNDS in the environment
+ * says, one after the other.
  */
 
-import { randomBytes } from "node:crypto";
+import { run } from "../../src/cli/run.ts";
+import { finishOutput, processTerminal } from "../../src/cli/terminal.ts";
 
-import { runKeysCommand } from "../../src/cli/keys-command.ts";
-import { systemClock } from "../../src/disk/clock.ts";
-import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { createPlan } from "../../src/limits/plans.ts";
-
+const terminal = processTerminal();
 for (let rounds = Number(process.env["ROUNDS"] ?? 1); rounds > 0; rounds -= 1) {
-  process.exitCode = await runKeysCommand(process.argv.slice(2), {
-    dataDir: "data",
-    version: "1.0.0",
-    disk: nodeDisk,
-    clock: systemClock,
-    createPlan,
-    randomBytes,
-    writeOut: (text) => process.stdout.write(text),
-    writeError: (text) => process.stderr.write(text),
-  });
+  process.exitCode = await run(["keys", ...process.argv.slice(2)], terminal, () => AbortSignal.abort());
 }
+await finishOutput(terminal, 0, false);

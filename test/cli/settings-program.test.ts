@@ -1,25 +1,33 @@
 /**
- * Settings as an operator meets them: one line on standard error, exit code 2, before anything listens (contract,
- * section 1).
+ * Settings as an operator meets them: a wrong one is one line on standard error and exit code 2, before anything
+ * listens.
  */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { readdirSync } from "node:fs";
+import { Server } from "node:http";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 
-import { run, start } from "../support/program.ts";
+import { run } from "../../src/cli/run.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { run as runProgram, start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { recordingTerminal, runHere } from "../support/terminal.ts";
 
-function temporaryFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-settings-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+/** Starts the server in this process, and stops it once it listens. */
+async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<{ stderr: string }> {
+  const stopping = new AbortController();
+  const terminal = recordingTerminal();
+  const stdout = (lines: string): void => (lines.startsWith("listening on") ? stopping.abort() : terminal.stdout(lines));
+  assert.equal(await run(["--port", "0", ...args], { ...terminal, stdout, ...overrides }, () => stopping.signal), 0);
+  return terminal.output();
 }
 
 async function assertRefused(args: readonly string[], environment: NodeJS.ProcessEnv, says: RegExp): Promise<void> {
-  const { code, stdout, stderr } = await run(args, environment);
+  const terminal = recordingTerminal(environment);
+  const code = await run(args, terminal, () => new AbortController().signal);
+  const { stdout, stderr } = terminal.output();
   assert.deepEqual([code, stdout], [2, ""], stderr);
   assert.match(stderr, /^[^\n]*\n$/);
   assert.match(stderr, says);
@@ -33,12 +41,14 @@ test("a bad value stops the start, named as the flag or the variable that it cam
     assertRefused(["--colour"], {}, /^Cannot use --colour: unknown flag/),
     assertRefused(["serve"], {}, /^Cannot use "serve": no such command/),
   ]);
+  const { code, stdout, stderr } = await runProgram(["--port", "http"]);
+  assert.deepEqual([code, stdout, stderr], [2, "", "Cannot use --port http: must be an integer from 0 to 65535\n"]);
 });
 
 test("a folder that cannot be written stops the start", async () => {
   await assertRefused(["--data", "/dev/null/data"], {}, /^Cannot use --data \/dev\/null\/data: /);
   await assertRefused([], { ANIMAL_STORE_DATA: "/dev/null/x" }, /^Cannot use ANIMAL_STORE_DATA=\/dev\/null\/x: /);
-  // There, but not for us to write into: whoever one is.
+  // It exists, and this user cannot write to it.
   const folder = process.getuid?.() === 0 ? "/proc" : "/";
   await assertRefused(["--data", folder], {}, new RegExp(`^Cannot use --data ${folder}: .*(EACCES|ENOENT|EPERM|EROFS)`));
 });
@@ -61,32 +71,83 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   assert.equal(await program.stop(), 0);
 });
 
+test("no port listens before the port of the metrics is known to be free", async (context) => {
+  const taken = createServer().listen(0, "127.0.0.1");
+  context.after(() => taken.close());
+  await new Promise((resolve) => taken.once("listening", resolve));
+  const address = taken.address();
+  const port = String(typeof address === "object" ? address?.port : "");
+  const listen = context.mock.method(Server.prototype, "listen");
+  const args = ["--data", temporaryFolder(context), "--port", "0", "--metrics-port", port];
+  await assertRefused(args, {}, /Cannot use --metrics-port/);
+  assert.deepEqual(listen.mock.calls.map((call) => (call.arguments[0] as { port: number }).port), [Number(port)]);
+});
+
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
   const places = [[], ["check"], ["import"], ["keys"], ["keys", "create"], ["import", "nothing.jsonl"], ["--port", "bad"]];
-  await Promise.all(places.map(async (place) => {
-    const help = await run([...place, "--help", "--data", folder]);
+  for (const place of places) {
+    const help = await runHere([...place, "--help", "--data", folder]);
     assert.deepEqual([help.code, help.stderr], [0, ""], place.join(" "));
-    assert.match(help.stdout, /^Usage: |animal-store/);
-    const version = await run([...place, "--version"]);
-    assert.deepEqual(version, { code: 0, stdout: "1.0.0\n", stderr: "" });
-  }));
+    assert.match(help.stdout, /^Usage: animal-store .*\n/);
+    assert.match(help.stdout, /--data FOLDER/);
+    assert.deepEqual(await runHere([...place, "-h"]), help);
+    assert.deepEqual(await runHere([...place, "--version"]), { code: 0, stdout: "1.0.0\n", stderr: "" });
+  }
   assert.deepEqual(readdirSync(folder), []);
-  assert.match((await run(["--help"])).stdout, /--trust-proxy COUNT .*\n.*ANIMAL_STORE_TRUST_PROXY/);
-  assert.match((await run(["keys", "create", "--help"])).stdout, /--per-minute/);
+  assert.match((await runHere(["--help"])).stdout, /--trust-proxy COUNT .*\n.*ANIMAL_STORE_TRUST_PROXY/);
+  assert.deepEqual(await runProgram(["keys", "--version"]), { code: 0, stdout: "1.0.0\n", stderr: "" });
 });
 
-test("a host beyond loopback without an https base address is warned of: keys travel in clear", async (context) => {
+test("no key that is given as an argument by mistake is printed", async (context) => {
+  const key = `as_${"k".repeat(43)}`;
+  const data = temporaryFolder(context);
+  const flags = ["port", "host", "data", "base-url", "trust-proxy", "cors-origin", "log", "metrics-port", "plan", "grace"];
+  const lines: string[][] = [[key], [`--${key}`], [`--${key}=1`], ["check", key], ["import", key], ["import", key, key]];
+  lines.push(["keys", key], ["keys", "list", key], ["keys", "revoke", key], ["keys", "plan", key, "--plan", "pro"]);
+  for (const flag of flags) {
+    for (const place of [[], ["check"], ["import", key], ["keys", "create"], ["keys", "rotate", key], ["keys", "list"]]) {
+      lines.push([...place, `--${flag}`, key], [...place, `--${flag}=${key}`]);
+    }
+  }
+  const before = process.cwd();
+  process.chdir(data); // Where --data names a folder that is made.
+  context.after(() => process.chdir(before));
+  for (const line of lines) {
+    const { stdout, stderr } = await runHere(line, { ANIMAL_STORE_DATA: data });
+    const printed = stdout.replace(/^as_\w+\n$/, ""); // The key that keys create made.
+    assert.ok(!`${printed}${stderr}`.includes("kkkk"), `${line.join(" ")}: ${stdout}${stderr}`);
+  }
+  const { stdout, stderr } = await runProgram([key]);
+  assert.deepEqual([stdout, stderr], ["", 'Cannot use "as_…": no such command; see --help\n']);
+});
+
+test("a host beyond loopback without an https base address causes a warning: keys travel in clear", async (context) => {
   for (const [args, isWarned] of [
     [["--host", "0.0.0.0"], true],
     [["--host", "0.0.0.0", "--base-url", "http://example.com/v1"], true],
-    [["--host", "0.0.0.0", "--base-url", "https://example.com/v1"], false],
+    [["--host", "0.0.0.0", "--base-url", "HTTPS://example.com/v1"], false],
     [[], false],
   ] as const) {
-    const program = await start(["--data", temporaryFolder(context), ...args]);
-    assert.equal(program.output().stderr.includes("keys travel in clear"), isWarned, args.join(" "));
-    assert.equal(await program.stop(), 0);
+    const { stderr } = await startAndStop(["--data", temporaryFolder(context), ...args]);
+    assert.equal(stderr.includes("keys travel in clear"), isWarned, args.join(" "));
   }
+});
+
+test("the first key that cannot be printed is reported", async (context) => {
+  const { stderr } = await startAndStop(["--data", temporaryFolder(context)], { showKey: () => false });
+  assert.match(stderr, /^warning: the first key could not be printed; make another with keys create\n/);
+});
+
+test("a server whose base address is beyond ASCII answers a create with its ASCII form", async (context) => {
+  const program = await start(["--data", temporaryFolder(context), "--base-url", "https://例え.example/v1"]);
+  const headers = { authorization: `Bearer ${program.firstKey}`, "content-type": "application/json" };
+  const init = { method: "POST", headers, body: '{"name":"Rex","categoryId":5}' };
+  const created = await fetch(`${program.url}/pets`, { ...init, signal: AbortSignal.timeout(5_000) });
+  assert.equal(created.headers.get("location"), "https://xn--r8jz45g.example/v1/pets/1");
+  const link = (await fetch(`${program.url}/pets/1`, { headers })).headers.get("link");
+  assert.match(link ?? "", /^<https:\/\/xn--r8jz45g\.example\//);
+  assert.equal(await program.stop(), 0);
 });
 
 test("the API is mounted below the path of the base address, and links begin with it", async (context) => {

@@ -1,5 +1,5 @@
 /**
- * Every flag, variable, default, bound and refusal of the server's settings (contract, section 1).
+ * Every flag, variable, default and bound of the server's settings.
  */
 
 import assert from "node:assert/strict";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { parseFlags, UsageError } from "../../src/cli/flags.ts";
 import { readSettings, type SettingName, type Settings, settingTable } from "../../src/cli/settings.ts";
 
-test("without flags and variables the defaults hold", () => {
+test("readSettings() returns the defaults if nothing is given", () => {
   const expected: Settings = {
     port: 3000,
     host: "127.0.0.1",
@@ -18,12 +18,13 @@ test("without flags and variables the defaults hold", () => {
     trustedProxyCount: 0,
     corsOrigins: [],
     log: "lifecycle",
+    hasConsole: true,
     metricsPort: undefined,
     metricsHost: "127.0.0.1",
   };
   assert.deepEqual(readSettings([], {}).settings, expected);
   const empty = Object.fromEntries(Object.values(settingTable).map(({ variable }) => [variable, ""]));
-  assert.deepEqual(readSettings([], empty).settings, expected, "a variable that is empty is not set");
+  assert.deepEqual(readSettings([], empty).settings, expected, "an empty variable is not set");
 });
 
 const variables: Readonly<Record<SettingName, string>> = {
@@ -35,6 +36,7 @@ const variables: Readonly<Record<SettingName, string>> = {
   "trust-proxy": "ANIMAL_STORE_TRUST_PROXY",
   "cors-origin": "ANIMAL_STORE_CORS_ORIGIN",
   log: "ANIMAL_STORE_LOG",
+  console: "ANIMAL_STORE_CONSOLE",
   "metrics-port": "ANIMAL_STORE_METRICS_PORT",
   "metrics-host": "ANIMAL_STORE_METRICS_HOST",
 };
@@ -63,12 +65,14 @@ const rows: readonly Row[] = [
       ["https://example.com/v1", { url: "https://example.com/v1", path: "/v1" }],
       ["http://localhost:8080/api/store/v1/", { url: "http://localhost:8080/api/store/v1", path: "/api/store/v1" }],
       ["https://[::1]:1/v1", { url: "https://[::1]:1/v1", path: "/v1" }],
+      ["https://例え.example/v1", { url: "https://xn--r8jz45g.example/v1", path: "/v1" }],
+      ["HTTPS://Bücher.Example:443/v1", { url: "https://xn--bcher-kva.example/v1", path: "/v1" }],
     ],
     bad: [
       "example.com/v1", "https://example.com", "https://example.com/v2", "https://example.com/V1", "ftp://example.com/v1",
       "https://example.com/v1?a", "https://example.com/v1#a", "https://user@example.com/v1", "https://example.com//v1",
       "https://example.com/a/../v1", "https://example.com/./v1", "https://example.com/%61/v1", "https://exa mple.com/v1",
-      "https:///v1", "https://example.com:99999/v1",
+      "https:///v1", "https://example.com:99999/v1", "https://ex%2Fample.com/v1", `https://example.com/${"a".repeat(2_048)}/v1`,
     ],
   },
   {
@@ -86,7 +90,7 @@ const rows: readonly Row[] = [
       ["https://a.example", ["https://a.example"]],
       ["https://a.example, http://localhost:8080", ["https://a.example", "http://localhost:8080"]],
     ],
-    bad: ["https://a.example/", "https://A.example", "a.example", "null", "*,https://a.example", "https://a.example,", ","],
+    bad: ["https://例え.example", "https://a.example/", "https://A.example", "a.example", "null", "*,https://a.example", "https://a.example,", ","],
   },
   {
     name: "log",
@@ -94,17 +98,18 @@ const rows: readonly Row[] = [
     good: [["off", "off"], ["lifecycle", "lifecycle"], ["requests", "requests"]],
     bad: ["Off", "debug", "on"],
   },
+  { name: "console", member: "hasConsole", good: [["on", true], ["off", false]], bad: ["On", "true", "0"] },
   { name: "metrics-port", member: "metricsPort", good: [["0", 0], ["65535", 65_535]], bad: ["65536", "none"] },
   { name: "metrics-host", member: "metricsHost", good: [["::", "::"]], bad: [" "] },
 ];
 
-test("the table of rows is the table of settings", () => {
+test("every setting is tested below", () => {
   assert.deepEqual(rows.map(({ name }) => name), Object.keys(settingTable));
   assert.deepEqual(Object.fromEntries(Object.entries(settingTable).map(([name, { variable }]) => [name, variable])), variables);
 });
 
 for (const { name, member, good, bad } of rows) {
-  test(`--${name} and ${variables[name]} take what they should, and a flag wins over its variable`, () => {
+  test(`--${name} and ${variables[name]} accept valid values, and the last flag wins over others and the variable`, () => {
     const [other = ""] = good.at(-1) ?? [];
     for (const [text, value] of good) {
       assert.deepEqual(readSettings([`--${name}`, text], {}).settings[member], value);
@@ -115,7 +120,7 @@ for (const { name, member, good, bad } of rows) {
     }
   });
 
-  test(`--${name} and ${variables[name]} refuse the rest, named as they were given, with the value`, () => {
+  test(`--${name} and ${variables[name]} refuse invalid values in a message that names the flag or variable, and the value`, () => {
     for (const text of bad) {
       const says = (cited: string) => (error: unknown) => {
         assert.ok(error instanceof UsageError && error.message.startsWith(`Cannot use ${cited}: must `), String(error));
@@ -128,19 +133,18 @@ for (const { name, member, good, bad } of rows) {
   });
 }
 
-test("cite names a setting as it was given, for faults that show later", () => {
+test("cite() names a setting as it was given", () => {
   const { cite } = readSettings(["--port", "80"], { PORT: "81", ANIMAL_STORE_DATA: "/x" });
   assert.deepEqual([cite("port"), cite("data"), cite("host")], ["--port 80", "ANIMAL_STORE_DATA=/x", "--host 127.0.0.1"]);
 });
 
-test("a flag that nobody knows, one without its value, and a word that is no command are refused", () => {
+test("readSettings() refuses an unknown flag, a flag without its value, and a word that is no command", () => {
   const table = [
     [["--colour", "red"], /^Cannot use --colour: unknown flag/],
     [["-p", "1"], /^Cannot use -p: unknown flag/],
-    [["--"], /^Cannot use --: unknown flag/],
     [["--__proto__", "1"], /^Cannot use --__proto__: unknown flag/],
     [["--PORT", "1"], /^Cannot use --PORT: unknown flag/],
-    [["--port"], /^Cannot use --port: a value must follow/],
+    [["--port"], /^Cannot use --port: its value is missing$/],
     [["serve"], /^Cannot use "serve": no such command/],
   ] as const;
   for (const [args, message] of table) {
@@ -148,8 +152,7 @@ test("a flag that nobody knows, one without its value, and a word that is no com
   }
 });
 
-test("parseFlags() tells values, switches and operands apart", () => {
-  const { values, operands } = parseFlags(["a", "--x=1=2", "--s", "b", "--y", "--s"], { x: "value", y: "value", s: "switch" });
-  assert.deepEqual([[...values], operands], [[["x", "1=2"], ["s", ""], ["y", "--s"]], ["a", "b"]]);
-  assert.throws(() => parseFlags(["--s=1"], { s: "switch" }), /--s takes no value/);
+test("parseFlags() returns the last value of each flag, and the operands", () => {
+  const { values, operands } = parseFlags(["a", "--x=1=2", "b", "--y", "0", "--y", "--s", "--", "--z"], ["x", "y"]);
+  assert.deepEqual([[...values], operands], [[["x", "1=2"], ["y", "--s"]], ["a", "b", "--z"]]);
 });

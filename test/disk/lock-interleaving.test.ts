@@ -1,5 +1,5 @@
 /**
- * Goal: of claimants that race for a name exactly one has it, whatever each does between two calls of the others.
+ * Goal: of contenders that race for a name exactly one has it, whatever each does between two calls of the others.
  * Method: they go on one call at a time (stepwise-lock.ts), so that each order is one that was chosen.
  */
 
@@ -9,12 +9,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { claim, isClaimed } from "../../src/disk/lock.ts";
-import { SocketFolder } from "../../src/disk/socket-folder.ts";
+import { lock, isLocked } from "../../src/disk/lock.ts";
+import { SocketFolder } from "../../src/disk/lock-socket.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
-import { makeClaimsStepwise, StepwiseClaim } from "./stepwise-lock.ts";
+import { makeLocksStepwise, StepwiseLock } from "./stepwise-lock.ts";
 
-makeClaimsStepwise();
+makeLocksStepwise();
 
 const name = "server.lock";
 const randomOrderCount = 150;
@@ -23,7 +23,7 @@ let folder = "";
 let path = "";
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), "claim-"));
+  folder = await mkdtemp(join(tmpdir(), "lock-"));
   path = join(folder, name);
 });
 
@@ -34,29 +34,29 @@ afterEach(async () => {
 /** What a killed holder leaves. */
 async function leaveStale(): Promise<void> {
   const sockets = await SocketFolder.open(folder);
-  const server = await sockets.listen("dead");
+  const socket = await sockets.listen("dead");
   await link(join(folder, "dead"), path);
-  await new Promise((resolve) => server.close(resolve)); // Takes "dead" away, and leaves the other name.
+  await socket.close(); // Takes "dead" away, and leaves the other name.
   await sockets.close();
   assert.deepEqual(await readdir(folder), [name]);
 }
 
 /** They have come to their ends: who has won holds the name, and after a release nothing is left. */
-async function assertOneHolds(claimants: readonly StepwiseClaim[], order: string): Promise<void> {
-  const outcomes = claimants.map(({ outcome }) => outcome).sort();
-  assert.deepEqual(outcomes, [...Array<string>(claimants.length - 1).fill("held"), "won"], order);
-  assert.equal(await isClaimed(path), true, order);
-  assert.equal(await claim(path), undefined, order);
+async function assertOneHolds(contenders: readonly StepwiseLock[], order: string): Promise<void> {
+  const outcomes = contenders.map(({ outcome }) => outcome).sort();
+  assert.deepEqual(outcomes, [...Array<string>(contenders.length - 1).fill("held"), "won"], order);
+  assert.equal(await isLocked(path), true, order);
+  assert.equal(await lock(path), undefined, order);
   assert.deepEqual(await readdir(folder), [name], order);
-  await Promise.all(claimants.map((claimant) => claimant.release()));
+  await Promise.all(contenders.map((contender) => contender.release()));
   assert.deepEqual(await readdir(folder), [], order);
 }
 
 test("who saw a stale socket does not take the place of the one that has replaced it meanwhile", async () => {
   await leaveStale();
-  const late = await StepwiseClaim.begin(path);
+  const late = await StepwiseLock.begin(path);
   await late.stepTo(`link ${name}.`);
-  const early = await StepwiseClaim.begin(path);
+  const early = await StepwiseLock.begin(path);
   assert.equal(await early.finish(), "won");
   assert.equal(await late.finish(), "held");
   await assertOneHolds([early, late], "late finds another socket");
@@ -64,9 +64,9 @@ test("who saw a stale socket does not take the place of the one that has replace
 
 test("who has the right to replace a stale socket cannot be overtaken on the last step", async () => {
   await leaveStale();
-  const first = await StepwiseClaim.begin(path);
+  const first = await StepwiseLock.begin(path);
   await first.stepTo("rename");
-  const second = await StepwiseClaim.begin(path);
+  const second = await StepwiseLock.begin(path);
   assert.equal(await second.finish(), "held");
   assert.equal(await first.finish(), "won");
   await assertOneHolds([first, second], "first has the right");
@@ -74,9 +74,9 @@ test("who has the right to replace a stale socket cannot be overtaken on the las
 
 test("who saw a stale socket takes over from the one that has replaced it and died", async () => {
   await leaveStale();
-  const late = await StepwiseClaim.begin(path);
+  const late = await StepwiseLock.begin(path);
   await late.stepTo(`link ${name}.`);
-  const early = await StepwiseClaim.begin(path);
+  const early = await StepwiseLock.begin(path);
   assert.equal(await early.finish(), "won");
   await early.die();
   assert.equal(await late.finish(), "won");
@@ -86,9 +86,9 @@ test("who saw a stale socket takes over from the one that has replaced it and di
 test("who loses the right it has just taken over, since the new holder sweeps, finds the name held", async () => {
   await leaveStale();
   const [loser, holder, dying] = [
-    await StepwiseClaim.begin(path),
-    await StepwiseClaim.begin(path),
-    await StepwiseClaim.begin(path),
+    await StepwiseLock.begin(path),
+    await StepwiseLock.begin(path),
+    await StepwiseLock.begin(path),
   ];
   await loser.stepTo(`link ${name}.`);
   await dying.stepTo(`link ${name}.`);
@@ -102,7 +102,7 @@ test("who loses the right it has just taken over, since the new holder sweeps, f
   await holder.step();
   assert.equal(await loser.finish(), "held");
   assert.equal(await holder.finish(), "won");
-  assert.equal(await claim(path), undefined);
+  assert.equal(await lock(path), undefined);
   await holder.release();
 });
 
@@ -114,8 +114,8 @@ for (const before of ["free", "stale"] as const) {
         if (before === "stale") {
           await leaveStale();
         }
-        const first = await StepwiseClaim.begin(path);
-        const second = await StepwiseClaim.begin(path);
+        const first = await StepwiseLock.begin(path);
+        const second = await StepwiseLock.begin(path);
         await first.steps(firstSteps);
         await second.steps(secondSteps);
         isFirstDone = first.call === undefined;
@@ -129,17 +129,17 @@ for (const before of ["free", "stale"] as const) {
     assert.ok(orderCount > 30, String(orderCount));
   });
 
-  test(`whoever dies at whatever call on a ${before} name, the next one claims it and nothing is left`, async () => {
+  test(`whoever dies at whatever call on a ${before} name, the next one locks it and nothing is left`, async () => {
     let callCount = 0;
     for (let isDone = false; !isDone; callCount++) {
       if (before === "stale") {
         await leaveStale();
       }
-      const dying = await StepwiseClaim.begin(path);
+      const dying = await StepwiseLock.begin(path);
       await dying.steps(callCount);
       isDone = dying.call === undefined;
       await dying.die();
-      const next = await StepwiseClaim.begin(path);
+      const next = await StepwiseLock.begin(path);
       assert.equal(await next.finish(), "won", `dead after ${callCount} calls`);
       await assertOneHolds([next], `dead after ${callCount} calls`);
     }
@@ -149,26 +149,26 @@ for (const before of ["free", "stale"] as const) {
 
 /** Four of them, one call each in random order, while one or the other dies. Resolves to how many died. */
 async function raceInRandomOrder(random: SeededRandom): Promise<number> {
-  const claimants = await Promise.all(random.times(4, () => StepwiseClaim.begin(path)));
+  const contenders = await Promise.all(random.times(4, () => StepwiseLock.begin(path)));
   for (;;) {
-    const going = claimants.filter(({ call, isDead }) => call !== undefined && !isDead);
+    const going = contenders.filter(({ call, isDead }) => call !== undefined && !isDead);
     if (going.length === 0) {
       break;
     }
     await random.pick(going).steps(random.integer(1, 4));
     if (random.oneIn(12)) {
-      await random.pick(claimants.filter(({ isDead }) => !isDead).concat(claimants.slice(0, 1))).die();
+      await random.pick(contenders.filter(({ isDead }) => !isDead).concat(contenders.slice(0, 1))).die();
     }
-    const winners = claimants.filter(({ outcome, isDead }) => outcome === "won" && !isDead);
+    const winners = contenders.filter(({ outcome, isDead }) => outcome === "won" && !isDead);
     assert.ok(winners.length <= 1, "two hold the name");
   }
-  const holder = claimants.find(({ outcome, isDead }) => outcome === "won" && !isDead);
-  assert.equal(await isClaimed(path), holder !== undefined);
-  const next = await claim(path);
+  const holder = contenders.find(({ outcome, isDead }) => outcome === "won" && !isDead);
+  assert.equal(await isLocked(path), holder !== undefined);
+  const next = await lock(path);
   assert.equal(next === undefined, holder !== undefined);
   await next?.release();
   await holder?.release();
-  return claimants.filter(({ isDead }) => isDead).length;
+  return contenders.filter(({ isDead }) => isDead).length;
 }
 
 test("of four that race in any order, and die at any time, never two hold the name, and the next one gets it", seeded(

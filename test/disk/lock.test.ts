@@ -5,20 +5,21 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import fs, { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import { syncBuiltinESMExports } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { claim, isClaimed } from "../../src/disk/lock.ts";
+import { lock, isLocked } from "../../src/disk/lock.ts";
 
 const programPath = fileURLToPath(new URL("./lock-process.js", import.meta.url));
 const name = "server.lock";
 const canUnshare = spawnSync("unshare", ["-n", "true"]).status === 0;
 
-class Claimant {
+class Contender {
   readonly #child: ChildProcessWithoutNullStreams;
   readonly #lines: AsyncIterator<string>;
 
@@ -34,7 +35,7 @@ class Claimant {
     return value;
   }
 
-  /** Lets it claim; resolves to what came of it. */
+  /** Lets it lock; resolves to what came of it. */
   go(): Promise<string | undefined> {
     this.#child.stdin.write("go\n");
     return this.line();
@@ -47,36 +48,36 @@ class Claimant {
   }
 }
 
-async function ready(t: TestContext, path: string, prefix?: readonly string[]): Promise<Claimant> {
-  const claimant = new Claimant(t, path, prefix);
-  assert.equal(await claimant.line(), "ready");
-  return claimant;
+async function ready(t: TestContext, path: string, prefix?: readonly string[]): Promise<Contender> {
+  const contender = new Contender(t, path, prefix);
+  assert.equal(await contender.line(), "ready");
+  return contender;
 }
 
 async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "claim-"));
+  const folder = await mkdtemp(join(tmpdir(), "lock-"));
   t.after(() => rm(folder, { recursive: true }));
   return folder;
 }
 
 async function leaveStale(t: TestContext, path: string, prefix?: readonly string[]): Promise<void> {
-  const claimant = await ready(t, path, prefix);
-  assert.equal(await claimant.go(), "won");
-  await claimant.kill();
+  const contender = await ready(t, path, prefix);
+  assert.equal(await contender.go(), "won");
+  await contender.kill();
 }
 
-test("a second claim is refused while the first lives, and succeeds after its release", async (t) => {
+test("a second lock is refused while the first lives, and succeeds after its release", async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, name);
-  const first = await claim(path);
+  const first = await lock(path);
   assert.ok(first);
-  assert.equal(await claim(path), undefined);
-  assert.equal(await isClaimed(path), true);
+  assert.equal(await lock(path), undefined);
+  assert.equal(await isLocked(path), true);
   assert.deepEqual(await readdir(folder), [name]);
   await first.release();
   assert.deepEqual(await readdir(folder), []);
-  assert.equal(await isClaimed(path), false);
-  const second = await claim(path);
+  assert.equal(await isLocked(path), false);
+  const second = await lock(path);
   assert.ok(second);
   await second.release();
 });
@@ -86,11 +87,11 @@ test("the name of a killed process is taken over, and nothing but the name is le
   const path = join(folder, name);
   await leaveStale(t, path);
   assert.deepEqual(await readdir(folder), [name]);
-  assert.equal(await isClaimed(path), false);
-  const successor = await claim(path);
+  assert.equal(await isLocked(path), false);
+  const successor = await lock(path);
   assert.ok(successor);
   assert.deepEqual(await readdir(folder), [name]);
-  assert.equal(await claim(path), undefined);
+  assert.equal(await lock(path), undefined);
   await successor.release();
 });
 
@@ -98,35 +99,99 @@ test("of six processes that race for a stale name, exactly one wins", async (t) 
   const path = join(await temporaryFolder(t), name);
   await leaveStale(t, path);
   for (let round = 0; round < 10; round++) {
-    const claimants = await Promise.all(Array.from({ length: 6 }, () => ready(t, path)));
-    const outcomes = await Promise.all(claimants.map((claimant) => claimant.go()));
+    const contenders = await Promise.all(Array.from({ length: 6 }, () => ready(t, path)));
+    const outcomes = await Promise.all(contenders.map((contender) => contender.go()));
     assert.deepEqual(outcomes.sort(), ["held", "held", "held", "held", "held", "won"], `round ${round}`);
-    await Promise.all(claimants.map((claimant) => claimant.kill()));
+    await Promise.all(contenders.map((contender) => contender.kill()));
   }
 });
 
-test("a folder whose path is too long for a socket is claimed all the same", async (t) => {
+test("a folder whose path is too long for a socket is locked all the same", async (t) => {
   const folder = join(await temporaryFolder(t), "f".repeat(100), "g".repeat(100));
   await mkdir(folder, { recursive: true });
   const path = join(folder, name);
   await leaveStale(t, path);
-  const first = await claim(path);
+  const first = await lock(path);
   assert.ok(first);
-  assert.equal(await claim(path), undefined);
+  assert.equal(await lock(path), undefined);
   assert.deepEqual(await readdir(folder), [name]);
   await first.release();
 });
 
 const skip = canUnshare ? false : "needs root and unshare";
-test("a claim holds in another network namespace, and its death is seen there", { skip }, async (t) => {
+test("a lock holds in another network namespace, and its death is seen there", { skip }, async (t) => {
   const path = join(await temporaryFolder(t), name);
   const elsewhere = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await elsewhere.go(), "won");
-  assert.equal(await claim(path), undefined);
+  assert.equal(await lock(path), undefined);
   await elsewhere.kill();
-  const successor = await claim(path);
+  const successor = await lock(path);
   assert.ok(successor);
   const late = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await late.go(), "held");
   await successor.release();
+});
+
+/** The next call of this function of `node:fs/promises` rejects, as it does when the process has no descriptor left. */
+function failOnce(t: TestContext, name: "lstat" | "readdir" | "unlink"): void {
+  const failure = Object.assign(new Error(`EMFILE: too many open files, ${name}`), { code: "EMFILE" });
+  const mocked = t.mock.method(fs, name, (() => {
+    mocked.mock.restore();
+    syncBuiltinESMExports();
+    return Promise.reject(failure);
+  }) as never); // It replaces overloads, of which it has none.
+  syncBuiltinESMExports();
+}
+
+for (const call of ["lstat", "readdir", "unlink"] as const) {
+  test(`lock() holds nothing if it rejects because ${call} fails`, async (t) => {
+    const folder = await temporaryFolder(t);
+    const path = join(folder, name);
+    failOnce(t, call);
+    await assert.rejects(lock(path), { code: "EMFILE" });
+    assert.equal(await isLocked(path), false);
+    assert.deepEqual(await readdir(folder), []);
+    const next = await lock(path);
+    assert.ok(next);
+    failOnce(t, "lstat");
+    await assert.rejects(next.release(), { code: "EMFILE" });
+    assert.equal(await isLocked(path), false, "a release that fails does not keep the lock");
+  });
+}
+
+test("lock() waits until the holder releases, and then has the name", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const first = await lock(path);
+  const order: string[] = [];
+  const waiting = Promise.all([1, 2, 3].map(async (number) => {
+    const mine = await lock(path, 10_000);
+    assert.ok(mine);
+    order.push(`locked by ${number}`);
+    assert.equal(await lock(path), undefined);
+    order.push(`released by ${number}`);
+    await mine.release();
+  }));
+  await first?.release();
+  await waiting;
+  for (let index = 0; index < order.length; index += 2) {
+    assert.equal(order[index + 1], order[index]?.replace("locked", "released"), order.join());
+  }
+});
+
+test("lock() waits for a holder that is killed, and then has the name", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const holder = await ready(t, path);
+  assert.equal(await holder.go(), "won");
+  const waiting = lock(path, 10_000);
+  await holder.kill();
+  const mine = await waiting;
+  assert.ok(mine);
+  await mine.release();
+});
+
+test("lock() gives up if one holder keeps the name for the whole wait", async (t) => {
+  const path = join(await temporaryFolder(t), name);
+  const holder = await lock(path);
+  assert.equal(await lock(path, 30), undefined);
+  await holder?.release();
 });

@@ -1,7 +1,7 @@
 /**
- * A claim of lock.ts that goes on one call at a time, so that a test can put what others do between any two of them.
+ * A lock of lock.ts that goes on one call at a time, so that a test can put what others do between any two of them.
  *
- * Each call that it makes of the file system or of a socket waits for the test first. Claims that are not stepwise, and
+ * Each call that it makes of the file system or of a socket waits for the test first. Locks that are not stepwise, and
  * the test itself, are not touched. The sockets are real ones.
  */
 
@@ -9,17 +9,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { existsSync } from "node:fs";
 import fs from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import type { Server } from "node:net";
 import { basename, dirname, join } from "node:path";
 
-import type { Claim } from "../../src/disk/disk.ts";
-import { claim } from "../../src/disk/lock.ts";
-import { SocketFolder } from "../../src/disk/socket-folder.ts";
+import type { Lock } from "../../src/disk/disk.ts";
+import { lock } from "../../src/disk/lock.ts";
+import { type LockSocket, SocketFolder } from "../../src/disk/lock-socket.ts";
 
-const running = new AsyncLocalStorage<StepwiseClaim>();
+const running = new AsyncLocalStorage<StepwiseLock>();
 
-/** From now on, in this process, the calls that lock.ts makes ask the stepwise claim that they are made for. */
-export function makeClaimsStepwise(): void {
+/** From now on, in this process, the calls that lock.ts makes ask the stepwise lock that they are made for. */
+export function makeLocksStepwise(): void {
   waitBefore(fs, ["link", "lstat", "readdir", "rename", "unlink"]);
   syncBuiltinESMExports();
   waitBefore(SocketFolder.prototype, ["listen", "probe"]);
@@ -31,25 +30,25 @@ function waitBefore<Owner extends object>(owner: Owner, names: readonly (keyof O
   for (const name of names) {
     const original = Reflect.get(owner, name) as Call; // As all are that are named above.
     Reflect.set(owner, name, async function (this: unknown, ...args: readonly unknown[]): Promise<unknown> {
-      const claimant = running.getStore();
+      const contender = running.getStore();
       // Of two paths, as of `link`, the second is what the call is about.
       const path = args.findLast((arg) => typeof arg === "string");
-      await claimant?.arriveAt(`${name} ${basename(String(path))}`);
+      await contender?.arriveAt(`${name} ${basename(String(path))}`);
       const result = await Reflect.apply(original, this, args);
       if (name === "listen") {
-        claimant?.servers.push(result as Server); // That is what `listen` resolves to.
+        contender?.sockets.push(result as LockSocket); // That is what `listen` resolves to.
       }
       return result;
     });
   }
 }
 
-export class StepwiseClaim {
-  readonly servers: Server[] = [];
+export class StepwiseLock {
+  readonly sockets: LockSocket[] = [];
   /** What it made of the name; undefined until it knows. */
   outcome: "won" | "held" | undefined;
   isDead = false;
-  #claim: Claim | undefined;
+  #lock: Lock | undefined;
   #failure: unknown;
   /** The call that it is about to make; undefined when it has come to its end. */
   #call: string | undefined;
@@ -59,11 +58,11 @@ export class StepwiseClaim {
 
   private constructor() {}
 
-  /** A claim that is about to make its first call. */
-  static async begin(path: string): Promise<StepwiseClaim> {
-    const claimant = new StepwiseClaim();
-    await claimant.#untilNextCall(() => void running.run(claimant, () => claimant.#run(path)));
-    return claimant;
+  /** A lock that is about to make its first call. */
+  static async begin(path: string): Promise<StepwiseLock> {
+    const contender = new StepwiseLock();
+    await contender.#untilNextCall(() => void running.run(contender, () => contender.#run(path)));
+    return contender;
   }
 
   /** The call that it is about to make, and on what; undefined when it has come to its end. */
@@ -106,14 +105,14 @@ export class StepwiseClaim {
   /** As by kill -9: nothing of it goes on, nobody listens on its sockets any more, and their names stay. */
   async die(): Promise<void> {
     this.isDead = true;
-    for (const server of this.servers.filter((one) => one.listening)) {
-      const path = String(server.address());
+    for (const socket of this.sockets.filter((one) => one.server.listening)) {
+      const path = String(socket.server.address());
       const keptPath = join(dirname(path), "kept");
       const hasName = existsSync(path);
       if (hasName) {
         await fs.link(path, keptPath); // Closing removes the name that the socket was bound to.
       }
-      await new Promise((resolve) => server.close(resolve));
+      await socket.close();
       if (hasName) {
         await fs.rename(keptPath, path);
       }
@@ -122,7 +121,7 @@ export class StepwiseClaim {
 
   async release(): Promise<void> {
     this.#isFree = true;
-    await this.#claim?.release();
+    await this.#lock?.release();
   }
 
   async arriveAt(call: string): Promise<void> {
@@ -137,8 +136,8 @@ export class StepwiseClaim {
 
   async #run(path: string): Promise<void> {
     try {
-      this.#claim = await claim(path);
-      this.outcome = this.#claim === undefined ? "held" : "won";
+      this.#lock = await lock(path);
+      this.outcome = this.#lock === undefined ? "held" : "won";
     } catch (error) {
       this.#failure = error;
     }

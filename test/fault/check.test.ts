@@ -1,6 +1,6 @@
 /**
- * `check` and a start look at the same damaged folder, on a simulated disk: they have to say the same. And `check` asks
- * the disk for nothing but to read.
+ * `check` and a start look at the same damaged folder, on a simulated disk: they have to say the same. And `check` changes
+ * nothing on the disk.
  */
 
 import assert from "node:assert/strict";
@@ -12,6 +12,7 @@ import { openService } from "../../src/service.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { recordingTerminal } from "../support/terminal.ts";
 
 const dataDir = "/data";
 const flipCount = 200;
@@ -52,12 +53,14 @@ async function checked(disk: SimulatedDisk): Promise<Told> {
     calls.add(name);
     return "none";
   };
-  let stdout = "";
-  const terminal = { environment: {}, stdout: (text: string) => void (stdout += text), stderr: assert.fail };
+  const terminal = recordingTerminal();
   const code = await check(["--data", dataDir], terminal, disk.boot());
   disk.plan = () => "none";
-  const reading = ["close", "isClaimed", "openToRead", "read", "status"];
-  assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check only reads");
+  const { stdout, stderr } = terminal.output();
+  assert.equal(stderr, "");
+  // A lock that is taken and released at once, and the catalogue opened for writing, try the rights.
+  const reading = ["close", "isLocked", "lock", "openToAppend", "openToRead", "read", "release", "status"];
+  assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check changes nothing");
   return { code, stdout };
 }
 
@@ -72,10 +75,10 @@ async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: 
     const keyCount = (await service.keys.list()).length;
     const { animalCount } = service.gauges;
     await service.close();
-    assert.deepEqual([code, verdict], [0, "a start would serve"], about);
+    assert.deepEqual([code, verdict], [0, "the server would start"], about);
     assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animals`), about);
-    assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} keys`), about);
-    const told = reports.map((report) => /(?:the last|\/data\/keys\.jsonl ends in) \d+ bytes .*?(?=; they were|$)/.exec(report)?.[0]);
+    assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} key`), about);
+    const told = reports.map((report) => /(?:the last \d+ bytes|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; they were|$)/.exec(report)?.[0]);
     const said = `${about}\na start says: ${reports.join("\n")}`;
     assert.ok(told.every((text) => text !== undefined && stdout.includes(text)), said);
     assert.equal(`${petFinding}${keyFinding}`.includes("; "), reports.length > 0, said);
@@ -85,7 +88,7 @@ async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: 
       throw error;
     }
     const { message } = error as Error; // All that is thrown here.
-    assert.deepEqual([code, verdict], [1, "a start would refuse"], `${about}\na start says: ${message}`);
+    assert.deepEqual([code, verdict], [1, "the server would not start"], `${about}\na start says: ${message}`);
     assert.ok([petFinding, keyFinding].some((finding) => message.includes(finding)), `${about}\na start says: ${message}`);
     return false;
   }
@@ -108,16 +111,16 @@ function joined(lines: readonly string[]): Buffer {
   return Buffer.from(lines.join(""), "latin1");
 }
 
-test("check says of a sound folder, and of an empty one, that a start would serve", async () => {
+test("check says of a sound folder, and of an empty one, that the server would start", async () => {
   assert.equal(await compare({}, "nothing"), true);
   const empty = new SimulatedDisk(new SeededRandom(1));
   const { code, stdout } = await checked(empty);
   assert.equal(code, 0);
-  assert.match(stdout, /^\/data\/pets\.jsonl is not there: a start would make it\n.*: 0 keys\na start would serve\n$/);
+  assert.match(stdout, /^\/data\/pets\.jsonl is not there: a start would make it\n.*: 0 keys\nthe server would start\n$/);
 });
 
 for (const name of ["pets", "keys"] as const) {
-  test(`check tells the same as a start does of ${name}.jsonl cut at any byte of its last three lines`, async () => {
+  test(`check says what a start says of ${name}.jsonl cut at any byte of its last three lines`, async () => {
     const content = sound[name];
     const firstCut = joined(linesOf(content).slice(0, -3)).length;
     for (let size = firstCut; size < content.length; size++) {
@@ -125,7 +128,7 @@ for (const name of ["pets", "keys"] as const) {
     }
   });
 
-  test(`check tells the same as a start does of ${name}.jsonl with a flipped bit`, seeded(async (random) => {
+  test(`check says what a start says of ${name}.jsonl with a flipped bit`, seeded(async (random) => {
     let servedCount = 0;
     for (let flip = 0; flip < flipCount; flip++) {
       const content = Buffer.from(sound[name]);
@@ -136,7 +139,7 @@ for (const name of ["pets", "keys"] as const) {
     assert.ok(servedCount > 0 && servedCount < flipCount, `${servedCount} of ${flipCount} served`);
   }));
 
-  test(`check tells the same as a start does of ${name}.jsonl with lines that are missing, doubled, moved or strange`, async () => {
+  test(`check says what a start says of ${name}.jsonl with lines that are missing, doubled, moved or strange`, async () => {
     const lines = linesOf(sound[name]);
     const changes: Readonly<Record<string, readonly string[]>> = {
       "the first line is missing": lines.slice(1),
@@ -154,6 +157,6 @@ for (const name of ["pets", "keys"] as const) {
   });
 }
 
-test("check tells of both files where both are torn", async () => {
+test("check reports both files if both are torn", async () => {
   assert.equal(await compare({ pets: sound.pets.subarray(0, -7), keys: sound.keys.subarray(0, -7) }, "both torn"), true);
 });

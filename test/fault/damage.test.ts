@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
+import { checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
+import { groupBytesMax } from "../../src/log/group-writer.ts";
 import { checkPetLog } from "../../src/store/check-pet-log.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
@@ -142,7 +144,10 @@ test("a torn end that a full disk cannot take is served around, and set aside on
   const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
   assert.match(reports[0] ?? "", /cannot be moved/);
   const newPet = { name: "Rex", categoryId: 1n, status: "sold" } as const;
-  await assert.rejects(store.add(newPet), { name: "StorageUnavailableError" });
+  for (let attempt = 0; attempt < 20; attempt++) {
+    await assert.rejects(store.add(newPet), { name: "StorageUnavailableError" });
+    assert.equal(disk.seen(`${path}.torn`).length, 0, "no attempt uses up the room that somebody frees");
+  }
   assert.equal(store.animalCount, lines.length - 1);
   disk.plan = () => "none";
   assert.equal((await store.add(newPet)).id, lines.length);
@@ -172,4 +177,19 @@ test("check beside a running server takes a write under way for no damage", asyn
   const { wouldServe, finding } = await checkPetLog(observed, dataDir, true);
   assert.ok(wouldServe, finding);
   assert.match(finding, /a write is under way/);
+});
+
+test("a damaged end that is longer than a group stops the start, and the file stays as it was", async () => {
+  const [first = ""] = lines;
+  const members = first.slice(0, -checksumBytes).replace('{"id":1,', "").replace(',"group":1', "");
+  const singles = Array.from({ length: 15_000 }, (_, index) => {
+    return lineWithChecksum(`{"id":${index + 1},${members},"group":${index + 1}}`);
+  });
+  const content = Buffer.from(singles.join(""));
+  const damaged = Buffer.from(content);
+  damaged.fill(0, Buffer.byteLength(singles.slice(0, 1_000).join("")));
+  assert.ok(damaged.length - damaged.indexOf(0) > groupBytesMax);
+  const { refusal, disk } = await start(damaged);
+  assert.match(refusal ?? "served", /^Cannot start: .* is damaged at line 1001, byte \d+: .* a crash damages 1048576 at most$/);
+  assert.deepEqual(disk.seen(path), damaged);
 });

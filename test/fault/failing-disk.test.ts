@@ -5,7 +5,16 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -253,14 +262,33 @@ test("while a sync takes its time reads are answered, without the animal that wa
   assert.equal((await slow.ask("GET", "/v1/pets")).body, `[${answered?.body}]`);
 });
 
-test("where another hand has written to the log, writing stops and says so, and reads go on", async () => {
+test("if another process appends to the log, writing stops and says so, and reads go on", async () => {
   key = createKey(dataDir);
   const served = await start();
   assert.equal(codeOf(await add(served, "Rex")), "201");
   appendFileSync(join(dataDir, "pets.jsonl"), "hello\n");
   assert.equal(codeOf(await add(served, "Tom")), "storage_unavailable");
   assert.equal((await served.ask("GET", "/healthz")).status, 503);
-  assert.match(server?.stderr() ?? "", /another hand has written to it/);
+  assert.match(server?.stderr() ?? "", /another process modified or replaced it/);
   assert.equal((await served.animalsAfter(0)).length, 1);
   assert.match(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /hello\n$/, "it is left as it is");
 });
+
+for (const [title, replace] of [
+  ["replaces the log by rename", (path: string) => {
+    copyFileSync(path, `${path}.restored`);
+    renameSync(`${path}.restored`, path);
+  }],
+  ["removes the log", (path: string) => rmSync(path)],
+] as const) {
+  test(`if another process ${title}, nothing is acknowledged that a restart would not read`, async () => {
+    key = createKey(dataDir);
+    const served = await start();
+    assert.equal(codeOf(await add(served, "Rex")), "201");
+    replace(join(dataDir, "pets.jsonl"));
+    assert.equal(codeOf(await add(served, "Tom")), "storage_unavailable");
+    assert.equal((await served.ask("GET", "/healthz")).status, 503);
+    assert.match(server?.stderr() ?? "", /^[^\n]*another process modified or replaced it[^\n]*\n$/);
+    assert.equal((await served.animalsAfter(0)).length, 1);
+  });
+}

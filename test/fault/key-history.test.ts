@@ -12,7 +12,6 @@ import { test } from "node:test";
 import type { Disk } from "../../src/disk/disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import { KeyError } from "../../src/keys/key.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
@@ -85,7 +84,7 @@ class KeyHistory {
   async #open(disk: Disk): Promise<KeyStore | undefined> {
     const surroundings = { disk, clock: this.#clock, randomBytes: this.#randomBytes, report: () => undefined };
     try {
-      return await KeyStore.open({ ...surroundings, dataDir, createPlan });
+      return await KeyStore.open({ ...surroundings, dataDir });
     } catch (error) {
       if (error instanceof KeyError) {
         throw new Error(`a start needs help: ${error.message}\n${this.disk.seen(path).toString("latin1")}`, { cause: error });

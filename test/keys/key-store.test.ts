@@ -44,6 +44,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,
     graceUntilMs: undefined,
+    unbannedMs: undefined,
   };
   assert.deepEqual(await store.list(), [expected]);
   assert.deepEqual(await (await folder.open()).list(), [expected]);
@@ -95,7 +96,7 @@ test("KeyStore.create() refuses random numbers that repeat, and the file stays a
   const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
   await store.create();
   const before = await folder.content();
-  await assert.rejects(store.create(), /^Error: Cannot create key: the random numbers repeat themselves$/);
+  await assert.rejects(store.create(), /^Error: Cannot create key: generated an id that exists$/);
   assert.equal(await folder.content(), before);
 });
 
@@ -134,7 +135,7 @@ for (const [verb, change] of Object.entries(changes)) {
     const folder = await KeyFolder.make(context);
     const store = await folder.open();
     const { key } = await store.create();
-    const message = new RegExp(`^Cannot ${verb} key: what was given is no key's id `);
+    const message = new RegExp(`^Cannot ${verb} key: not the id of a key `);
     await assert.rejects(change(store, key), keyError("unknown_key", message));
   });
 
@@ -207,17 +208,33 @@ test("KeyStore.rotate() refuses an expired key, whose new secret could not work"
   await assert.rejects(store.rotate(id), keyError("expired_key", /^Cannot rotate key: .* has expired/));
 });
 
-test("KeyStore.exists says whether a key had ever been made before the start", async (context) => {
+test("KeyStore.exists is false only if there was no key file when the store was opened", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create();
   assert.equal(store.exists, false);
+  assert.deepEqual(folder.reports, []);
   await store.revoke(id);
   assert.equal((await folder.open()).exists, true);
+  assert.deepEqual(folder.reports, []);
+});
+
+test("KeyStore.open() takes an empty or torn file for an existing one, and reports that it has no keys", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await (await folder.open()).create();
   const [made = ""] = await folder.lines();
-  for (const left of ["", made.slice(0, 1), made.slice(0, -1)]) {
-    await folder.overwrite(left);
-    assert.equal((await folder.open()).exists, false, JSON.stringify(left));
+  const faults = { "": /is empty/, [made.slice(0, 1)]: /ends in 1 bytes/, [made.slice(0, -1)]: /ends in \d+ bytes/ };
+  for (const [content, fault] of Object.entries(faults)) {
+    await folder.overwrite(content);
+    folder.reports.length = 0;
+    const store = await folder.open();
+    assert.equal(store.exists, true, JSON.stringify(content));
+    assert.equal(folder.reports.length, 1);
+    assert.match(folder.reports[0] ?? "", fault);
+    assert.match(folder.reports[0] ?? "", /there are no keys/);
+    await store.follow();
+    const { id, key } = await store.create();
+    assert.equal(ask(await folder.open(), key), id);
   }
 });
 
@@ -234,22 +251,18 @@ test("KeyStore.unban() is told once, to the store that made it and to those that
   assert.deepEqual(folder.unbanned, [id, id]);
 });
 
-test("KeyStore.open() tells the unbans made since an earlier logBytes, and no others", async (context) => {
+test("KeyStore.open() knows when each key was last unbanned", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
-  const first = await store.create();
-  const second = await store.create();
-  await store.unban(first.id);
-  const unbansFrom = store.logBytes;
-  assert.equal(unbansFrom, Buffer.byteLength(await folder.content()));
-  await (await folder.openElsewhere()).unban(second.id);
+  const { id } = await store.create();
+  const { id: otherId } = await store.create();
+  await store.unban(id);
+  folder.clock.advance(5_000);
+  await store.unban(id);
   folder.unbanned.length = 0;
-  await folder.open({ unbansFrom });
-  assert.deepEqual(folder.unbanned, [second.id]);
-  await folder.open();
-  assert.deepEqual(folder.unbanned, [second.id]);
-  await folder.open({ unbansFrom: 0 });
-  assert.deepEqual(folder.unbanned, [second.id, first.id, second.id]);
+  const { keyring } = await folder.open();
+  assert.deepEqual([keyring.get(id)?.unbannedMs, keyring.get(otherId)?.unbannedMs], [folder.clock.wallMs(), undefined]);
+  assert.deepEqual(folder.unbanned, []);
 });
 
 test("KeyStore.close() waits for the change under way, and follows nobody after it", async (context) => {

@@ -120,7 +120,7 @@ test("expiryMs() refuses the past and the present", () => {
 test("keyState() changes at the very millisecond of expiry and of the grace's end", () => {
   const made: ApiKey = {
     id: "key_a", plan: createPlan("free"), label: undefined, createdMs: nowMs, expiresMs: nowMs + 20,
-    revokedMs: undefined, graceUntilMs: nowMs + 10,
+    revokedMs: undefined, graceUntilMs: nowMs + 10, unbannedMs: undefined,
   };
   const states = [9, 10, 19, 20].map((laterMs) => key.keyState(made, nowMs + laterMs));
   assert.deepEqual(states, ["rotated", "active", "active", "expired"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Decision } from "../../src/limits/decision.ts";
+import type { Decision } from "../../src/limits/limiter.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
@@ -24,7 +24,11 @@ interface Bench {
   readonly clock: ManualClock;
   readonly limiter: Limiter;
   take(count?: number, plan?: Plan): Decision;
+  /** The same for a request that is refused. */
+  refused(plan?: Plan): Refused;
 }
+
+type Refused = Exclude<Decision, { kind: "allowed" }>;
 
 /** A limiter and one key. `take` asks for several requests and returns the last decision. */
 function bench(): Bench {
@@ -36,15 +40,21 @@ function bench(): Bench {
     assert.ok(last !== undefined);
     return last;
   };
-  return { clock, limiter, take };
+  const refused = (plan = free): Refused => {
+    const decision = take(1, plan);
+    assert.ok(decision.kind !== "allowed");
+    return decision;
+  };
+  return { clock, limiter, take, refused };
 }
 
 /** Has the key banned: its minute is used up, and ten refusals follow in ten seconds. */
-function ban({ clock, take }: Bench): Decision {
-  let last = take(60);
-  for (let index = 0; index < 10; index++) {
-    last = take();
-    clock.advance(index < 9 ? second : 0);
+function ban({ clock, take, refused }: Bench): Refused {
+  take(60);
+  let last = refused();
+  for (let index = 1; index < 10; index++) {
+    clock.advance(second);
+    last = refused();
   }
   assert.equal(last.kind, "key_banned");
   return last;
@@ -81,10 +91,10 @@ test("Limiter.take() says on 429 when the minute is full again, and serves whoev
 
 test("Limiter.take() never asks for less than a second, nor for more than the window", () => {
   for (const [waitedMs, seconds] of [[0, 60], [1, 60], [58_999, 2], [59_000, 1], [59_999, 1]] as const) {
-    const { clock, take } = bench();
+    const { clock, take, refused } = bench();
     take(60);
     clock.advance(waitedMs);
-    assert.equal(take().retryAfterSeconds, seconds, `after ${waitedMs} ms`);
+    assert.equal(refused().retryAfterSeconds, seconds, `after ${waitedMs} ms`);
   }
 });
 
@@ -127,9 +137,9 @@ test("Limiter.take() reports the bucket that resets later where both have as man
 
 test("Limiter.take() names on 429 the later reset of two empty buckets", () => {
   const plan = createPlan("enterprise", { perMinute: 2, perDay: 2 });
-  const { clock, take } = bench();
+  const { clock, take, refused } = bench();
   take(2, plan);
-  assert.equal(take(1, plan).retryAfterSeconds, day / second);
+  assert.equal(refused(plan).retryAfterSeconds, day / second);
   clock.advance(day);
   assert.equal(take(1, plan).kind, "allowed");
 });
@@ -177,11 +187,11 @@ test("Limiter.take() bans nobody for a burst of any size before its first 429 wa
 
 test("Limiter.take() waits for the day where it ends after the ban", () => {
   const plan = createPlan("enterprise", { perMinute: 10, perDay: 1 });
-  const { clock, take } = bench();
+  const { clock, take, refused } = bench();
   take(1, plan);
   const refusals = Array.from({ length: 10 }, () => {
     clock.advance(second);
-    return take(1, plan);
+    return refused(plan);
   });
   assert.deepEqual([refusals[9]?.kind, refusals[9]?.retryAfterSeconds], ["key_banned", day / second - 10]);
 });
@@ -224,12 +234,12 @@ test("Limiter: one key's fate never touches another's", () => {
 
 for (const stepMs of [hour, -hour, year, -year]) {
   test(`Limiter: a clock stepped by ${stepMs / hour} h neither blocks nor frees a key, and moves Reset with it`, () => {
-    const { clock, take } = bench();
+    const { clock, take, refused } = bench();
     take(60);
     clock.stepWall(stepMs);
-    const refused = take();
-    assert.deepEqual([refused.kind, refused.retryAfterSeconds], ["rate_limited", 60]);
-    assert.equal(refused.resetSeconds, startSeconds + 61 + stepMs / second);
+    const { kind, retryAfterSeconds, resetSeconds } = refused();
+    assert.deepEqual([kind, retryAfterSeconds], ["rate_limited", 60]);
+    assert.equal(resetSeconds, startSeconds + 61 + stepMs / second);
     clock.advance(minute - 1);
     assert.equal(take().kind, "rate_limited");
     clock.advance(1);
@@ -237,30 +247,24 @@ for (const stepMs of [hour, -hour, year, -year]) {
   });
 }
 
-test("Limiter: Reset stays where it is until the clocks have parted by more than a second", () => {
-  for (const [stepMs, movedSeconds] of [[999, 0], [1_000, 0], [1_001, 1], [-1_000, 0], [-1_001, -1]] as const) {
-    const { clock, take } = bench();
-    const { resetSeconds } = take();
-    clock.stepWall(stepMs);
-    assert.equal(take().resetSeconds - resetSeconds, movedSeconds, `${stepMs} ms`);
-  }
+test("Limiter: a clock stepped by less than a second moves Reset, so that a request at Reset is served", () => {
+  const { clock, take } = bench();
+  const { resetSeconds } = take(60);
+  clock.stepWall(900);
+  assert.equal(take().resetSeconds, resetSeconds + 1);
+  clock.advance((resetSeconds + 1) * second - clock.wallMs());
+  assert.equal(take().kind, "allowed");
 });
 
 test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () => {
   const { clock, limiter, take } = bench();
   const peeked = limiter.peek("key", free);
-  assert.deepEqual(peeked, {
-    kind: "allowed",
-    limit: 60,
-    remaining: 60,
-    resetSeconds: startSeconds + 61,
-    retryAfterSeconds: 0,
-  });
-  assert.equal(limiter.keyCount, 0);
+  assert.deepEqual(peeked, { limit: 60, remaining: 60, resetSeconds: startSeconds + 61 });
+  assert.equal(limiter.keys.size, 0);
   assert.equal(take(61).kind, "rate_limited");
   for (let index = 0; index < 20; index++) {
     clock.advance(second);
-    assert.deepEqual([limiter.peek("key", free).kind, limiter.peek("key", free).remaining], ["allowed", 0]);
+    assert.equal(limiter.peek("key", free).remaining, 0);
   }
   assert.equal(take().kind, "rate_limited");
 });
@@ -268,25 +272,35 @@ test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () 
 test("Limiter.peek() shows what the 429 of a banned key shows", () => {
   const parts = bench();
   const { limit, remaining, resetSeconds } = ban(parts);
-  const kind = "allowed";
-  assert.deepEqual(parts.limiter.peek("key", free), { kind, limit, remaining, resetSeconds, retryAfterSeconds: 0 });
+  assert.deepEqual(parts.limiter.peek("key", free), { limit, remaining, resetSeconds });
 });
 
-test("Limiter.exportState() carries nothing along that is over, and forgets keys about which nothing is left", () => {
-  const parts = bench();
-  const { clock, limiter } = parts;
-  ban(parts);
-  clock.advance(5 * minute);
-  const members = (): readonly string[] => limiter.exportState().keys.flatMap((state) => Object.keys(state));
-  assert.deepEqual(members(), ["id", "day", "ban"]);
-  clock.advance(day - 10 * minute);
-  assert.deepEqual(members(), ["id", "day", "ban"]);
-  clock.advance(10 * minute); // a day after the ban's end
-  assert.deepEqual(members(), ["id", "ban"]);
-  assert.equal(limiter.keyCount, 1);
-  clock.advance(1);
-  assert.deepEqual(members(), []);
-  assert.equal(limiter.keyCount, 0);
+test("Limiter.quotas() tells what is left of both buckets, and when each is full again", () => {
+  const { clock, limiter, take } = bench();
+  const minuteReset = startSeconds + 61;
+  const dayReset = startSeconds + day / second + 1;
+  const quotas = (minuteLeft: number, dayLeft: number): object => ({
+    minute: { limit: 60, remaining: minuteLeft, resetSeconds: minuteReset },
+    day: { limit: 1_000, remaining: dayLeft, resetSeconds: dayReset },
+  });
+  assert.deepEqual(limiter.quotas("key", free), quotas(60, 1_000));
+  assert.equal(limiter.keys.size, 0);
+  take();
+  clock.advance(10 * second);
+  assert.deepEqual(limiter.quotas("key", free), quotas(59, 999));
+  take(70);
+  assert.deepEqual(limiter.quotas("key", free), quotas(0, 940));
+  clock.advance(80 * second);
+  const { minute, day: dayStatus } = limiter.quotas("key", free);
+  assert.deepEqual(minute, { limit: 60, remaining: 60, resetSeconds: startSeconds + 90 + 61 });
+  assert.deepEqual(dayStatus, { limit: 1_000, remaining: 940, resetSeconds: dayReset });
+});
+
+test("Limiter.quotas() has the numbers of the plan it is given, never less than 0 left", () => {
+  const { limiter, take } = bench();
+  take(100, pro);
+  const { minute, day: dayStatus } = limiter.quotas("key", free);
+  assert.deepEqual([minute.limit, minute.remaining, dayStatus.limit, dayStatus.remaining], [60, 0, 1_000, 900]);
 });
 
 test("Limiter.quotas() gives both buckets as they are, and takes nothing", () => {

@@ -1,17 +1,16 @@
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
-import type { Disk } from "../../src/disk/disk.ts";
+import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { readSnapshotLine, snapshotLine } from "../../src/limits/snapshot-line.ts";
-import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/snapshot.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 const second = 1_000;
@@ -45,21 +44,23 @@ class Folder {
   }
 
   /** The next process, on a monotonic clock of its own. `downMs` is how long it took by the wall clock. */
-  start(downMs = 0): Promise<LimitsSnapshot> {
+  start(downMs = 0, options: Partial<LimitsSnapshotOptions> = {}): Promise<LimitsSnapshot> {
     this.clock = new ManualClock({ wallMs: this.clock.wallMs() + downMs, monotonicMs: 5_000_000 });
     this.limiter = new Limiter({ clock: this.clock });
-    const { path: dataDir, limiter, reports } = this;
+    const { path: dataDir, limiter } = this;
     // The disk may be exchanged while the process runs.
     const disk: Disk = {
       ...nodeDisk,
       remove: (path) => this.#disk.remove(path),
       rename: (from, to) => this.#disk.rename(from, to),
+      openToAppend: (path) => this.#disk.openToAppend(path),
     };
-    return LimitsSnapshot.open({ disk, dataDir, limiter, report: (message) => reports.push(message) });
+    const report = (message: string): void => void this.reports.push(message);
+    return LimitsSnapshot.open({ disk, dataDir, limiter, report, ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
-  exchange(parts: Partial<Pick<Disk, "remove" | "rename">>): void {
+  exchange(parts: Partial<Pick<Disk, "remove" | "rename" | "openToAppend">>): void {
     this.#disk = { ...nodeDisk, ...parts };
   }
 
@@ -67,7 +68,7 @@ class Folder {
   take(count = 1, plan = free): string {
     const decisions = Array.from({ length: count }, () => this.limiter.take("key", plan));
     const last = decisions.at(-1);
-    return last === undefined ? "" : `${last.kind} ${last.remaining} ${last.retryAfterSeconds}`;
+    return last === undefined ? "" : `${last.kind} ${last.remaining} ${last.kind === "allowed" ? 0 : last.retryAfterSeconds}`;
   }
 
   ban(): void {
@@ -152,22 +153,58 @@ test("LimitsSnapshot believes no instant beyond the window or the ban's length",
     ["streak", { streak, minute: used }, 60],
   ] as const) {
     const keys = [{ id: "key", ...key }];
-    await writeFile(folder.file, sealLine(JSON.stringify({ version: 1, savedMs, keyLogBytes: 0, keys })));
+    await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keyLogBytes: 0, keys })));
     await folder.start();
     assert.match(folder.take(), new RegExp(` 0 ${waitSeconds}$`), name);
   }
   folder.clock.advance(second);
   folder.take(); // the streak's fourth: a second after the third, not a year
-  assert.equal(folder.limiter.exportState().keys[0]?.streak?.refusalCount, 4);
+  assert.equal(folder.limiter.keys.get("key")?.ban.refusalCount, 4);
 });
 
-test("LimitsSnapshot keeps how far the key log was applied", async (context) => {
+test("LimitsSnapshot lifts a ban that was set before the key's last unban, and no later one", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
-  assert.equal(snapshot.keyLogBytes, 0);
-  snapshot.keyLogBytes = 1_234;
+  folder.ban();
+  const bannedMs = folder.clock.wallMs() - second;
   await snapshot.save();
-  assert.equal((await folder.start()).keyLogBytes, 1_234);
+  for (const [unbannedMs, kind] of [[undefined, /key_banned/], [bannedMs - 1, /key_banned/], [bannedMs, /rate_limited/]] as const) {
+    await folder.start(0, { unbannedMs: (keyId) => (keyId === "key" ? unbannedMs : undefined) });
+    assert.match(folder.take(), kind, String(unbannedMs));
+  }
+});
+
+test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock was set back meanwhile", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  const unbannedMs = folder.clock.wallMs();
+  folder.clock.advance(minute);
+  folder.ban();
+  await snapshot.save();
+  await folder.start(-hour, { unbannedMs: () => unbannedMs });
+  assert.match(folder.take(), /key_banned/);
+});
+
+test("LimitsSnapshot makes the ban after a lifted one twice as long, also across a restart", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  folder.ban();
+  await snapshot.save();
+  const unbannedMs = folder.clock.wallMs();
+  await folder.start(hour, { unbannedMs: () => unbannedMs });
+  folder.ban();
+  assert.equal(folder.take(), "key_banned 0 599");
+});
+
+test("LimitsSnapshot reads a file of release 1.0", async (context) => {
+  const folder = await Folder.make(context);
+  const endsMs = folder.clock.wallMs() + hour;
+  const keys = [{ id: "key", day: { used: 990, endsMs } }];
+  const content = { version: 1, savedMs: folder.clock.wallMs(), keyLogBytes: 1_234, keys };
+  await writeFile(folder.file, lineWithChecksum(JSON.stringify(content)));
+  await folder.start();
+  assert.equal(folder.take(), "allowed 9 0");
+  assert.deepEqual(folder.reports, []);
 });
 
 test("LimitsSnapshot.save() writes only when something has changed", async (context) => {
@@ -190,12 +227,9 @@ test("LimitsSnapshot.save() writes only when something has changed", async (cont
   folder.limiter.peek("key", free);
   await snapshot.save();
   assert.equal(renameCount, 2);
-  snapshot.keyLogBytes = 1;
-  await snapshot.save();
-  assert.equal(renameCount, 3);
   folder.limiter.unban("key");
   await snapshot.save();
-  assert.equal(renameCount, 4);
+  assert.equal(renameCount, 3);
 });
 
 test("LimitsSnapshot.save() tells a failure once until it works again, and tries again each time", async (context) => {
@@ -207,13 +241,105 @@ test("LimitsSnapshot.save() tells a failure once until it works again, and tries
     await snapshot.save();
     await snapshot.save();
     assert.equal(folder.reports.length, round);
-    assert.match(folder.reports.at(-1) ?? "", /^warning: the limits cannot be kept.*EIO/);
+    assert.match(folder.reports.at(-1) ?? "", /^warning: the limits cannot be saved.*EIO/);
     folder.exchange({});
     await snapshot.save();
-    const saved = readSnapshotLine(await readFile(folder.file));
+    const saved = decodeSnapshot(await readFile(folder.file));
     assert.ok(typeof saved !== "string");
     assert.equal(saved.keys[0]?.minute?.used, round);
   }
+});
+
+test("LimitsSnapshot.save() saves again after a report that throws", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start(0, {
+    report: () => {
+      throw new Error("the report failed");
+    },
+  });
+  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error")) });
+  folder.take();
+  await snapshot.save();
+  folder.exchange({});
+  await snapshot.save();
+  await folder.start();
+  assert.equal(folder.limiter.peek("key", free).remaining, 59);
+});
+
+test("LimitsSnapshot.save() leaves no file behind that could not be written whole", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  folder.take();
+  await snapshot.save();
+  const saved = await readFile(folder.file);
+  const failures: Readonly<Record<string, Partial<DiskFile>>> = {
+    append: { append: () => Promise.reject(new Error("EIO: i/o error, write")) },
+    "append, short": { append: async (bytes) => bytes.length - 1 },
+    sync: { sync: () => Promise.reject(new Error("EIO: i/o error, fdatasync")) },
+    close: { close: () => Promise.reject(new Error("EIO: i/o error, close")) },
+  };
+  for (const [name, methods] of Object.entries(failures)) {
+    folder.exchange({ openToAppend: async (path) => withMethods(await nodeDisk.openToAppend(path), methods) });
+    folder.take();
+    await snapshot.save();
+    assert.deepEqual(await readdir(folder.path), ["limits.json"], name);
+    assert.deepEqual(await readFile(folder.file), saved, name);
+  }
+  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error, rename")) });
+  folder.take();
+  await snapshot.save();
+  assert.deepEqual(await readdir(folder.path), ["limits.json"], "rename");
+});
+
+function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
+  return {
+    read: (target, position) => file.read(target, position),
+    append: (bytes) => file.append(bytes),
+    sync: () => file.sync(),
+    truncate: (size) => file.truncate(size),
+    size: () => file.size(),
+    isInPlace: () => file.isInPlace(),
+    close: () => file.close(),
+    ...methods,
+  };
+}
+
+test("LimitsSnapshot.open() names the file that it cannot read", async (context) => {
+  const folder = await Folder.make(context);
+  await mkdir(folder.file);
+  const message = /^Cannot read .*limits\.json: EISDIR/;
+  await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
+});
+
+test("LimitsSnapshot.save() leaves the event loop free while it saves many keys", async (context) => {
+  const folder = await Folder.make(context);
+  const snapshot = await folder.start();
+  for (let index = 0; index < 10_000; index++) {
+    folder.limiter.take(`key ${index}`, free);
+  }
+  let turnCount = 0;
+  let isSaving = true;
+  const turn = (): void => {
+    turnCount += 1;
+    if (isSaving) {
+      setImmediate(turn);
+    }
+  };
+  setImmediate(turn);
+  let appendedBytesMax = 0;
+  const openToAppend: Disk["openToAppend"] = async (path) => {
+    const file = await nodeDisk.openToAppend(path);
+    const append: DiskFile["append"] = (bytes) => {
+      appendedBytesMax = Math.max(appendedBytesMax, bytes.length);
+      return file.append(bytes);
+    };
+    return withMethods(file, { append });
+  };
+  folder.exchange({ openToAppend });
+  await snapshot.save();
+  isSaving = false;
+  assert.ok(turnCount >= 20, `${turnCount} turns`);
+  assert.ok(appendedBytesMax <= 100_000, `${appendedBytesMax} bytes at once`);
 });
 
 const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting one saves what came meanwhile";
@@ -266,19 +392,71 @@ test("LimitsSnapshot is nobody else's business: the file has mode 0600 and nothi
   assert.equal((await stat(folder.file)).mode & 0o777, 0o600);
 });
 
-test("readSnapshotLine() sees any cut and any flipped bit", () => {
+test("decodeSnapshot() sees any cut and any flipped bit", () => {
   const limiter = new Limiter({ clock: new ManualClock() });
   limiter.take("key", free);
-  const sound = Buffer.from(snapshotLine({ ...limiter.exportState(), keyLogBytes: 7 }));
-  assert.ok(typeof readSnapshotLine(sound) !== "string");
+  const sound = Buffer.from([...snapshotPieces(limiter)].join(""));
+  assert.ok(typeof decodeSnapshot(sound) !== "string");
   for (let size = 0; size < sound.length; size++) {
-    assert.equal(readSnapshotLine(sound.subarray(0, size)), "is damaged", `cut at ${size}`);
+    assert.equal(decodeSnapshot(sound.subarray(0, size)), "is damaged", `cut at ${size}`);
   }
   for (let bit = 0; bit < sound.length * 8; bit++) {
     const flipped = Buffer.from(sound);
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-    assert.equal(readSnapshotLine(flipped), "is damaged", `bit ${bit}`);
+    assert.equal(decodeSnapshot(flipped), "is damaged", `bit ${bit}`);
   }
+});
+
+test("snapshotPieces() writes one line with a checksum, however many keys there are", () => {
+  for (const keyCount of [0, 1, 499, 500, 501, 1_000, 1_001]) {
+    const limiter = new Limiter({ clock: new ManualClock() });
+    for (let index = 0; index < keyCount; index++) {
+      limiter.take(`key ${index}`, free);
+    }
+    const text = [...snapshotPieces(limiter)].join("");
+    const saved = decodeSnapshot(Buffer.from(text));
+    assert.ok(typeof saved !== "string");
+    assert.deepEqual(saved.keys.map(({ id }) => id), Array.from({ length: keyCount }, (_, index) => `key ${index}`));
+    assert.equal(text, lineWithChecksum(text.replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}")));
+  }
+});
+
+test("snapshotPieces() saves each key once, also if requests are decided between two pieces", () => {
+  const limiter = new Limiter({ clock: new ManualClock() });
+  for (let index = 0; index < 1_200; index++) {
+    limiter.take(`key ${index}`, free);
+  }
+  let text = "";
+  for (const piece of snapshotPieces(limiter)) {
+    text += piece;
+    limiter.take("key 0", free);
+    limiter.take(`later key ${text.length}`, free);
+  }
+  const saved = decodeSnapshot(Buffer.from(text));
+  assert.ok(typeof saved !== "string");
+  assert.equal(new Set(saved.keys.map(({ id }) => id)).size, saved.keys.length);
+  assert.equal(saved.keys.filter(({ id }) => id.startsWith("key")).length, 1_200);
+});
+
+test("snapshotPieces() leaves out what is over, and has the limiter forget keys of which nothing is left", async (context) => {
+  const folder = await Folder.make(context);
+  await folder.start();
+  folder.ban();
+  const members = (): readonly string[] => {
+    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(folder.limiter)].join("")));
+    assert.ok(typeof saved !== "string");
+    return saved.keys.flatMap((key) => Object.keys(key));
+  };
+  folder.clock.advance(5 * minute - second);
+  assert.deepEqual(members(), ["id", "day", "ban"]);
+  folder.clock.advance(day - 10 * minute);
+  assert.deepEqual(members(), ["id", "day", "ban"]);
+  folder.clock.advance(10 * minute); // a day after the ban's end
+  assert.deepEqual(members(), ["id", "ban"]);
+  assert.equal(folder.limiter.keys.size, 1);
+  folder.clock.advance(1);
+  assert.deepEqual(members(), []);
+  assert.equal(folder.limiter.keys.size, 0);
 });
 
 test("LimitsSnapshot sets a damaged file aside with a warning, and starts", async (context) => {
@@ -290,7 +468,7 @@ test("LimitsSnapshot sets a damaged file aside with a warning, and starts", asyn
   await writeFile(folder.file, sound.subarray(0, 50));
   const restarted = await folder.start();
   assert.deepEqual(folder.reports, [
-    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits begin anew`,
+    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start afresh`,
   ]);
   assert.deepEqual(await readFile(`${folder.file}.damaged`), sound.subarray(0, 50));
   assert.equal(folder.take(), "allowed 59 0");
@@ -299,32 +477,15 @@ test("LimitsSnapshot sets a damaged file aside with a warning, and starts", asyn
   assert.equal(folder.take(), "allowed 58 0");
 });
 
-test("readSnapshotLine() refuses a sealed line that says what cannot be", () => {
-  const key = { id: "key", minute: { used: 1, endsMs: 5 } };
-  const line = { version: 1, savedMs: 1, keyLogBytes: 0, keys: [key] };
-  const isRefused = (value: unknown): boolean => {
-    return typeof readSnapshotLine(Buffer.from(sealLine(JSON.stringify(value)))) === "string";
-  };
-  assert.equal(isRefused(line), false);
-  const refused: Readonly<Record<string, unknown>> = {
-    "another version": { ...line, version: 2 },
-    "no version": { ...line, version: undefined },
-    "an unknown member": { ...line, more: 1 },
-    "no keys": { ...line, keys: undefined },
-    "keys that are no array": { ...line, keys: {} },
-    "a key that is null": { ...line, keys: [null] },
-    "a key without id": { ...line, keys: [{ ...key, id: undefined }] },
-    "a key of a later release": { ...line, keys: [{ ...key, hour: key.minute }] },
-    "a fraction": { ...line, keys: [{ ...key, minute: { used: 1.5, endsMs: 5 } }] },
-    "fewer than 0": { ...line, keys: [{ ...key, minute: { used: -1, endsMs: 5 } }] },
-    "more than any quota": { ...line, keys: [{ ...key, minute: { used: 1e9 + 1, endsMs: 5 } }] },
-    "no end": { ...line, keys: [{ ...key, minute: { used: 1 } }] },
-    "a ban of more than an hour": { ...line, keys: [{ ...key, ban: { untilMs: 5, durationMs: hour + 1 } }] },
-    "a streak of ten": { ...line, keys: [{ ...key, streak: { refusalCount: 10, secondEndsMs: 5 } }] },
-    "a negative offset": { ...line, keyLogBytes: -1 },
-    "an array": [1],
-  };
-  for (const [what, value] of Object.entries(refused)) {
-    assert.equal(isRefused(value), true, what);
+test("LimitsSnapshot sets a file of another release aside with a warning", async (context) => {
+  const folder = await Folder.make(context);
+  for (const content of [{ version: 2, savedMs: 1, keys: [] }, { hello: "there" }]) {
+    const line = lineWithChecksum(JSON.stringify(content));
+    assert.equal(decodeSnapshot(Buffer.from(line)), "was written by another release");
+    await writeFile(folder.file, line);
+    folder.reports.length = 0;
+    await folder.start();
+    assert.match(folder.reports.join("\n"), /^warning: .*limits\.json was written by another release and was moved to /);
+    assert.equal(folder.take(), "allowed 59 0");
   }
 });

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 as zlibCrc32 } from "node:zlib";
 
-import { isSealed, sealBytes, sealBytesAt, sealLine } from "../../src/log/checksum.ts";
+import { hasChecksum, checksumBytes, writeChecksum, lineWithChecksum } from "../../src/log/checksum.ts";
 import { crc32 } from "../../src/log/crc32.ts";
 import { viewOf } from "../../src/log/literal.ts";
 import { seeded } from "../support/seeded-random.ts";
@@ -23,24 +23,24 @@ test("the checksum of any stretch of bytes is zlib's", seeded((random) => {
 test("both ways of sealing a line write the same bytes, and the seal is found right", seeded((random) => {
   for (let run = 0; run < 200; run++) {
     const json = JSON.stringify({ name: "é\"x".repeat(random.integer(0, 20)), id: random.uint32() });
-    const line = Buffer.from(sealLine(json));
+    const line = Buffer.from(lineWithChecksum(json));
     const start = random.integer(0, 20);
-    const bytes = Buffer.alloc(start + Buffer.byteLength(json) - 1 + sealBytes);
-    const end = sealBytesAt(viewOf(bytes), start, start + bytes.write(json.slice(0, -1), start));
+    const bytes = Buffer.alloc(start + Buffer.byteLength(json) - 1 + checksumBytes);
+    const end = writeChecksum(viewOf(bytes), start, start + bytes.write(json.slice(0, -1), start));
     assert.equal(end, bytes.length);
     assert.deepEqual(bytes.subarray(start), line);
-    assert.equal(isSealed(viewOf(bytes), start, end - 1), true);
+    assert.equal(hasChecksum(viewOf(bytes), start, end - 1), true);
   }
 }));
 
 test("a line with any one byte damaged, or cut anywhere, is not sealed", () => {
-  const line = Buffer.from(sealLine('{"id":8,"name":"Rex"}')).subarray(0, -1);
+  const line = Buffer.from(lineWithChecksum('{"id":8,"name":"Rex"}')).subarray(0, -1);
   for (let at = 0; at < line.length; at++) {
     for (let flip = 1; flip < 256; flip++) {
       const damaged = Buffer.from(line);
       damaged[at] = (damaged[at] ?? 0) ^ flip;
-      assert.equal(isSealed(viewOf(damaged), 0, damaged.length), false, `byte ${at} xor ${flip}`);
+      assert.equal(hasChecksum(viewOf(damaged), 0, damaged.length), false, `byte ${at} xor ${flip}`);
     }
-    assert.equal(isSealed(viewOf(line), 0, at), false, `cut at ${at}`);
+    assert.equal(hasChecksum(viewOf(line), 0, at), false, `cut at ${at}`);
   }
 });

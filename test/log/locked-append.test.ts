@@ -6,15 +6,15 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { updateUnderLock } from "../../src/log/locked-append.ts";
 import { lineBytesMax } from "../../src/log/reader.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const path = "/log/log.jsonl";
-const old = sealLine('{"n":1}') + sealLine('{"n":2}');
-const added = sealLine('{"n":3}');
+const old = lineWithChecksum('{"n":1}') + lineWithChecksum('{"n":2}');
+const added = lineWithChecksum('{"n":3}');
 
 function diskWith(content: string | Buffer, random = new SeededRandom(1)): SimulatedDisk {
   const disk = new SimulatedDisk(random);
@@ -31,10 +31,10 @@ test("an update reads and decides while it holds the lock, and frees it afterwar
   const disk = diskWith(old).boot();
   const held: boolean[] = [];
   await updateUnderLock(disk, path, async () => {
-    held.push(await disk.isClaimed(`${path}.lock`));
+    held.push(await disk.isLocked(`${path}.lock`));
     return { lines: [], lengthBytes: old.length };
   });
-  held.push(await disk.isClaimed(`${path}.lock`));
+  held.push(await disk.isLocked(`${path}.lock`));
   assert.deepEqual(held, [true, false]);
 });
 
@@ -43,26 +43,34 @@ test("an update that decides by throwing writes nothing and frees the lock", asy
   const disk = simulated.boot();
   await assert.rejects(updateUnderLock(disk, path, () => Promise.reject(new RangeError("no"))), RangeError);
   assert.equal(simulated.seen(path).toString(), `${old}torn`);
-  assert.equal(await disk.isClaimed(`${path}.lock`), false);
+  assert.equal(await disk.isLocked(`${path}.lock`), false);
 });
 
-test("an update waits for whoever holds the lock", async () => {
+test("updateUnderLock() waits until the holder of the lock releases it", async () => {
   const simulated = diskWith(old);
   const disk = simulated.boot();
-  const claim = await disk.claim(`${path}.lock`);
-  let claims = 0;
-  const patient: Disk = {
-    ...disk,
-    claim: async (name) => {
-      if (++claims === 3) {
-        await claim?.release();
-      }
-      return disk.claim(name);
-    },
-  };
-  await append(patient);
-  assert.equal(claims, 3);
+  const lock = await disk.lock(`${path}.lock`);
+  const updating = append(disk);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(simulated.seen(path).toString(), old);
+  await lock?.release();
+  await updating;
   assert.equal(simulated.kept(path).toString(), old + added);
+});
+
+test("updateUnderLock() rejects if one process holds the lock too long", async () => {
+  const disk = { ...diskWith(old).boot(), lock: async () => undefined };
+  await assert.rejects(append(disk), /^Error: Cannot lock \/log\/log\.jsonl: another process has held the lock for 10 s$/);
+});
+
+test("updateUnderLock() leaves no empty log if its first append fails", async () => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  const disk = simulated.boot();
+  for (const call of ["append", "sync", "syncFolder"]) {
+    simulated.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+    await assert.rejects(updateUnderLock(disk, path, async () => ({ lines: [added], lengthBytes: 0 })));
+    assert.equal(await disk.status(path), undefined, call);
+  }
 });
 
 const tornEnds: Readonly<Record<string, Buffer>> = {
@@ -83,9 +91,9 @@ for (const [name, end] of Object.entries(tornEnds)) {
   });
 }
 
-test("a log that is shorter than what was read of it is another hand's work, and is left alone", async () => {
+test("updateUnderLock() rejects if the log is shorter than what was read of it, and leaves it alone", async () => {
   const disk = diskWith(old.slice(0, -1));
-  await assert.rejects(append(disk.boot()), /another hand has written to it/);
+  await assert.rejects(append(disk.boot()), /another process modified or replaced it/);
   assert.equal(disk.seen(path).toString(), old.slice(0, -1));
 });
 

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isSealAt, isSealed, sealBytes, sealLine } from "../../src/log/checksum.ts";
+import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
 import { viewOf } from "../../src/log/literal.ts";
-import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog } from "../../src/log/reader.ts";
+import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { seeded } from "../support/seeded-random.ts";
 
@@ -20,7 +20,7 @@ class TestLines implements LineReader {
   readonly taken: string[] = [];
 
   take(bytes: Buffer, start: number, end: number): LineFault | undefined {
-    if (!isSealed(viewOf(bytes), start, end)) {
+    if (!hasChecksum(viewOf(bytes), start, end)) {
       return { kind: "damage", reason: "no seal" };
     }
     const line = bytes.toString("latin1", start, end);
@@ -31,25 +31,25 @@ class TestLines implements LineReader {
     return undefined;
   }
 
-  vouches(bytes: Buffer, start: number, end: number): boolean {
-    const sealStart = bytes.subarray(start, end).indexOf(',"crc":"');
+  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean {
+    const checksumStart = bytes.subarray(start, end).indexOf(',"crc":"');
     const isGroup = bytes.toString("latin1", start, start + 8) === '{"group"';
-    return isGroup && sealStart > 0 && isSealAt(viewOf(bytes), start, start + sealStart, end);
+    return isGroup && checksumStart > 0 && isChecksumAt(viewOf(bytes), start, start + checksumStart, end);
   }
 }
 
 function line(number: number): string {
-  return sealLine(`{"n":${number}}`);
+  return lineWithChecksum(`{"n":${number}}`);
 }
 
 function groupLine(number: number): string {
-  return sealLine(`{"group":${number}}`);
+  return lineWithChecksum(`{"group":${number}}`);
 }
 
 /** A sound line of so many bytes, its newline not counted. */
 function lineOf(byteCount: number, name = "n"): string {
   const frame = `{"${name}":""}`;
-  const text = sealLine(`{"${name}":"${"x".repeat(byteCount - frame.length - sealBytes + 2)}"}`);
+  const text = lineWithChecksum(`{"${name}":"${"x".repeat(byteCount - frame.length - checksumBytes + 2)}"}`);
   assert.equal(text.length, byteCount + 1);
   return text;
 }
@@ -59,9 +59,9 @@ interface Read {
   readonly taken: readonly string[];
 }
 
-async function read(content: string | Buffer, options: { readonly from?: number; readonly to?: number } = {}): Promise<Read> {
+async function read(content: string | Buffer, options: Partial<ReadLogOptions> = {}): Promise<Read> {
   const reader = new TestLines();
-  const end = await readLog(memoryFile(Buffer.from(content)), reader, options);
+  const end = await readLog(memoryFile(Buffer.from(content)), reader, { tornBytesMax: Infinity, ...options });
   return { end, taken: reader.taken };
 }
 
@@ -153,7 +153,7 @@ for (const [name, damage] of Object.entries(damages)) {
 }
 
 test("a sound line that cannot be is corrupt wherever it stands, also as the last one", async () => {
-  const wrong = sealLine('{"wrong":1}');
+  const wrong = lineWithChecksum('{"wrong":1}');
   for (const after of ["", line(2), groupLine(2), "torn"]) {
     const { end } = await read(line(1) + wrong + after);
     assert.deepEqual(end, { kind: "corrupt", lineNumber: 2, offset: line(1).length, reason: "cannot be" });
@@ -217,7 +217,7 @@ test("reads that bring less than was asked for change nothing", seeded(async (ra
       const file = memoryFile(Buffer.from(content));
       file.readMax = () => random.integer(1, readMax);
       const reader = new TestLines();
-      assert.deepEqual(await readLog(file, reader), expected.end);
+      assert.deepEqual(await readLog(file, reader, { tornBytesMax: Infinity }), expected.end);
       assert.deepEqual(reader.taken, expected.taken);
     }
   }
@@ -232,7 +232,7 @@ test("a file that grows while it is read is read on, up to where it ends by then
     return Infinity;
   };
   const reader = new TestLines();
-  const end = await readLog(file, reader);
+  const end = await readLog(file, reader, { tornBytesMax: Infinity });
   assert.deepEqual(end, { kind: "whole", lengthBytes: file.content.length, lineCount: reader.taken.length });
   assert.ok(reader.taken.length > 2);
 });
@@ -245,7 +245,7 @@ test("a file that grows while it is read up to `to` is as if it had not", async 
     file.content = Buffer.from(line(1) + line(2) + groupLine(3));
     return Infinity;
   };
-  const { kind } = await readLog(file, new TestLines(), { to });
+  const { kind } = await readLog(file, new TestLines(), { to, tornBytesMax: Infinity });
   assert.equal(kind, "torn");
 });
 
@@ -258,7 +258,21 @@ test("a file that shrinks while it is read ends where it ends by then", async ()
       return position === 0 ? line(1).length + 5 : Infinity;
     };
     const reader = new TestLines();
-    const { kind } = await readLog(file, reader);
+    const { kind } = await readLog(file, reader, { tornBytesMax: Infinity });
     assert.deepEqual([kind, reader.taken.length], ["torn", 1], `to ${size} bytes`);
+  }
+});
+
+test("readLog() takes a damaged end of tornBytesMax bytes for torn, and a longer one for corrupt", async () => {
+  const sound = groupLine(1) + line(2);
+  for (const end of [line(3).replace("n", "m") + line(4), "x".repeat(lineBytesMax + 5), "\0".repeat(500)]) {
+    for (const [tornBytesMax, kind] of [[end.length - 1, "corrupt"], [end.length, "torn"], [end.length + 1, "torn"]] as const) {
+      const found = (await read(sound + end, { tornBytesMax })).end;
+      assert.equal(found.kind, kind, `${tornBytesMax}`);
+      if (found.kind === "corrupt") {
+        assert.deepEqual([found.lineNumber, found.offset], [3, sound.length]);
+        assert.match(found.reason, new RegExp(`the damaged end has ${end.length} bytes, and a crash damages ${tornBytesMax} at most$`));
+      }
+    }
   }
 });

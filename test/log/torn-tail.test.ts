@@ -7,8 +7,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { appendAll, readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
-import { setFileAside, setTornEndAside } from "../../src/log/torn-tail.ts";
+import { appendAll } from "../../src/disk/file-bytes.ts";
+import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
+import { setFileAside, setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -18,7 +19,7 @@ const attemptCount = 20;
 async function setAside(disk: Disk, offset: number): Promise<string> {
   const file = await disk.openToAppend(path);
   try {
-    return await setTornEndAside(disk, path, file, offset);
+    return await setTornTailAside(disk, path, file, offset);
   } finally {
     await file.close();
   }
@@ -67,7 +68,7 @@ testFaults("a torn end is in the log or beside it", (disk) => setAside(disk, "so
   assert.ok(outcome !== "done" || log === "sound.", about);
 });
 
-testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, "new content"),
+testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, ["new ", "content"]),
   ({ outcome, disk }, about) => {
     const content = disk.seen(path).toString();
     assert.ok(content === "new content" || (content === "sound.torn end" && outcome !== "done"), `${about}: ${content}`);
@@ -106,7 +107,7 @@ test("a damaged file is moved beside its name, over an earlier one", async () =>
 test("half a replacement that a crash left does not get into the next one", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(`${path}.new`, Buffer.from("half a repl"));
-  await replaceFile(disk.boot(), path, "whole");
+  await replaceFile(disk.boot(), path, ["whole"]);
   assert.equal(disk.kept(path).toString(), "whole");
   assert.equal(disk.kept(`${path}.new`).length, 0);
 });
@@ -131,4 +132,40 @@ test("an append that the disk takes only a part of is an error that says how muc
   const file = await disk.boot().openToAppend(path);
   disk.plan = () => "short";
   await assert.rejects(appendAll(file, Buffer.from("0123456789")), /^Error: only \d of 10 bytes could be written; the disk may be full$/);
+});
+
+for (const earlier of ["", "earlier"]) {
+  test(`setTornTailAside() leaves .torn ${earlier === "" ? "absent" : "as it was"} if the disk is full, however often it is tried`,
+    async () => {
+      const disk = new SimulatedDisk(new SeededRandom(1));
+      disk.place(path, Buffer.from("sound.torn tail"));
+      if (earlier !== "") {
+        disk.place(`${path}.torn`, Buffer.from(earlier));
+      }
+      const process = disk.boot();
+      for (const call of ["append", "sync", "syncFolder"]) {
+        for (let attempt = 0; attempt < 10; attempt++) {
+          disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+          await assert.rejects(setAside(process, "sound.".length));
+          assert.equal(disk.seen(`${path}.torn`).toString(), earlier, `${call}, attempt ${attempt}`);
+          assert.equal(await process.status(`${path}.torn`) === undefined, earlier === "");
+        }
+      }
+      disk.plan = () => "none";
+      await setAside(process, "sound.".length);
+      assert.equal(disk.kept(`${path}.torn`).toString(), `${earlier}torn tail`);
+    },
+  );
+}
+
+test("replaceFile() leaves nothing beside the file if it fails", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, Buffer.from("old"));
+  const process = disk.boot();
+  for (const call of ["append", "sync", "close", "rename"]) {
+    disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+    await assert.rejects(replaceFile(process, path, "new content"));
+    assert.equal(await process.status(`${path}.new`), undefined, call);
+    assert.equal(disk.seen(path).toString(), "old", call);
+  }
 });

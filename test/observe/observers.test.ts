@@ -55,6 +55,13 @@ test("each request is one JSON line with exactly these members, and nothing secr
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
 });
 
+test("Observers.countGroup() never throws: the animals are on disk", (context) => {
+  const observers = new Observers({ clock: new ManualClock(), hasMetrics: true, writeRequests: undefined });
+  context.after(() => observers.close());
+  context.mock.method(Metrics.prototype, "countGroup", () => assert.fail("broken"));
+  observers.countGroup({ appendMs: 1, syncMs: 1 });
+});
+
 test("RequestLog writes lines together: after a moment, when much waits, and at the end", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const writes: string[] = [];

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { viewOf } from "../../src/log/literal.ts";
 import { petToJson } from "../../src/pets/pet.ts";
 import {
@@ -26,7 +26,7 @@ function read(line: string): string | undefined {
 
 /** A line with a right checksum, whatever stands in it. */
 function sealed(json: string): string {
-  return sealLine(json).slice(0, -1);
+  return lineWithChecksum(json).slice(0, -1);
 }
 
 test("what is written is read back: odd names, and int64 to its bounds", () => {

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { sealLine } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 
 /** More than two chunks of the log reader, 4 MiB each. */
@@ -21,7 +21,7 @@ for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as cons
     context.after(() => rmSync(dataDir, { recursive: true }));
     const path = join(dataDir, "pets.jsonl");
     const members = '"name":"Rex","categoryId":1,"status":"sold","group":1';
-    writeFileSync(path, Array.from({ length: animalCount }, (_, index) => sealLine(`{"id":${index + 1},${members}}`)).join(""));
+    writeFileSync(path, Array.from({ length: animalCount }, (_, index) => lineWithChecksum(`{"id":${index + 1},${members}}`)).join(""));
     let nowMs = 0;
     const clock = { wallMs: () => 0, monotonicMs: () => (nowMs += stepMs) - stepMs };
     const reports: string[] = [];

@@ -12,19 +12,20 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import type { KeyStoreOptions } from "../../src/keys/key-store.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
 
 export class KeyFolder {
   readonly clock: ManualClock = new ManualClock();
+  readonly context: TestContext;
   readonly path: string;
   readonly file: string;
   readonly reports: string[] = [];
   readonly unbanned: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
-  private constructor(path: string) {
+  private constructor(context: TestContext, path: string) {
+    this.context = context;
     this.path = path;
     this.file = join(path, "keys.jsonl");
   }
@@ -33,7 +34,7 @@ export class KeyFolder {
   static async make(context: TestContext): Promise<KeyFolder> {
     const path = await mkdtemp(join(tmpdir(), "keys-"));
     context.after(() => rm(path, { recursive: true, force: true }));
-    return new KeyFolder(path);
+    return new KeyFolder(context, path);
   }
 
   /** A store as the server has it: its reports and unbans are noted. */
@@ -42,7 +43,6 @@ export class KeyFolder {
       disk: nodeDisk,
       clock: this.clock,
       dataDir: this.path,
-      createPlan,
       randomBytes: this.randomBytes,
       report: (message) => this.reports.push(message),
       onUnban: (keyId) => this.unbanned.push(keyId),

@@ -21,6 +21,7 @@ export function memoryFile(content: Buffer): MemoryFile {
       return file.content.subarray(position, end).copy(target);
     },
     size: () => file.content.length,
+    isInPlace: () => true,
     append: refused,
     sync: refused,
     truncate: refused,

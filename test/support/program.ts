@@ -1,7 +1,8 @@
 /**
- * The program as an operator runs it: `node dist/server.js` as a child, told apart from this process in everything.
+ * The program as an operator runs it: `node dist/server.js` as a child process.
  */
 
+import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
@@ -16,7 +17,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Runs a command to its end. */
+/** Runs a command and resolves once it has ended. */
 export async function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
   const child = spawn(process.execPath, [programPath, ...args], { env: { ...process.env, PORT: "", ...environment } });
   let stdout = "";
@@ -40,16 +41,21 @@ export interface RunningProgram {
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/** Starts the server on a free port and resolves once it listens, or rejects with what it said instead. */
-export async function start(args: readonly string[]): Promise<RunningProgram> {
+/**
+ * Starts the server on a free port. Resolves once it listens; rejects with its standard error if it ends before.
+ *
+ * @param stderrDescriptor becomes its standard error; a pipe that is read if omitted
+ */
+export async function start(args: readonly string[], stderrDescriptor?: number): Promise<RunningProgram> {
   const child = spawn(process.execPath, [programPath, "--port", "0", ...args], {
     env: { ...process.env, PORT: "" },
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["ignore", "pipe", stderrDescriptor ?? "pipe"],
   });
   const closed = once(child, "close") as Promise<[number | null]>;
   let stdout = "";
   let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  assert.ok(child.stdout !== null);
   const lines = createInterface({ input: child.stdout });
   const url = await new Promise<string>((resolve, reject) => {
     lines.on("line", (line) => {

@@ -13,7 +13,7 @@
 
 import { dirname } from "node:path";
 
-import type { Claim, Disk, DiskFile } from "../../src/disk/disk.ts";
+import type { Lock, Disk, DiskFile } from "../../src/disk/disk.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
@@ -48,7 +48,7 @@ export class SimulatedDisk {
   #process = 0;
   #seenNames = new Map<string, File>();
   #keptNames = new Map<string, File>();
-  #claims = new Set<string>();
+  #locks = new Set<string>();
   #inodes = 0;
 
   constructor(random: SeededRandom) {
@@ -64,7 +64,19 @@ export class SimulatedDisk {
     return this.#seenNames.get(path)?.seen ?? Buffer.alloc(0);
   }
 
-  /** Another hand: puts the content there, durable. */
+  /** Another process appends. */
+  append(path: string, text: string): void {
+    const file = this.#file(path);
+    this.#write(file, Buffer.from(text), file.seen.length);
+  }
+
+  /** Another process removes the file, durably. */
+  take(path: string): void {
+    this.#seenNames.delete(path);
+    this.#keptNames.delete(path);
+  }
+
+  /** Another process puts a file with that content at the path, durably. */
   place(path: string, content: Buffer): void {
     const file = this.#newFile();
     file.seen = Buffer.from(content);
@@ -76,7 +88,7 @@ export class SimulatedDisk {
 
   killProcess(): void {
     this.#process++;
-    this.#claims.clear();
+    this.#locks.clear();
     this.#die();
   }
 
@@ -124,8 +136,15 @@ export class SimulatedDisk {
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
-      claim: (path) => call("claim", () => this.#claim(path)),
-      isClaimed: (path) => call("isClaimed", () => this.#claims.has(path)),
+      lock: async (path, waitMs = 0) => {
+        let lock = await call("lock", () => this.#lock(path));
+        while (lock === undefined && waitMs > 0) {
+          await new Promise((resolve) => setImmediate(resolve));
+          lock = process === this.#process ? this.#lock(path) : await never;
+        }
+        return lock;
+      },
+      isLocked: (path) => call("isLocked", () => this.#locks.has(path)),
     };
   }
 
@@ -172,6 +191,7 @@ export class SimulatedDisk {
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
       size: () => file.seen.length,
+      isInPlace: () => this.#seenNames.get(path) === file,
       close: () => call("close", () => undefined),
     };
   }
@@ -248,12 +268,12 @@ export class SimulatedDisk {
     }
   }
 
-  #claim(path: string): Claim | undefined {
-    if (this.#claims.has(path)) {
+  #lock(path: string): Lock | undefined {
+    if (this.#locks.has(path)) {
       return undefined;
     }
-    this.#claims.add(path);
-    return { release: async () => void this.#claims.delete(path) };
+    this.#locks.add(path);
+    return { release: async () => void this.#locks.delete(path) };
   }
 
   #file(path: string): File {

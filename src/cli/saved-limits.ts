@@ -1,0 +1,26 @@
+/**
+ * The limits as a server saved them last, for commands, which change nothing.
+ */
+
+import type { Clock } from "../disk/clock.ts";
+import type { Disk } from "../disk/disk.ts";
+import { Limiter } from "../limits/limiter.ts";
+import { LimitsSnapshot, type LimitsSnapshotOptions } from "../limits/snapshot.ts";
+
+type Options = Omit<LimitsSnapshotOptions, "limiter"> & { readonly clock: Clock };
+
+/**
+ * Restores the limits as a start would. A damaged file is reported, and left where it is.
+ *
+ * @throws {Error} the file cannot be read
+ */
+export async function savedLimits(options: Options): Promise<Limiter> {
+  const limiter = new Limiter({ clock: options.clock });
+  await LimitsSnapshot.open({ ...options, disk: withoutChanges(options.disk), limiter });
+  return limiter;
+}
+
+function withoutChanges(disk: Disk): Disk {
+  const done = (): Promise<void> => Promise.resolve();
+  return { ...disk, rename: done, remove: done, syncFolder: done };
+}

@@ -1,0 +1,28 @@
+/**
+ * Reading and appending all of some bytes, where one call to the disk may do less.
+ */
+
+import type { DiskFile } from "./disk.ts";
+
+export type ReadableFile = Pick<DiskFile, "read" | "size">;
+
+/** Reads until `target` is full or the file ends. Resolves to the number of bytes read. */
+export async function readFully(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
+  let filled = 0;
+  while (filled < target.length) {
+    const count = await file.read(target.subarray(filled), position + filled);
+    if (count === 0) {
+      break;
+    }
+    filled += count;
+  }
+  return filled;
+}
+
+/** @throws {Error} if the disk takes fewer bytes, as a full one does */
+export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {
+  const count = await file.append(bytes);
+  if (count !== bytes.length) {
+    throw new Error(`only ${count} of ${bytes.length} bytes could be written; the disk may be full`);
+  }
+}

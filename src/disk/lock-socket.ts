@@ -1,0 +1,139 @@
+/**
+ * The Unix sockets of locks in one folder, by their names: listening on one, and connecting to the process that does.
+ *
+ * A socket's address holds 107 bytes (sun_path in unix(7), less the final zero; 103 on macOS and BSD), and the system
+ * truncates longer ones silently. So the address is whichever of these fits: the absolute path, the path from the
+ * working folder, or, on Linux, a path through this process's own handle on the folder.
+ */
+
+import * as fs from "node:fs/promises";
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { join, relative, resolve } from "node:path";
+
+/** "alive": a process listens. "stale": the socket file is there, and its process is gone. */
+export type SocketState = "alive" | "stale" | "absent";
+
+const addressBytesMax = process.platform === "linux" ? 107 : 103;
+
+/** The longest name that callers use, with the separator before it: if this fits, no handle is needed. */
+const nameBytesReserved = 64;
+
+/** This process lacks the means to connect, which tells nothing about the other process. */
+const ownShortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+
+/** A pause before the next attempt if a socket could not be connected to. */
+const retryMs = 10;
+
+/** A socket that this process listens on. Processes that wait for it stay connected until it closes. */
+export class LockSocket {
+  readonly server: Server;
+  readonly #waiting = new Set<Socket>();
+
+  constructor() {
+    this.server = createServer((connection) => {
+      this.#waiting.add(connection);
+      connection.on("close", () => this.#waiting.delete(connection));
+      connection.on("error", () => undefined); // The waiting process died; "close" follows.
+      connection.resume().unref();
+    });
+  }
+
+  /** Resolves when nothing listens any more. The connected processes notice. */
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.server.close(() => resolve());
+      this.#waiting.forEach((connection) => connection.destroy());
+    });
+  }
+}
+
+export class SocketFolder {
+  readonly path: string;
+  readonly #handle: fs.FileHandle | undefined;
+
+  private constructor(path: string, handle: fs.FileHandle | undefined) {
+    this.path = path;
+    this.#handle = handle;
+  }
+
+  static async open(path: string): Promise<SocketFolder> {
+    const absolute = resolve(path);
+    const shortest = Math.min(Buffer.byteLength(absolute), Buffer.byteLength(relative("", absolute)));
+    const needsHandle = process.platform === "linux" && shortest + nameBytesReserved > addressBytesMax;
+    return new SocketFolder(absolute, needsHandle ? await fs.open(absolute) : undefined);
+  }
+
+  /** Makes a socket and listens on it. It does not keep the process alive. */
+  listen(name: string): Promise<LockSocket> {
+    const path = this.#address(name);
+    return new Promise((resolve, reject) => {
+      const socket = new LockSocket();
+      const { server } = socket;
+      server.once("error", reject);
+      server.listen({ path, exclusive: true }, () => {
+        server.off("error", reject);
+        // From now on only accepting can fail. The other process is connected all the same, which is all it asks.
+        server.on("error", () => undefined);
+        server.unref();
+        resolve(socket);
+      });
+    });
+  }
+
+  /**
+   * Only a refused connection shows that no process listens: one that is stopped, overloaded or another user's fails in
+   * other ways.
+   *
+   * @throws {Error} if this process has no descriptor or memory left to connect with
+   */
+  probe(name: string): Promise<SocketState> {
+    const path = this.#address(name);
+    return new Promise((resolve, reject) => {
+      const connection = connect({ path });
+      connection.on("connect", () => {
+        connection.destroy();
+        resolve("alive");
+      });
+      connection.on("error", (error: NodeJS.ErrnoException) => {
+        if (ownShortages.has(error.code)) {
+          reject(error);
+        } else {
+          resolve(error.code === "ECONNREFUSED" ? "stale" : error.code === "ENOENT" ? "absent" : "alive");
+        }
+      });
+    });
+  }
+
+  /** Resolves when the process that listens closes the socket or dies, or after `waitMs`. May resolve earlier. */
+  untilClosed(name: string, waitMs: number): Promise<void> {
+    const path = this.#address(name);
+    return new Promise((resolve) => {
+      const connection = connect({ path });
+      const timer = setTimeout(() => connection.destroy(), waitMs);
+      connection.on("error", () => undefined); // "close" follows.
+      connection.on("close", (hadError) => {
+        clearTimeout(timer);
+        setTimeout(resolve, hadError ? retryMs : 0);
+      });
+      connection.resume();
+    });
+  }
+
+  /** Ends the use of addresses through the handle. Sockets that are open stay open. */
+  async close(): Promise<void> {
+    await this.#handle?.close();
+  }
+
+  #address(name: string): string {
+    const absolute = join(this.path, name);
+    const candidates = [absolute, relative("", absolute)];
+    if (this.#handle !== undefined) {
+      candidates.push(`/proc/self/fd/${this.#handle.fd}/${name}`);
+    }
+    const address = candidates.find((candidate) => Buffer.byteLength(candidate) <= addressBytesMax);
+    if (address === undefined) {
+      throw new Error(`Cannot lock "${absolute}": a socket's path may have ${addressBytesMax} bytes`);
+    }
+    return address;
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Appends to the end of a log, one durable piece after the other. Each piece is on disk when `append` resolves, or it
+ * is absent, or its outcome is unknown:
+ *
+ * - If writing fails, what was written is truncated and the cut is synced, since a loss of power could bring it back.
+ *   The piece is absent, and the next piece is tried. If the cut fails, the outcome is unknown, and the next piece
+ *   begins with another cut.
+ * - If a sync fails, nobody knows what is on disk, and a later sync that succeeds proves nothing: the kernel may have
+ *   dropped the pages. The outcome is unknown, and nothing is written until a restart has read the file.
+ * - If another process appended to the file, or its path leads to another file, nothing more is written.
+ */
+
+import type { DiskFile } from "../disk/disk.ts";
+import { appendAll } from "../disk/file-bytes.ts";
+
+/** "absent": it is not in the log. "unknown": it may be. */
+export interface WriteFailure {
+  readonly kind: "absent" | "unknown";
+  readonly reason: string;
+}
+
+/** How long a piece took. */
+export interface AppendTimes {
+  readonly appendMs: number;
+  readonly syncMs: number;
+}
+
+export interface AppenderOptions {
+  readonly file: DiskFile;
+  /** Bytes in the file, all of them synced. */
+  readonly lengthBytes: number;
+  readonly report: (message: string) => void;
+  /** Must succeed before the first piece is written. Called before each piece until it has. */
+  readonly prepare?: (() => Promise<void>) | undefined;
+}
+
+const otherProcess = "another process modified or replaced it, so nothing more is written until a restart";
+
+export class Appender {
+  readonly #file: DiskFile;
+  readonly #report: (message: string) => void;
+  #prepare: (() => Promise<void>) | undefined;
+  #lengthBytes: number;
+  /** Why nothing more is written. */
+  #ended: string | undefined;
+  /** At most so many bytes of a failed piece may follow `lengthBytes`. They are truncated before the next one. */
+  #excessBytesMax = 0;
+  /** A failure has been reported, and nothing has succeeded since. */
+  #isFailing = false;
+
+  constructor(options: AppenderOptions) {
+    this.#file = options.file;
+    this.#report = options.report;
+    this.#prepare = options.prepare;
+    this.#lengthBytes = options.lengthBytes;
+  }
+
+  /** Bytes of the log that are on disk. */
+  get lengthBytes(): number {
+    return this.#lengthBytes;
+  }
+
+  get ended(): string | undefined {
+    return this.#ended;
+  }
+
+  /** Never rejects. One call at a time. */
+  async append(bytes: Uint8Array): Promise<AppendTimes | WriteFailure> {
+    const startMs = performance.now();
+    const failure = await this.#write(bytes);
+    if (failure !== undefined) {
+      return failure;
+    }
+    const writtenMs = performance.now();
+    try {
+      await this.#sync();
+      this.#checkPlace();
+    } catch (error) {
+      return { kind: "unknown", reason: messageOf(error) };
+    }
+    this.#lengthBytes += bytes.length;
+    if (this.#isFailing) {
+      this.#isFailing = false;
+      this.#report("the log can be written again");
+    }
+    return { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs };
+  }
+
+  /** Nothing more is written from now on. */
+  end(reason: string): void {
+    if (this.#ended === undefined) {
+      this.#ended = reason;
+      this.#report(reason);
+    }
+  }
+
+  /** Resolves to why the bytes are not in the file. */
+  async #write(bytes: Uint8Array): Promise<WriteFailure | undefined> {
+    if (this.#ended !== undefined) {
+      return { kind: "absent", reason: this.#ended };
+    }
+    let hasBegun = false;
+    try {
+      await this.#makeReady();
+      hasBegun = true;
+      this.#excessBytesMax = bytes.length;
+      await appendAll(this.#file, bytes);
+      this.#excessBytesMax = 0;
+      return undefined;
+    } catch (error) {
+      const reason = `the log cannot be written: ${messageOf(error)}`;
+      if (!this.#isFailing && this.#ended === undefined) {
+        this.#isFailing = true;
+        this.#report(`${reason}; nothing can be added until it can`);
+      }
+      // If this piece has not begun, the bytes after the sound part are an earlier one's.
+      const isAbsent = !hasBegun || (await this.#isExcessCut());
+      return { kind: isAbsent ? "absent" : "unknown", reason };
+    }
+  }
+
+  async #makeReady(): Promise<void> {
+    await this.#prepare?.();
+    this.#prepare = undefined;
+    await this.#cutExcess();
+    this.#checkPlace();
+    const foundBytes = this.#file.size();
+    if (foundBytes !== this.#lengthBytes) {
+      throw this.#ending(`the log has ${foundBytes} bytes instead of ${this.#lengthBytes}: ${otherProcess}`);
+    }
+  }
+
+  /** What is written to a file that no path leads to would be lost at the next start. */
+  #checkPlace(): void {
+    if (!this.#file.isInPlace()) {
+      throw this.#ending(`the path of the log leads to another file or to none: ${otherProcess}`);
+    }
+  }
+
+  async #isExcessCut(): Promise<boolean> {
+    try {
+      await this.#cutExcess();
+      return true;
+    } catch {
+      return false; // The first failure has been reported. The cut is tried again before the next piece.
+    }
+  }
+
+  async #cutExcess(): Promise<void> {
+    const excessBytes = this.#excessBytesMax > 0 ? this.#file.size() - this.#lengthBytes : 0;
+    // More bytes than the piece had are another process's, and stay.
+    if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
+      await this.#file.truncate(this.#lengthBytes);
+      await this.#sync();
+    }
+    this.#excessBytesMax = 0;
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#file.sync();
+    } catch (error) {
+      throw this.#ending(`a sync of the log failed (${messageOf(error)}), so nothing more is written until a restart`);
+    }
+  }
+
+  #ending(reason: string): Error {
+    this.end(reason);
+    return new Error(reason);
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

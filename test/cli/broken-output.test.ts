@@ -1,0 +1,101 @@
+/**
+ * The program with an output that cannot be written: the reader is gone, the disk is full, or a pipe is full and
+ * nobody reads it. Diagnostics are lost then; the service, its exit code and its files are not.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { programPath, type RunningProgram, start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** Makes the server write to standard error from the first request on, and change a limit that has to be saved. */
+async function request({ url, firstKey }: RunningProgram): Promise<number> {
+  const headers = { authorization: `Bearer ${firstKey}`, "x-forwarded-for": "192.0.2.1" };
+  return (await fetch(`${url}/pets`, { headers })).status;
+}
+
+async function assertServesAndStops(context: TestContext, program: RunningProgram, data: string): Promise<void> {
+  context.after(() => program.process.kill("SIGKILL"));
+  assert.deepEqual([await request(program), await request(program)], [200, 200]);
+  assert.equal(await program.stop(), 0);
+  assert.match(readFileSync(join(data, "limits.json"), "utf8"), /key_/);
+}
+
+/** The write end of a pipe that is full, and that nobody reads. */
+function fullPipe(context: TestContext): number {
+  const path = join(temporaryFolder(context), "pipe");
+  execFileSync("mkfifo", [path]);
+  const reader = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const filler = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  const writer = openSync(path, constants.O_WRONLY);
+  context.after(() => [reader, filler, writer].forEach((descriptor) => closeSync(descriptor)));
+  const fill = (): void => void writeSync(filler, Buffer.alloc(4_096));
+  assert.throws(() => {
+    for (;;) {
+      fill();
+    }
+  }, /EAGAIN/);
+  return writer;
+}
+
+test("a server whose output has no reader serves, and exits 0 on SIGTERM with everything saved", async (context) => {
+  const data = temporaryFolder(context);
+  const program = await start(["--data", data, "--log", "requests"]);
+  program.process.stderr?.destroy();
+  program.process.stdout?.destroy();
+  await assertServesAndStops(context, program, data);
+});
+
+for (const log of ["lifecycle", "requests"]) {
+  test(`a server with --log ${log} whose output is on a full disk serves, and exits 0 on SIGTERM`, async (context) => {
+    const data = temporaryFolder(context);
+    const full = openSync("/dev/full", "w");
+    context.after(() => closeSync(full));
+    await assertServesAndStops(context, await start(["--data", data, "--log", log], full), data);
+  });
+
+  test(`a server with --log ${log} whose log reader has stalled serves, and exits 0 on SIGTERM`, async (context) => {
+    const data = temporaryFolder(context);
+    await assertServesAndStops(context, await start(["--data", data, "--log", log], fullPipe(context)), data);
+  });
+}
+
+test("keys create exits 1 with a message if the key cannot be printed", async (context) => {
+  const full = openSync("/dev/full", "w");
+  context.after(() => closeSync(full));
+  const args = [programPath, "keys", "create", "--data", temporaryFolder(context)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", full, "pipe"] });
+  assert.ok(child.stderr !== null);
+  let stderr = "";
+  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  assert.equal(code, 1);
+  assert.match(stderr, /^made key_\w+; .*\nCannot write to standard output: ENOSPC.*\n$/);
+});
+
+for (const [name, stdio] of [["on a full disk", "full"], ["without a reader", "pipe"]] as const) {
+  test(`a program that embeds the service outlives warnings to a standard error ${name}`, async (context) => {
+    const data = temporaryFolder(context);
+    writeFileSync(join(data, "limits.json"), "{}\n"); // Damaged: opening the service reports it.
+    const full = openSync("/dev/full", "w");
+    context.after(() => closeSync(full));
+    const script = `
+      process.stdin.resume().once("end", async () => {
+        const { openAnimalStore } = await import(${JSON.stringify(new URL("index.js", pathToFileURL(programPath)).href)});
+        const service = await openAnimalStore({ dataDir: ${JSON.stringify(data)} });
+        setTimeout(() => service.close(), 50);
+      });`;
+    const stderr = stdio === "full" ? full : stdio;
+    const child = spawn(process.execPath, ["-e", script], { stdio: ["pipe", "ignore", stderr] });
+    const ended = once(child, "exit");
+    child.stderr?.destroy();
+    child.stdin?.end();
+    assert.deepEqual(await ended, [0, null]);
+  });
+}

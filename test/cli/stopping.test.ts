@@ -1,0 +1,108 @@
+/**
+ * Signals: twice, during the start, and through npm.
+ */
+
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { EventEmitter, once } from "node:events";
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { serve } from "../../src/cli/serve.ts";
+import { stopSignal } from "../../src/cli/stop-signal.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { recordingTerminal } from "../support/terminal.ts";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+test("stopSignal() aborts at the first signal, and ends at once only if a later one comes after a second", () => {
+  const program = new EventEmitter();
+  const clock = new ManualClock();
+  let endCount = 0;
+  const signal = stopSignal(program, () => (endCount += 1), clock);
+  assert.equal(signal.aborted, false);
+  program.emit("SIGINT");
+  assert.equal(signal.aborted, true);
+  for (const name of ["SIGINT", "SIGTERM"]) {
+    clock.advance(500);
+    program.emit(name);
+  }
+  assert.equal(endCount, 0);
+  clock.advance(1);
+  program.emit("SIGINT");
+  assert.equal(endCount, 1);
+});
+
+test("a server that receives SIGINT twice exits 0 and saves the limits", async (context) => {
+  const data = temporaryFolder(context);
+  const program = await start(["--data", data]);
+  await fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${program.firstKey}` } });
+  program.process.kill("SIGINT");
+  assert.equal(await program.stop("SIGINT"), 0);
+  assert.ok(existsSync(join(data, "limits.json")));
+  assert.ok(!existsSync(join(data, "server.lock")));
+});
+
+test("serve() that is stopped during the start prints nothing, makes no key, and releases the folder", async (context) => {
+  for (const step of ["makeFolder", "openToAppend", "syncFolder"] as const) {
+    const data = temporaryFolder(context);
+    const stopping = new AbortController();
+    const original = nodeDisk[step] as (path: string) => Promise<never>;
+    const mocked = context.mock.method(nodeDisk, step, (path: string) => {
+      stopping.abort();
+      return original(path);
+    });
+    const terminal = recordingTerminal();
+    await serve(["--port", "0", "--data", data], terminal, stopping.signal);
+    mocked.mock.restore();
+    assert.deepEqual(terminal.output(), { stdout: "", stderr: "" }, step);
+    assert.ok(!existsSync(join(data, "keys.jsonl")) && !existsSync(join(data, "server.lock")), step);
+  }
+});
+
+test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {
+  const options = checkOptions({ dataDir: temporaryFolder(context) });
+  const signal = AbortSignal.abort(new Error("stopped"));
+  await assert.rejects(openService(options, { signal }), /^Error: stopped$/);
+  await (await openService(options)).close();
+});
+
+/** Resolves to the address that the server prints. */
+async function listening(child: ChildProcess): Promise<string> {
+  assert.ok(child.stdout !== null);
+  for await (const line of createInterface({ input: child.stdout })) {
+    const address = /^listening on (\S+)$/.exec(line)?.[1];
+    if (address !== undefined) {
+      return address;
+    }
+  }
+  throw new Error("the server ended before it listened");
+}
+
+for (const [shell, signal, isToGroup] of [["/bin/bash", "SIGINT", true], ["/bin/sh", "SIGTERM", false]] as const) {
+  const skip = existsSync(shell) ? false : `${shell} is not installed`;
+  const target = isToGroup ? "all processes, as Ctrl-C does" : "npm alone";
+  test(`npm start with ${shell} stops the server in order when ${signal} is sent to ${target}`, { skip }, async (context) => {
+    // A copy without the build step, which is not what is tested here.
+    const folder = temporaryFolder(context);
+    const { scripts, ...others } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    writeFileSync(join(folder, "package.json"), JSON.stringify({ ...others, scripts: { start: scripts.start } }));
+    symlinkSync(join(root, "dist"), join(folder, "dist"));
+    const args = ["start", "--silent", `--script-shell=${shell}`, "--", "--port", "0", "--data", join(folder, "data")];
+    const child = spawn("npm", args, { cwd: folder, detached: true, stdio: ["ignore", "pipe", "ignore"] });
+    const ended = once(child, "exit");
+    const url = await listening(child);
+    process.kill(isToGroup ? -child.pid! : child.pid!, signal); // It was spawned, so it has an id.
+    await ended;
+    await assert.rejects(fetch(`${url}/pets`), "the server is gone");
+    assert.ok(!existsSync(join(folder, "data", "server.lock")), "it stopped in order");
+  });
+}

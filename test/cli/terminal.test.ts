@@ -1,0 +1,62 @@
+/**
+ * Output on a descriptor that takes all, some or nothing of what is written to it.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { counted, Output } from "../../src/cli/terminal.ts";
+
+/** A descriptor with room for so many bytes; without room its writes fail with the code. */
+class Descriptor {
+  room = Infinity;
+  code = "ENOSPC";
+  text = "";
+
+  readonly write = (bytes: Uint8Array): number => {
+    const count = Math.min(this.room, bytes.length);
+    if (count === 0) {
+      throw Object.assign(new Error(this.code), { code: this.code });
+    }
+    this.room -= count;
+    this.text += Buffer.from(bytes.subarray(0, count)).toString();
+    return count;
+  };
+}
+
+test("Output.write() writes at once, and reports that nothing was lost", async () => {
+  const descriptor = new Descriptor();
+  const output = new Output(descriptor.write, 10);
+  assert.equal(output.write("more than ten bytes\n"), true);
+  assert.equal(descriptor.text, "more than ten bytes\n");
+  assert.equal(await output.finish(0), undefined);
+});
+
+test("Output.write() drops lines while the disk is full, and writes again when there is room", async () => {
+  const descriptor = new Descriptor();
+  const output = new Output(descriptor.write, 100);
+  descriptor.room = 3;
+  assert.equal(output.write("first\n"), false);
+  assert.equal(output.write("second\n"), false);
+  descriptor.room = Infinity;
+  assert.equal(output.write("third\n"), true);
+  assert.equal(output.write("fourth\n"), true);
+  assert.equal(descriptor.text, "fir\nthird\nfourth\n", "a cut line does not run into the next one");
+  assert.equal((await output.finish(0))?.message, "ENOSPC");
+});
+
+test("Output.write() keeps lines for a stalled reader up to its bound, and drops the rest", async () => {
+  const descriptor = new Descriptor();
+  descriptor.code = "EAGAIN";
+  const output = new Output(descriptor.write, 16);
+  descriptor.room = 3;
+  assert.deepEqual(["0123456\n", "1234567\n", "x\n", "y\n"].map((line) => output.write(line)), [true, true, true, false]);
+  assert.notEqual(await output.finish(0), undefined, "finish() does not wait longer than it may");
+  descriptor.room = Infinity;
+  assert.equal((await output.finish(10_000))?.message, "nobody reads it");
+  assert.equal(descriptor.text, "0123456\n1234567\nx\n");
+});
+
+test("counted() uses the singular for one alone", () => {
+  assert.deepEqual([0, 1, 2].map((count) => counted(count, "key")), ["0 keys", "1 key", "2 keys"]);
+});

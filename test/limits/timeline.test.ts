@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import type { Clock } from "../../src/disk/clock.ts";
+import { Timeline } from "../../src/limits/timeline.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { seeded } from "../support/seeded-random.ts";
+
+for (const stepMs of [2, 3, 999, 3_600_000]) {
+  for (const signedMs of [stepMs, -stepMs]) {
+    test(`Timeline.toWallMs() follows a step of the system clock by ${signedMs} ms`, () => {
+      const clock = new ManualClock({ monotonicMs: 5_000.75 });
+      const timeline = new Timeline(clock);
+      const instantMs = timeline.nowMs();
+      const before = timeline.toWallMs(instantMs);
+      clock.stepWall(signedMs);
+      assert.equal(timeline.nowMs(), instantMs);
+      assert.equal(timeline.toWallMs(instantMs) - before, signedMs);
+      assert.equal(timeline.fromWallMs(before + signedMs), instantMs);
+    });
+  }
+}
+
+/** What real clocks do: the wall clock leaves off fractions, and the process may pause between two readings. */
+class RealisticClock implements Clock {
+  /** How long the next readings pause before they are made. */
+  readonly pausesMs: number[] = [];
+  #elapsedMs = 0.3;
+
+  advance(durationMs: number): void {
+    this.#elapsedMs += durationMs;
+  }
+
+  wallMs(): number {
+    return Math.floor(1_800_000_000_000.6 + this.#pause());
+  }
+
+  monotonicMs(): number {
+    return 5_000.25 + this.#pause();
+  }
+
+  #pause(): number {
+    this.#elapsedMs += this.pausesMs.shift() ?? 0;
+    return this.#elapsedMs;
+  }
+}
+
+test("Timeline.toWallMs() stays the same while nobody sets the clock, whatever the fractions are", seeded((random) => {
+  const clock = new RealisticClock();
+  const timeline = new Timeline(clock);
+  const before = timeline.toWallMs(0);
+  for (let round = 0; round < 100_000; round += 1) {
+    clock.advance(random.integer(0, 5_000) / 1_024);
+    timeline.nowMs();
+    assert.equal(timeline.toWallMs(0), before);
+  }
+}));
+
+test("Timeline.toWallMs() takes no pause between two readings for a step of the clock", () => {
+  for (const pausesMs of [[0, 50], [0, 50, 50], [0, 50, 0, 50], [0, 50, 0, 0, 50], [0, 50, 0, 50, 50]]) {
+    const clock = new RealisticClock();
+    const timeline = new Timeline(clock);
+    const before = timeline.toWallMs(0);
+    clock.pausesMs.push(...pausesMs);
+    timeline.nowMs();
+    assert.equal(timeline.toWallMs(0), before, String(pausesMs));
+  }
+});
+
+test("Timeline.toWallMs() recovers from a pause while it was made", () => {
+  const clock = new RealisticClock();
+  const right = new Timeline(clock).toWallMs(0);
+  clock.pausesMs.push(50, 50, 50);
+  const timeline = new Timeline(clock);
+  timeline.nowMs();
+  timeline.nowMs();
+  assert.ok(Math.abs(timeline.toWallMs(0) - right) <= 1);
+});

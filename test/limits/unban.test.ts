@@ -1,0 +1,49 @@
+/**
+ * What `keys unban` does to a ban in limits.json, where the two files meet: in a service that starts.
+ */
+
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
+import { KeyFolder } from "../support/key-folder.ts";
+
+const minute = 60_000;
+
+/** How many keys are banned in a service that starts on the folder. */
+async function bannedKeyCount({ path: dataDir, clock }: KeyFolder): Promise<number> {
+  const service = await openService(checkOptions({ dataDir, report: () => undefined }), { clock });
+  const { bannedKeyCount: count } = service.gauges;
+  await service.close();
+  return count;
+}
+
+/** A file of release 1.0 that has the key banned a minute ago, for five minutes. */
+async function saveBan({ path, clock }: KeyFolder, id: string): Promise<void> {
+  const savedMs = clock.wallMs();
+  const ban = { untilMs: savedMs + 4 * minute, durationMs: 5 * minute };
+  const saved = { version: 1, savedMs, keyLogBytes: 0, keys: [{ id, ban }] };
+  await writeFile(join(path, "limits.json"), lineWithChecksum(JSON.stringify(saved)));
+}
+
+test("keys unban lifts a ban also while no server runs", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { id } = await (await folder.open()).create();
+  await saveBan(folder, id);
+  assert.equal(await bannedKeyCount(folder), 1);
+  await (await folder.open()).unban(id);
+  assert.equal(await bannedKeyCount(folder), 0);
+});
+
+test("keys unban lifts no ban that was set later, also after an upgrade from release 1.0", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const { id } = await (await folder.open()).create();
+  await (await folder.open()).unban(id);
+  folder.clock.advance(2 * minute);
+  await saveBan(folder, id);
+  assert.equal(await bannedKeyCount(folder), 1);
+});

@@ -1,0 +1,114 @@
+/**
+ * The writer on a simulated disk, with items that are lines. Whatever its owner, its observer or another process does,
+ * each add settles.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type GroupOwner, GroupWriter, type GroupWriterOptions } from "../../src/log/group-writer.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { SimulatedDisk } from "../support/simulated-disk.ts";
+
+const path = "/log/log.jsonl";
+
+interface Setting {
+  readonly disk: SimulatedDisk;
+  readonly writer: GroupWriter<string, string>;
+  readonly reports: string[];
+  readonly published: string[];
+}
+
+async function setUp(owner: Partial<GroupOwner<string, string>> = {}, options: Partial<GroupWriterOptions> = {}): Promise<Setting> {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, Buffer.alloc(0));
+  const reports: string[] = [];
+  const published: string[] = [];
+  let last: readonly string[] = [];
+  const file = await disk.boot().openToAppend(path);
+  const wholeOwner: GroupOwner<string, string> = {
+    encode: (waiting, bytes) => {
+      last = waiting.map(({ item }) => item);
+      return { byteCount: bytes.write(last.join("")), results: last };
+    },
+    publish: () => void published.push(...last),
+    errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
+    ...owner,
+  };
+  const report = (message: string): void => void reports.push(message);
+  const writer = new GroupWriter(wholeOwner, { file, lengthBytes: 0, report, ...options });
+  return { disk, writer, reports, published };
+}
+
+test("GroupWriter.add() settles whatever its observer throws, and reports that once", async () => {
+  const onGroup = (): void => {
+    throw new Error("no metrics");
+  };
+  const { writer, reports, disk } = await setUp({}, { onGroup });
+  assert.deepEqual(await Promise.all([writer.add("a\n"), writer.add("b\n")]), ["a\n", "b\n"]);
+  assert.equal(await writer.add("c\n"), "c\n");
+  assert.equal(disk.kept(path).toString(), "a\nb\nc\n");
+  assert.deepEqual(reports, ["groups are not measured any more: no metrics"]);
+  await writer.end("closing");
+});
+
+test("GroupWriter.add() rejects if encoding throws or takes nothing, and the next add is written", async () => {
+  for (const broken of [(): never => assert.fail("cannot encode"), () => ({ byteCount: 0, results: [] })]) {
+    let isBroken = true;
+    const { writer } = await setUp({
+      encode: (waiting, bytes) => {
+        return isBroken ? broken() : { byteCount: bytes.write(waiting[0]?.item ?? ""), results: [waiting[0]?.item ?? ""] };
+      },
+    });
+    const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
+    assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
+    isBroken = false;
+    assert.deepEqual(await Promise.all([writer.add("c\n"), writer.add("d\n")]), ["c\n", "d\n"]);
+    await writer.end("closing");
+  }
+});
+
+test("GroupWriter.add() says that the outcome is unknown if publishing throws, and nothing more is written", async () => {
+  const { writer, disk, reports } = await setUp({ publish: () => assert.fail("out of memory") });
+  await assert.rejects(writer.add("a\n"), /^Error: unknown: .*out of memory/);
+  await assert.rejects(writer.add("b\n"), /^Error: absent: .*out of memory/);
+  assert.equal(writer.isWritable, false);
+  assert.equal(disk.kept(path).toString(), "a\n");
+  assert.equal(reports.length, 1);
+  await writer.end("closing");
+});
+
+const replacements: Readonly<Record<string, (disk: SimulatedDisk) => void>> = {
+  replaced: (disk) => disk.place(path, Buffer.from("a\n")),
+  removed: (disk) => disk.take(path),
+  "appended to": (disk) => disk.append(path, "x"),
+};
+
+for (const [title, replace] of Object.entries(replacements)) {
+  test(`GroupWriter.add() acknowledges nothing in a log that another process has ${title}`, async () => {
+    const { writer, disk, reports, published } = await setUp();
+    await writer.add("a\n");
+    replace(disk);
+    await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
+    await assert.rejects(writer.add("c\n"), /^Error: absent: .*another process modified or replaced it/);
+    assert.equal(writer.isWritable, false);
+    assert.deepEqual(published, ["a\n"]);
+    assert.equal(reports.length, 1, reports.join("; "));
+    await writer.end("closing");
+  });
+}
+
+test("GroupWriter.add() says that the outcome is unknown if the log is replaced while the group is synced", async () => {
+  const { writer, disk, reports, published } = await setUp();
+  disk.plan = (_, name) => {
+    if (name === "sync") {
+      disk.place(path, Buffer.from("restored\n"));
+    }
+    return "none";
+  };
+  await assert.rejects(writer.add("a\n"), /^Error: unknown: .*another process modified or replaced it/);
+  assert.deepEqual(published, []);
+  assert.equal(disk.seen(path).toString(), "restored\n");
+  assert.equal(reports.length, 1);
+  await writer.end("closing");
+});

@@ -1,0 +1,81 @@
+/**
+ * What an embedder gives: checked once, and made harmless.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+
+import { type AnimalStoreOptions, checkOptions, oneLine } from "../src/options.ts";
+import { openAnimalStore } from "../src/service.ts";
+import { temporaryFolder } from "./support/temporary-folder.ts";
+
+const secret = `as_${"x".repeat(43)}`;
+
+test("checkOptions() resolves a relative dataDir at once", (context) => {
+  const folder = temporaryFolder(context);
+  const before = process.cwd();
+  const { dataDir } = checkOptions({ dataDir: "data" });
+  process.chdir(folder);
+  context.after(() => process.chdir(before));
+  assert.equal(dataDir, join(before, "data"));
+});
+
+test("checkOptions() makes a report harmless that throws, rejects, or returns a broken promise", async () => {
+  const reports: (() => unknown)[] = [
+    () => assert.fail("thrown"),
+    () => Promise.reject(new Error("rejected")),
+    () => ({ then: () => assert.fail("thrown by then") }),
+    () => ({ get then() { return assert.fail("thrown by a getter"); } }),
+  ];
+  for (const report of reports) {
+    checkOptions({ dataDir: "data", report }).report("message");
+  }
+  await setImmediate(); // A rejection that nobody handles would end the test here.
+});
+
+test("checkOptions() makes every report one line without keys", () => {
+  const lines: string[] = [];
+  const { report } = checkOptions({ dataDir: "data", report: (message) => void lines.push(message) });
+  report(`a\nb\r\nc\u2028d\u2029e\u0085f\x1b[31m ${secret}\n`);
+  assert.deepEqual(lines, ["a b c d e f [31m as_…"]);
+  assert.equal(oneLine("plain"), "plain");
+});
+
+test("checkOptions() takes a base address beyond ASCII in its ASCII form", async (context) => {
+  const baseUrl = "https://例え.example/shop/v1";
+  const ascii = "https://xn--r8jz45g.example/shop/v1";
+  const options = checkOptions({ dataDir: "data", baseUrl, stagingBaseUrl: baseUrl });
+  assert.deepEqual([options.baseUrl, options.stagingBaseUrl, options.basePath], [ascii, ascii, "/shop/v1"]);
+  const store = await openAnimalStore({ dataDir: temporaryFolder(context), baseUrl });
+  assert.match(JSON.stringify(store.description), /"https:\/\/xn--r8jz45g\.example\/shop\/v1"/);
+  await store.close();
+});
+
+test("checkOptions() refuses what cannot be in one line without keys", () => {
+  const circular: Record<string, unknown> = {};
+  circular["self"] = circular;
+  const table: readonly (readonly [string, unknown, RegExp])[] = [
+    ["dataDir", "a\0b", /dataDir must be the path of a folder$/],
+    ["baseUrl", 5n, /baseUrl must be .*, received 5n$/],
+    ["baseUrl", circular, /baseUrl must be .*, received .*Circular/],
+    ["baseUrl", `https://a.example/${secret}`, /baseUrl must be .*, received "https:\/\/a.example\/as_…"$/],
+    ["stagingBaseUrl", "https://a.example/\nv1", /stagingBaseUrl must be /],
+    ["trustProxy", "1", /trustProxy must be an integer from 0 to 32, received "1"$/],
+    ["trustProxy", 33, /trustProxy must be an integer from 0 to 32, received 33$/],
+    ["corsOrigins", "https://a.example", /corsOrigins is of the wrong type/],
+    ["corsOrigins", [5], /corsOrigins is of the wrong type, received \[ 5 \]$/],
+    ["store", null, /store must have the method "add"$/],
+    [`line\n${secret}`, 1, /there is no option "line as_…"$/],
+  ];
+  for (const [name, value, message] of table) {
+    const options = { dataDir: "data", [name]: value } as AnimalStoreOptions; // Wrong on purpose.
+    assert.throws(() => checkOptions(options), (error) => {
+      assert.ok(error instanceof RangeError);
+      assert.match(error.message, /^Cannot open animal store: [^\n]*$/);
+      assert.match(error.message, message);
+      return true;
+    });
+  }
+});

@@ -1,0 +1,37 @@
+/**
+ * The program in this process: the same command lines as `test/support/program.ts`, without the time a process takes.
+ */
+
+import { run } from "../../src/cli/run.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { withoutSecrets } from "../../src/http/secrets.ts";
+import type { Ran } from "./program.ts";
+
+export interface RecordingTerminal extends Terminal {
+  readonly output: () => { readonly stdout: string; readonly stderr: string };
+}
+
+/** A terminal that keeps what is printed, with the promises of the real one. */
+export function recordingTerminal(environment: NodeJS.ProcessEnv = {}): RecordingTerminal {
+  let stdout = "";
+  let stderr = "";
+  const showKey = (lines: string): boolean => {
+    stdout += lines;
+    return true;
+  };
+  return {
+    environment,
+    isInteractive: false,
+    stdout: (lines) => void showKey(withoutSecrets(lines)),
+    showKey,
+    stderr: (lines) => void (stderr += withoutSecrets(lines)),
+    output: () => ({ stdout, stderr }),
+  };
+}
+
+/** Runs a command line to its end. A server is stopped as soon as it starts. */
+export async function runHere(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
+  const terminal = recordingTerminal(environment);
+  const code = await run(args, terminal, () => AbortSignal.abort());
+  return { code, ...terminal.output() };
+}
