@@ -13,10 +13,12 @@ import { lockFolder } from "./disk/lock.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
-import type { ErrorCode } from "./http/errors.ts";
+import { type ErrorCode, errorJson } from "./http/errors.ts";
+import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
 import { keepTickShape } from "./http/tick-shape.ts";
+import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
@@ -29,7 +31,7 @@ import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./op
 import type { PetStore } from "./pets/pet-store.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
-import { RequestPath } from "./request/pipeline.ts";
+import { Pipeline } from "./request/pipeline.ts";
 import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
@@ -117,7 +119,7 @@ export class Service implements AnimalStore {
   /** How requests arrive from our own listener; those of the second kind expect `100 Continue`. */
   readonly #arrival: Arrival;
   readonly #expectingArrival: Arrival;
-  readonly #path: RequestPath;
+  readonly #pipeline: Pipeline;
   readonly #timers: readonly NodeJS.Timeout[];
   #isStopping = false;
   #closing: Promise<void> | undefined;
@@ -126,11 +128,11 @@ export class Service implements AnimalStore {
     this.#options = options;
     this.#parts = parts;
     const linkBase = options.baseUrl ?? options.basePath;
-    this.#arrival = { target: undefined, linkBase, expectsContinue: false, passOn: undefined };
+    this.#arrival = { target: undefined, linkBase, expectsContinue: false, next: undefined };
     this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
     const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
-    this.#path = new RequestPath({
+    this.#pipeline = new Pipeline({
       ...parts,
       basePath: options.basePath,
       trustedProxyCount: options.trustedProxyCount,
@@ -141,6 +143,7 @@ export class Service implements AnimalStore {
       publicPages: [
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
+        favicon,
       ],
     });
     this.#timers = [
@@ -175,6 +178,10 @@ export class Service implements AnimalStore {
 
   readonly handle: AnimalStore["handle"] = (incoming, outgoing, next) => {
     const { basePath, baseUrl } = this.#options;
+    if (incoming.httpVersionMajor !== 1) {
+      this.#refuseHttp2(outgoing, next);
+      return;
+    }
     const place = locate(incoming, basePath);
     if (place === undefined && next !== undefined) {
       next();
@@ -183,29 +190,42 @@ export class Service implements AnimalStore {
     if (outgoing.headersSent) {
       return; // A middleware has responded already: the request must have no effect.
     }
-    if (this.#isStopping) {
+    if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
-    const arrival = { target: place?.target, linkBase, expectsContinue: false, passOn: next };
-    this.#path.respond(this.#path.begin(incoming, outgoing, arrival));
+    const arrival = { target: place?.target, linkBase, expectsContinue: false, next: next };
+    this.#pipeline.run(this.#pipeline.begin(incoming, outgoing, arrival));
   };
 
-  /** As `handle`, for our own listener, whose targets no framework has rewritten. */
+  /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */
+  #refuseHttp2(outgoing: ServerResponse, next: ((error?: unknown) => void) | undefined): void {
+    const error = new Error("Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1");
+    if (next !== undefined) {
+      next(error);
+      return;
+    }
+    this.#options.report(error.message);
+    const content = errorJson("internal_error");
+    outgoing.writeHead(500, { "Content-Type": "application/json; charset=utf-8" });
+    outgoing.end(content);
+  }
+
+  /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
-    const context = this.#path.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
-    this.#path.respond(context);
+    const context = this.#pipeline.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
+    this.#pipeline.run(context);
     return context;
   }
 
   /** The whole response to CONNECT, as bytes. */
   onConnect(incoming: IncomingMessage): Promise<string> {
-    return this.#path.answerRaw(this.#path.begin(incoming, undefined, this.#arrival));
+    return this.#pipeline.runToBytes(this.#pipeline.begin(incoming, undefined, this.#arrival));
   }
 
   /** The whole response to bytes that are not a request, as bytes. */
   onDamage(code: ErrorCode, socketAddress: string | undefined): string {
-    return this.#path.damageAnswer(code, socketAddress);
+    return this.#pipeline.damageToBytes(code, socketAddress);
   }
 
   /** Makes `healthy` false, and every response of `handle` close its connection. Requests still get responses. */

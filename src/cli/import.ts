@@ -8,10 +8,9 @@ import { messageOf } from "../disk/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
-import { decodeJson, JsonSyntaxError, readJson } from "../pets/json.ts";
+import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
-import { validateNewPet } from "../pets/validate.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readLines } from "./read-lines.ts";
@@ -73,7 +72,7 @@ async function validateAll({ path, file }: Source, terminal: Terminal): Promise<
   for await (const line of readLines(measured, bounds.contentBytesMax)) {
     lineNumber++;
     const validation = validateLine(line);
-    if (validation.kind === "invalid" && ++faultCount <= namedFaultsMax) {
+    if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
       terminal.stderr(`${path} line ${lineNumber}: ${validation.message}\n`);
     }
   }
@@ -127,7 +126,7 @@ async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerat
   let count = 0;
   for await (const line of readLines(validated, bounds.contentBytesMax)) {
     const validation = validateLine(line);
-    if (validation.kind === "invalid") {
+    if (validation.kind !== "valid") {
       throw new Error("the file changed while it was read");
     }
     count++;
@@ -138,16 +137,8 @@ async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerat
   }
 }
 
-function validateLine(line: Uint8Array): ReturnType<typeof validateNewPet> {
-  if (line.length > bounds.contentBytesMax) {
-    return { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` };
-  }
-  try {
-    return validateNewPet(readJson(decodeJson(line)));
-  } catch (error) {
-    if (error instanceof JsonSyntaxError) {
-      return { kind: "invalid", message: error.message };
-    }
-    throw error;
-  }
+function validateLine(line: Uint8Array): NewPetReading {
+  return line.length > bounds.contentBytesMax
+    ? { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` }
+    : readNewPet(line);
 }

@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 
 import { systemClock } from "../disk/clock.ts";
-import { withoutSecrets } from "../keys/key.ts";
+import { withoutSecrets } from "../http/secrets.ts";
 
 export const exitDone = 0;
 export const exitFailure = 1;

@@ -9,21 +9,21 @@ export const bounds = {
   targetBytesMax: 8_192,
   /** Target and header fields together. */
   fieldBytesMax: 16_384,
-  /** What is read and dropped behind an answer that did not wait for the content, at most. */
+  /** What is read and dropped after a response that did not wait for the content, at most. */
   drainBytesMax: 1_048_576,
   drainMs: 2_000,
   fieldsMs: 10_000,
   requestMs: 30_000,
   /** A reader that takes nothing. */
   stalledReaderMs: 30_000,
-  /** Longer than the 60 s that proxies keep a connection, so that it is never us who closes under a request. */
+  /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
   idleMs: 75_000,
-  /** How often Node looks for connections that are over their time; its own 30 s would triple `fieldsMs`. */
+  /** How often Node looks for connections that have timed out. Its own 30 s would add to `fieldsMs`. */
   timeoutCheckMs: 500,
-  /** Requests under way at a stop. Less than the 10 s promised, since closing the files comes after it. */
+  /** How long a stop waits for requests under way. Less than the 10 s promised, since the files are closed after it. */
   stopMs: 9_000,
-  /** How often the key file is looked at: a running server follows within 1 s. */
+  /** How often the key file is looked at. A running server follows it within 1 s. */
   keyPollMs: 250,
-  /** How often limits are saved: kill -9 forgets at most 5 s. */
+  /** How often limits are saved. After kill -9 at most the last 5 s are forgotten. */
   limitsSaveMs: 3_000,
 } as const;

@@ -1,27 +1,26 @@
 /**
- * Cross-origin requests from browsers (Fetch standard, "CORS protocol"): off without an origin that may call.
+ * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed.
  */
 
-/** Our fields beyond those that a script may read anyway. */
+/** The fields that a script may read, beyond those that the standard lets it read anyway. */
 const exposedFields =
   "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, " +
   "X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
-/** How long a browser may remember a preflight's answer; Chromium takes no more than this. */
+/** How long a browser may keep the response to a preflight. Chromium keeps it no longer than this. */
 const preflightMaxAgeSeconds = 7_200;
 
 export class Cors {
   readonly isOff: boolean;
   readonly #origins: ReadonlySet<string>;
 
-  /** @param origins as browsers send them, or "*" */
+  /** @param origins as browsers send them in `Origin`, or "*" */
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
     this.isOff = origins.length === 0;
   }
 
-
-  /** Whether the fields are those of a preflight from an origin that may call. */
+  /** Whether this is a preflight from an allowed origin. */
   isPreflight(method: string | undefined, headers: NodeJS.Dict<string | string[]>): boolean {
     return (
       method === "OPTIONS" &&
@@ -38,7 +37,7 @@ export class Cors {
     ];
   }
 
-  /** Appends what every answer carries, errors included: without it a script could not even read their status. */
+  /** Appends the fields of every response, errors included: without them a script cannot even read the status. */
   appendFields(fields: string[], origin: string | string[] | undefined): void {
     fields.push("Vary", "Origin");
     const allowed = this.#allowedOrigin(origin);

@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes (contract, section 4): the only table that says which status and message belong to
- * one. `message` is for people and may be made more precise by whoever answers; code and status are fixed.
+ * The closed list of error codes. Only this table says which status and message belong to a code. Code and status are
+ * for programs and fixed. The message is for people, and a response may make it more precise.
  */
 
 export interface ErrorKind {
@@ -39,18 +39,18 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   invalid_api_key: { status: 401, message: "The API key is not valid." },
   pet_not_found: { status: 404, message: "There is no animal with this id." },
   route_not_found: { status: 404, message: "There is nothing at this path." },
-  method_not_allowed: { status: 405, message: "This path does not support the method; Allow lists those it does." },
+  method_not_allowed: { status: 405, message: "This path does not support the method; see Allow." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
   body_too_large: { status: 413, message: "The content is larger than 16384 bytes." },
   uri_too_long: { status: 414, message: "The request target is longer than 8192 bytes." },
   unsupported_media_type: {
     status: 415,
-    message: "Content-Type must be application/json, in UTF-8, and the content must have no coding.",
+    message: "Content-Type must be application/json, in UTF-8, and the content must have no content coding.",
   },
-  rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
+  rate_limited: { status: 429, message: "The rate limit is used up; wait for the seconds in Retry-After." },
   key_banned: {
     status: 429,
-    message: "The API key is banned for a while, for going on after 429; wait as long as Retry-After says.",
+    message: "The API key is banned for going on after 429 responses; wait for the seconds in Retry-After.",
   },
   header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
   internal_error: { status: 500, message: "Something went wrong inside the service." },
@@ -61,14 +61,14 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   },
 };
 
-/** The body of an error response, exactly (specification, "Error"). `message` makes the table's more precise. */
+/** The content of an error response. `message` replaces the message of the table. */
 export function errorJson(code: ErrorCode, message?: string): string {
   return message === undefined ? (defaultJson.get(code) ?? "") : jsonOf(code, message);
 }
 
-/** Made once: a flood of refused requests should cost as little as it can. */
+/** Made once, so that a flood of refused requests costs little. */
 const defaultJson: ReadonlyMap<string, string> = new Map(
-  // Object.entries forgets that the table's names are codes.
+  // The keys of the table are codes, which the type of Object.entries forgets.
   Object.entries(errorKinds).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),
 );
 

@@ -11,6 +11,7 @@ import { Server as NetServer, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import type { ErrorCode } from "./errors.ts";
+import { mayBeFollowed } from "./upgrade.ts";
 
 /** The part of a request's state that the connection cares for. */
 export interface OpenRequest {
@@ -46,6 +47,10 @@ interface Connection {
   exchange: OpenRequest | undefined;
   /** Set once bytes arrived that cannot be a request: nothing after them is read as one. */
   damagedAtBytes: number | undefined;
+  /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
+  nextAtBytes: number | undefined;
+  /** Whether the last response says `Connection: close` only because the server stops. */
+  closesToStop: boolean;
 }
 
 type Connections = Map<Duplex, Connection>;
@@ -79,20 +84,24 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
 
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
     const connection = connections.get(incoming.socket);
-    if (connection?.exchange !== undefined && !mayFollow(connection.exchange)) {
+    if (connection === undefined || !mayFollow(connection)) {
       return;
     }
+    connection.closesToStop = isStopping && outgoing.shouldKeepAlive;
     if (isStopping) {
       outgoing.shouldKeepAlive = false;
     }
-    const exchange = responder.onRequest(incoming, outgoing, expectsContinue);
-    if (connection !== undefined) {
-      // What is over is let go of: holding the last request of each connection made the collector work for 2 %.
-      connection.exchange = isAnswered(exchange) && outgoing.shouldKeepAlive ? undefined : exchange;
+    if (incoming.headers.upgrade === undefined) {
+      connection.nextAtBytes = undefined;
+    } else {
+      keepIfAlone(connection, incoming, outgoing);
     }
+    const exchange = responder.onRequest(incoming, outgoing, expectsContinue);
+    // What is over is let go of: holding the last request of each connection made the collector work for 2 %.
+    connection.exchange = isAnswered(exchange) && outgoing.shouldKeepAlive ? undefined : exchange;
   };
   server.on("connection", (socket: Socket) => {
-    connections.set(socket, { exchange: undefined, damagedAtBytes: undefined });
+    connections.set(socket, { exchange: undefined, damagedAtBytes: undefined, nextAtBytes: 0, closesToStop: false });
     socket.once("close", () => connections.delete(socket));
   });
   server.on("request", (incoming, outgoing) => begin(incoming, outgoing, false));
@@ -100,8 +109,7 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
   server.on("checkExpectation", (incoming, outgoing) => begin(incoming, outgoing, false));
   server.on("connect", (incoming, socket) => {
-    const exchange = connections.get(socket)?.exchange;
-    void onConnect(incoming, socket, exchange, { responder, limits });
+    void onConnect(incoming, socket, connections.get(socket), { responder, limits });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
     // Only a server of TLS has other sockets here.
@@ -149,15 +157,38 @@ function watchReaders(
 }
 
 /**
- * Whether a further request on its connection is to be handled. Behind an answer that says `Connection: close` none is
- * (RFC 9112, 9.6): nobody would get its answer. Where that answer is not made yet, it need not be the last any more.
+ * Whether a further request on the connection is handled. After a response that says `Connection: close` none is (RFC
+ * 9112, 9.6). If that is only because the server stops, and has not been sent yet, a later response says it instead.
  */
-function mayFollow({ outgoing }: OpenRequest): boolean {
-  if (outgoing === undefined || (outgoing.headersSent && !outgoing.shouldKeepAlive)) {
+function mayFollow(connection: Connection): boolean {
+  const { exchange, closesToStop } = connection;
+  const outgoing = exchange?.outgoing;
+  if (outgoing === undefined || outgoing.shouldKeepAlive) {
+    return true;
+  }
+  if (outgoing.headersSent || !closesToStop) {
     return false;
   }
   outgoing.shouldKeepAlive = true;
   return true;
+}
+
+/** Closes the connection after a request with `Upgrade`, unless nothing can have come after it. */
+function keepIfAlone(connection: Connection, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const startBytes = connection.nextAtBytes;
+  connection.nextAtBytes = undefined;
+  if (!outgoing.shouldKeepAlive || startBytes === undefined) {
+    outgoing.shouldKeepAlive = false;
+    return;
+  }
+  const decide = (): void => {
+    outgoing.shouldKeepAlive = !mayBeFollowed(incoming, startBytes);
+    connection.nextAtBytes = outgoing.shouldKeepAlive ? incoming.socket.bytesRead : undefined;
+  };
+  decide();
+  if (!outgoing.shouldKeepAlive) {
+    incoming.once("end", decide); // Its content may have been still to come.
+  }
 }
 
 function isAnswered(exchange: OpenRequest | undefined): boolean {
@@ -178,10 +209,12 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
       server.closeIdleConnections();
     }
   };
-  for (const [socket, { exchange }] of connections) {
+  for (const [socket, connection] of connections) {
+    const { exchange } = connection;
     if (socket instanceof Socket && socket.bytesRead === 0) {
       socket.destroy(); // Node counts it as busy; browsers open such ones in advance.
     } else if (exchange?.outgoing !== undefined && !isAnswered(exchange)) {
+      connection.closesToStop ||= exchange.outgoing.shouldKeepAlive;
       exchange.outgoing.shouldKeepAlive = false;
       afterAnswer(exchange, closeIdle);
     }
@@ -200,12 +233,16 @@ async function stop(server: Server, connections: Connections, graceMs: number): 
 async function onConnect(
   incoming: IncomingMessage,
   socket: Duplex,
-  previous: OpenRequest | undefined,
+  connection: Connection | undefined,
   { responder, limits }: { readonly responder: Responder; readonly limits: ListenerLimits },
 ): Promise<void> {
   socket.on("error", () => socket.destroy());
+  if (connection === undefined || !mayFollow(connection)) {
+    socket.resume(); // The previous response closes the connection.
+    return;
+  }
   const answer = await responder.onConnect(incoming);
-  afterAnswer(previous, () => {
+  afterAnswer(connection.exchange, () => {
     socket.end(answer);
     linger(socket, limits);
     socket.resume();

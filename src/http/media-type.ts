@@ -1,10 +1,9 @@
 /**
- * The content of a request: whether we take its type, and reading it under a byte bound.
+ * What the header fields of a request say about its content: type, coding, length.
  */
 
 import type { IncomingMessage } from "node:http";
 
-import type { ErrorCode } from "./errors.ts";
 
 /**
  * Whether content of this type is JSON in UTF-8: `application/json`, charset absent or utf-8. No field at all is fine
@@ -50,49 +49,4 @@ export function announcesContent(incoming: IncomingMessage): boolean {
 export function declaresMoreThan(incoming: IncomingMessage, bytesMax: number): boolean {
   const declared = incoming.headers["content-length"];
   return declared !== undefined && Number(declared) > bytesMax;
-}
-
-/** The content; the code of the error that ended it; or undefined where the client has gone. */
-export type ContentOutcome = Uint8Array | ErrorCode | undefined;
-
-/**
- * Reads the content, counting what arrives; the bound is inclusive. No promise: content nearly always comes with the
- * fields, and whatever is still pending while a group waits for the disk is paid for by every request in it.
- *
- * @param done is called once
- * @returns the function by which whoever watches the connection ends the reading
- */
-export function readContent(
-  incoming: IncomingMessage,
-  bytesMax: number,
-  done: (outcome: ContentOutcome) => void,
-): (outcome: ContentOutcome) => void {
-  const chunks: Uint8Array[] = [];
-  let byteCount = 0;
-  let isDone = false;
-  const finish = (outcome: ContentOutcome): void => {
-    if (!isDone) {
-      isDone = true;
-      done(outcome);
-    }
-  };
-  // Where all of it came with the fields, the stream is never asked for bytes, and Node takes the request for one that
-  // nobody reads: behind the answer it would drop the content once more, listeners and all.
-  incoming.read(0);
-  incoming.on("data", (chunk: Uint8Array) => {
-    byteCount += chunk.length;
-    if (byteCount > bytesMax) {
-      incoming.removeAllListeners("data");
-      finish("body_too_large");
-    } else {
-      chunks.push(chunk);
-    }
-  });
-  incoming.on("end", () => {
-    const [first] = chunks;
-    finish(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, byteCount));
-  });
-  // Why the client has gone, Node says by "error" only to those who listen to it.
-  incoming.on("close", () => finish(undefined));
-  return finish;
 }

@@ -1,11 +1,14 @@
 /**
- * What has to be looked at in a message before it counts as a request, because Node lets it pass or would refuse it
- * without a body.
+ * Faults of a message that Node lets pass, or would refuse without content.
+ *
+ * After such a fault the length of the message is in doubt, and with it where the next request begins. So its
+ * connection is closed, and nothing that follows on it is read as a request (RFC 9112, 11.2).
  */
 
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, METHODS } from "node:http";
+import { isIPv6 } from "node:net";
 
-/** Node takes the first of doubled fields without a word; these two must not be doubled. */
+/** Node uses the first of several fields of one name, and drops the others; of these two there may be only one. */
 export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
   let hostCount = 0;
   let authorizationCount = 0;
@@ -20,14 +23,57 @@ export function countFields(rawHeaders: readonly string[]): { hostCount: number;
   return { hostCount, authorizationCount };
 }
 
-/** What Node lets pass, or would refuse without a body: RFC 9112, 2.3 and 3.2. */
+/**
+ * Node's parser accepts RTSP and ICE as protocols too, and does not say which one a request names. Their own methods
+ * give them away; `GET`, `POST` and `OPTIONS` of RTSP look like those of HTTP.
+ */
+const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
+
+/** What is wrong with the message, for the client; undefined if nothing is. RFC 9112, 2.3, 3.2 and 6.1. */
 export function messageFault(incoming: IncomingMessage, hostCount: number): string | undefined {
-  const { httpVersion } = incoming;
+  const { httpVersion, headers, method } = incoming;
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     return "The HTTP version must be 1.0 or 1.1.";
+  }
+  if (!httpMethods.has(method)) {
+    return "The method does not belong to HTTP.";
   }
   if (hostCount > 1) {
     return "The request has more than one Host field.";
   }
-  return hostCount === 0 && httpVersion === "1.1" ? "The request has no Host field." : undefined;
+  if (hostCount === 0 && httpVersion === "1.1") {
+    return "The request has no Host field.";
+  }
+  if (headers.host !== undefined && !isHost(headers.host)) {
+    return "The Host field is not a host with an optional port.";
+  }
+  const coding = headers["transfer-encoding"];
+  return coding === undefined ? undefined : codingFault(coding, httpVersion);
+}
+
+/** Node decodes the last coding alone, and takes HTTP/1.0, which has no transfer codings, for HTTP/1.1. */
+function codingFault(coding: string, httpVersion: string): string | undefined {
+  if (httpVersion === "1.0") {
+    return "An HTTP/1.0 request has no Transfer-Encoding field.";
+  }
+  return coding.toLowerCase() === "chunked" ? undefined : "The only transfer coding supported is chunked.";
+}
+
+/**
+ *     Host     = uri-host [ ":" port ]                                                        RFC 9110, 7.2
+ *     host     = "[" ( IPv6address / IPvFuture ) "]" / IPv4address / reg-name                 RFC 3986, 3.2.2
+ *     reg-name = *( unreserved / pct-encoded / sub-delims )
+ *
+ * An IPv4address is a reg-name too, and a reg-name may be empty. RFC 9112, 3.2 asks clients for an empty Host if the
+ * target has no authority; 3.3 lets a server use a default for it. This service accepts it: nothing depends on Host.
+ */
+const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
+const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
+
+function isHost(host: string): boolean {
+  if (namePattern.test(host)) {
+    return true;
+  }
+  const literal = literalPattern.exec(host);
+  return literal !== null && (literal[1] === undefined || isIPv6(literal[1]));
 }

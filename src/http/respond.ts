@@ -4,8 +4,8 @@
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 
-import { decimal } from "../decimal.ts";
 import { announcesContent } from "./media-type.ts";
+import type { Response } from "./response.ts";
 
 export interface WireResponse {
   readonly status: number;
@@ -23,42 +23,24 @@ export interface RateNumbers {
 }
 
 /**
- * The fields that every answer has (contract, section 4): name, value, name, value, … Its own are appended to them.
+ * All fields of a response: those that every response has, then its own.
  *
  * @param rate undefined on the public pages, which are not the API
  */
-export function fieldsOf(
-  requestId: string,
-  content: string | Uint8Array | undefined,
-  rate: RateNumbers | undefined,
-): string[] {
-  // One literal where it matters: an array that grows field by field is copied several times, for every request.
-  const fields =
-    content === undefined
-      ? ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", "no-store"]
-      : [
-          "Content-Type",
-          "application/json; charset=utf-8",
-          "Content-Length",
-          String(contentLength(content)),
-          "X-Request-Id",
-          requestId,
-          "X-Content-Type-Options",
-          "nosniff",
-          "Cache-Control",
-          "no-store",
-        ];
-  if (rate !== undefined) {
-    fields.push(
-      "X-RateLimit-Limit",
-      String(rate.limit),
-      "X-RateLimit-Remaining",
-      decimal(rate.remaining),
-      "X-RateLimit-Reset",
-      String(rate.resetSeconds),
-    );
+export function fieldsOf(response: Response, requestId: string, rate: RateNumbers | undefined): string[] {
+  const { content, contentType, cacheControl, fields } = response;
+  const all = ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", cacheControl];
+  if (content !== undefined) {
+    all.push("Content-Type", contentType, "Content-Length", String(contentLength(content)));
   }
-  return fields;
+  if (rate !== undefined) {
+    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", String(rate.remaining));
+    all.push("X-RateLimit-Reset", String(rate.resetSeconds));
+  }
+  for (const part of fields) {
+    all.push(part);
+  }
+  return all;
 }
 
 /** In bytes. */
@@ -91,6 +73,10 @@ export function respond(
     return;
   }
   incoming.resume();
+  if (!outgoing.shouldKeepAlive) {
+    respondEarly(incoming, outgoing, wire, bounds); // At once: from then on no further request is taken.
+    return;
+  }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   setImmediate(() => {
     if (outgoing.headersSent) {
@@ -106,8 +92,8 @@ export function respond(
 }
 
 /**
- * Sends the whole answer at once but leaves the response open while the rest of the content is dropped: ending it is
- * what makes Node close the connection.
+ * Sends the response before the content has come, closes the sending side, and drops what still comes until the client
+ * closes its side too (RFC 9112, 9.6). The response is not ended before that: Node would close the whole connection.
  */
 function respondEarly(
   incoming: IncomingMessage,
@@ -115,27 +101,33 @@ function respondEarly(
   wire: WireResponse,
   bounds: DrainBounds,
 ): void {
+  const { socket } = incoming;
   outgoing.shouldKeepAlive = false;
   outgoing.writeHead(wire.status, wire.fields);
   if (wire.content === undefined) {
-    outgoing.flushHeaders();
+    outgoing.flushHeaders(); // It does not say when the bytes are out, so the sending side is closed at the end.
   } else {
-    outgoing.write(wire.content);
+    outgoing.write(wire.content, () => socket.end());
   }
-  let droppedBytes = 0;
   const finish = (): void => {
     clearTimeout(timer);
     outgoing.end();
   };
   const timer = setTimeout(finish, bounds.drainMs);
+  if (socket.readableEnded) {
+    finish(); // The client has closed its side: nothing comes.
+    return;
+  }
+  let droppedBytes = 0;
   incoming.on("data", (chunk: Uint8Array) => {
     droppedBytes += chunk.length;
     if (droppedBytes > bounds.drainBytesMax) {
       finish();
     }
   });
-  incoming.on("end", finish);
-  incoming.on("close", finish);
+  incoming.once("end", finish);
+  incoming.once("close", finish);
+  socket.once("end", finish);
 }
 
 /**

@@ -1,29 +1,34 @@
 /**
- * An answer as the rooms above hand it down: what is particular to it. The fields that every answer has, and how it
- * gets onto the socket, are not their business.
+ * A response as the rooms above make it: what is particular to it. `respond.ts` adds the fields that every response has
+ * and sends it.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";
 
 export interface Response {
   readonly status: number;
-  /** Fields of this answer alone: name, value, name, value, … as `writeHead` takes them. */
+  /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
-  /** UTF-8 JSON; none with 204. */
+  /** Undefined if the response has none, as with 204. */
   readonly content: string | Uint8Array | undefined;
+  /** Of the content; not sent without it. */
+  readonly contentType: string;
+  /** The value of `Cache-Control`. */
+  readonly cacheControl: string;
 }
 
 const noFields: readonly string[] = [];
 
+/** @param content UTF-8 JSON */
 export function jsonResponse(
   status: number,
   content: string | Uint8Array | undefined,
   fields: readonly string[] = noFields,
 ): Response {
-  return { status, fields, content };
+  return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store" };
 }
 
-/** An error answer. `message` makes the table's more precise. */
+/** An error response. `message` replaces the message of the table. */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return { status: errorKinds[code].status, fields, content: errorJson(code, message) };
+  return jsonResponse(errorKinds[code].status, errorJson(code, message), fields);
 }

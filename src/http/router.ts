@@ -1,33 +1,35 @@
 /**
- * Request target -> route. Paths are compared exactly as they were sent (contract, section 3): nothing is decoded,
- * folded, collapsed or resolved, so each resource has one name.
+ * Request target -> route. Paths are compared exactly as sent. Nothing is decoded, folded, collapsed or resolved, so
+ * each resource has one name.
  */
 
-export interface Route<Operation> {
-  /** Below the base path; at most one `{parameter}`, as the last segment. */
+export interface RoutePattern<Operation> {
+  /** Below the base path. At most one `{parameter}`, as the last segment. */
   readonly pattern: string;
-  /** By method. HEAD and OPTIONS are not listed: they follow from these. */
+  /** By method. HEAD and OPTIONS are not listed: they follow from the others. */
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-export interface Match<Operation> {
-  readonly route: Route<Operation>;
-  /** What stands in the place of `{parameter}`, never empty; "" where the pattern has none. */
+export interface Match<Route> {
+  readonly route: Route;
+  /** The text in the place of `{parameter}`, never empty; "" if the pattern has none. */
   readonly parameter: string;
+  /** The value of `Allow` (RFC 9110, 10.2.1). */
+  readonly allow: string;
 }
 
-interface Entry<Operation> {
-  readonly route: Route<Operation>;
+interface Entry<Route> {
+  readonly route: Route;
   /** The whole path, or all of it before the parameter. */
   readonly literal: string;
   readonly hasParameter: boolean;
   readonly allow: string;
 }
 
-export class Router<Operation> {
-  readonly #entries: readonly Entry<Operation>[];
+export class Router<Route extends RoutePattern<unknown>> {
+  readonly #entries: readonly Entry<Route>[];
 
-  constructor(basePath: string, routes: readonly Route<Operation>[]) {
+  constructor(basePath: string, routes: readonly Route[]) {
     this.#entries = routes.map((route) => {
       const brace = route.pattern.indexOf("{");
       return {
@@ -40,33 +42,28 @@ export class Router<Operation> {
   }
 
   /** @param path without the query */
-  find(path: string): Match<Operation> | undefined {
-    for (const { route, literal, hasParameter } of this.#entries) {
+  find(path: string): Match<Route> | undefined {
+    for (const { route, literal, hasParameter, allow } of this.#entries) {
       if (!hasParameter) {
         if (path === literal) {
-          return { route, parameter: "" };
+          return { route, parameter: "", allow };
         }
       } else if (path.length > literal.length && path.startsWith(literal) && !path.includes("/", literal.length)) {
-        return { route, parameter: path.slice(literal.length) };
+        return { route, parameter: path.slice(literal.length), allow };
       }
     }
     return undefined;
   }
-
-  /** The value of `Allow` for a route of this router (RFC 9110, 10.2.1). */
-  allow(route: Route<Operation>): string {
-    return this.#entries.find((entry) => entry.route === route)?.allow ?? "";
-  }
 }
 
-function allowField(route: Route<unknown>): string {
+function allowField(route: RoutePattern<unknown>): string {
   const methods = Object.keys(route.operations).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
   return [...methods, "OPTIONS"].join(", ");
 }
 
 /**
- * The path and query of a request target (RFC 9112, 3.2): origin-form as it stands, absolute-form without its scheme
- * and authority. Any other form is no path of ours and stays as it is.
+ * The path and query of a request target (RFC 9112, 3.2): an origin-form unchanged, an absolute-form without scheme and
+ * authority. Any other form names no path of this service and is returned unchanged.
  */
 export function originForm(target: string): string {
   if (target.startsWith("/")) {

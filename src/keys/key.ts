@@ -8,6 +8,7 @@
 
 import { hash } from "node:crypto";
 
+import { withoutSecrets } from "../http/secrets.ts";
 import type { Plan } from "../limits/plans.ts";
 
 /** Returns that many unpredictable bytes, as `randomBytes` of node:crypto does. */
@@ -86,11 +87,6 @@ export function createKeyId(randomBytes: RandomBytes): string {
 /** Whether the token has the form of a secret. Cheap, so that a wrong token costs no hashing. */
 export function isSecret(bearerToken: string): boolean {
   return bearerToken.length === secretLength && secretForm.test(bearerToken);
-}
-
-/** Blots out each secret in the text: what people typed may contain one, and messages end up in logs. */
-export function withoutSecrets(text: string): string {
-  return text.replaceAll(/as_[0-9A-Za-z]{43}/g, "as_…");
 }
 
 export function isKeyId(text: string): boolean {

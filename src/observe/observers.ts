@@ -3,9 +3,23 @@
  */
 
 import type { Clock } from "../disk/clock.ts";
-import type { RequestContext } from "../request/context.ts";
 import { Metrics } from "./metrics.ts";
 import { RequestLog } from "./request-log.ts";
+
+/** What is observed of a request. */
+export interface ObservedRequest {
+  readonly requestId: string;
+  readonly method: string;
+  /** "none" if the request was refused before it was routed. */
+  readonly routePattern: string;
+  /** Undefined without a valid key. */
+  readonly keyId: string | undefined;
+  readonly address: string;
+  /** Monotonic. */
+  readonly receivedMs: number;
+  /** Says why a request was refused. */
+  readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" } | undefined;
+}
 
 export interface ObserverOptions {
   readonly clock: Clock;
@@ -29,24 +43,23 @@ export class Observers {
   }
 
   /** @param status 0 where the client had gone before it could be answered */
-  observe(context: RequestContext, status: number, contentBytes: number): void {
-    const { route, incoming, receivedMs, rate } = context;
-    const method = incoming.method ?? "";
+  observe(request: ObservedRequest, status: number, contentBytes: number): void {
+    const { routePattern, method, receivedMs, rate } = request;
     const durationMs = this.#clock.monotonicMs() - receivedMs;
-    this.metrics?.countRequest(route, method, status, durationMs);
-    if (status === 429 && rate !== undefined && "kind" in rate && rate.kind !== "allowed") {
+    this.metrics?.countRequest(routePattern, method, status, durationMs);
+    if (status === 429 && rate?.kind !== undefined && rate.kind !== "allowed") {
       this.metrics?.countRefusal(rate.kind);
     }
     this.#requestLog?.add({
       time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
-      id: context.requestId,
+      id: request.requestId,
       method,
-      route,
+      route: routePattern,
       status,
       ms: Math.round(durationMs * 1_000) / 1_000,
       bytes: contentBytes,
-      key: context.keyId ?? null,
-      address: context.address,
+      key: request.keyId ?? null,
+      address: request.address,
     });
   }
 
@@ -59,7 +72,7 @@ export class Observers {
     }
   }
 
-  /** What could not be read as a request was answered all the same; it has no method, and no time that it took. */
+  /** Observes a response to bytes that are not a request: it has no method and no duration. */
   observeDamage(answered: {
     readonly requestId: string;
     readonly address: string;

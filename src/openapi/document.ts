@@ -1,19 +1,13 @@
 /**
- * The OpenAPI description of the service (contract, section 8), made from the tables that the code itself uses: codes
- * from http/errors.ts, the animal's bounds from pets/, quotas from limits/plans.ts.
- *
- * What is here is the frame: what the API is, where it is, how to authenticate, which codes and plans there are.
+ * The OpenAPI description: exactly the operations that a client calls. It is made from the tables that the code runs
+ * on: error codes, bounds, plans, the animal.
  */
 
-import { bounds } from "../http/bounds.ts";
-import { errorKinds } from "../http/errors.ts";
 import { failuresPerMinute } from "../limits/addresses.ts";
-import { banDurationMinMs, banDurationMaxMs, refusalCountMax } from "../limits/ban.ts";
+import { banDurationMaxMs, banDurationMinMs, refusalCountMax } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { version } from "../version.ts";
 import { headerComponents } from "./fields.ts";
-import { pagePaths } from "./pages.ts";
-import { apiPaths, otherPaths } from "./paths.ts";
+import { apiPaths } from "./paths.ts";
 import { responseComponents } from "./responses.ts";
 import { type JsonObject, schemas } from "./schemas.ts";
 
@@ -25,91 +19,74 @@ export interface OpenApiDescription {
   readonly tags: readonly JsonObject[];
   readonly paths: JsonObject;
   readonly components: JsonObject;
-  /** The responses to requests for none of the paths. */
-  readonly "x-other-paths": JsonObject;
 }
 
 export interface DescribedAddresses {
-  /** Public base address; undefined where the service was told none. */
+  /** Public base address; undefined if the service has none. */
   readonly baseUrl: string | undefined;
-  /** Where the API is mounted, as "/v1"; the server's address where there is no base address. */
+  /** Where the API is mounted, as "/v1"; the server's address if there is no base address. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
 }
 
-/** The description, as it is published: `JSON.stringify` of it is the page. */
-export function describeApi(addresses: DescribedAddresses): OpenApiDescription {
-  const { baseUrl, basePath, stagingBaseUrl } = addresses;
-  const bases = [
-    { url: baseUrl ?? basePath, description: "Production" },
-    ...(stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }]),
-  ];
-  const roots = bases.map(({ url, description }) => ({
-    url: url.startsWith("/") ? "/" : new URL(url).origin,
-    description,
-  }));
+/** The version of the interface, not of the program: it stays as long as existing clients go on working. */
+const interfaceVersion = "1.0.0";
+
+/** The description as it is published: `JSON.stringify` of it is the page. */
+export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddresses): OpenApiDescription {
+  const staging = stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }];
   return {
     openapi: "3.1.0",
     info: {
       title: "Animal Store",
       summary: "The catalogue of animals that a store offers.",
-      version,
-      description: aboutTheApi(),
-      contact: { name: "Whoever runs this service" },
+      version: interfaceVersion,
+      description: introduction(),
+      contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: bases,
+    servers: [{ url: baseUrl ?? basePath, description: "Production" }, ...staging],
     security: [{ apiKey: [] }],
     tags: [
-      { name: "pets", description: "The animals." },
-      { name: "public pages", description: "At the server's root: no key, no rate limit." },
+      { name: "animals", description: "List, add and fetch animals." },
+      { name: "limits", description: "What is left of the key's quotas." },
     ],
-    paths: { ...apiPaths(), ...pagePaths(roots) },
+    paths: apiPaths(),
     components: {
       securitySchemes: {
         apiKey: {
           type: "http",
           scheme: "bearer",
-          bearerFormat: "`as_` and 43 letters and digits",
-          description: "The API key, as `Authorization: Bearer <API_KEY>` (RFC 6750, 2.1).",
+          bearerFormat: "as_ and 43 letters or digits",
+          description: "Send the API key with every request: `Authorization: Bearer <API_KEY>` (RFC 6750, 2.1).",
         },
       },
       schemas,
       responses: responseComponents(),
       headers: headerComponents(),
     },
-    "x-other-paths": otherPaths(),
   };
 }
 
 /** What holds for all operations, as Markdown. */
-function aboutTheApi(): string {
+function introduction(): string {
   const plans = Object.entries(publishedQuotas).map(
     ([name, { perMinute, perDay }]) => `| ${name} | ${perMinute} | ${perDay} |`,
   );
-  const codes = Object.entries(errorKinds).map(
-    ([code, { status, message }]) => `| ${status} | \`${code}\` | ${message.replaceAll("<", "\\<")} |`,
-  );
+  const banMinutes = [banDurationMinMs / 60_000, banDurationMaxMs / 60_000];
   return [
-    "List the animals of a store, add one, or fetch one. Every request but those for the public pages carries an API " +
-      "key; without one, any path answers 401.",
-    "## Requests that are no operation",
-    "Another method on a known path is 405 (`x-other-methods` of the path), an unknown path is 404 (`x-other-paths` " +
-      `of this description). A request target above ${bounds.targetBytesMax} bytes is 414; target and fields of ` +
-      `more than ${bounds.fieldBytesMax} bytes together are 431.`,
-    "## Rate limits",
-    "A key has so many requests a minute and a day. Each window opens full, with its first request. A request " +
-      "beyond either limit is 429: wait as long as `Retry-After` says. A key that is refused in " +
-      `${refusalCountMax} different seconds, with no request served between, is banned for ` +
-      `${banDurationMinMs / 60_000} ` +
-      `minutes, and each further time for longer, up to ${banDurationMaxMs / 60_000} minutes. ` +
-      `Requests without a valid key are counted by the client's address, ${failuresPerMinute} a minute.`,
-    lines("| plan | a minute | a day |", "|---|---|---|", ...plans, "| enterprise | agreed | agreed |"),
+    "List the animals of a store, add one, or fetch one. Every request needs an API key.",
     "## Errors",
-    lines("| status | code | meaning |", "|---|---|---|", ...codes),
+    "Every error response has the same three members: `code` for programs, `message` for people, and `status`. An " +
+      "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +
+      "Without a valid key both are 401.",
+    "## Rate limits",
+    "A plan limits the requests of a key per minute and per day. A window opens with its first request, and the " +
+      "quota resets all at once when the window ends. Every authenticated request counts, except a 429.",
+    ["| plan | per minute | per day |", "|---|---|---|", ...plans, "| enterprise | custom | custom |"].join("\n"),
+    "A request beyond a limit is 429: wait as long as `Retry-After` says, and back off exponentially. A key that " +
+      `continues instead, in ${refusalCountMax} different seconds, is banned for ${banMinutes[0]} minutes; repeated ` +
+      `bans last up to ${banMinutes[1]}. Requests without a valid key count against the client's address, ` +
+      `${failuresPerMinute} per minute.`,
   ].join("\n\n");
-}
-
-function lines(...each: readonly string[]): string {
-  return each.join("\n");
 }

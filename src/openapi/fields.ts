@@ -1,6 +1,6 @@
 /**
- * The fields of the service's responses, as header objects of the OpenAPI description. Left out are those that HTTP
- * itself needs and any server sends: Date, Connection, Keep-Alive; Content-Type stands as the media type.
+ * The header fields that mean something to a caller, as header objects of the OpenAPI description. Fields of HTTP
+ * itself, of caches and of CORS are left out.
  */
 
 import { deprecationField, sunsetField } from "../pets/get.ts";
@@ -11,78 +11,57 @@ interface FieldDescription {
   readonly schema: JsonObject;
   /** A field without an example has the constant of its schema. */
   readonly example?: string | number;
-  /** Not on every response that lists it. */
+  /** Not in every response that lists it. */
   readonly isOptional?: true;
 }
 
-const integer: JsonObject = { type: "integer", minimum: 0 };
-
 const fields: Readonly<Record<string, FieldDescription>> = {
-  "Content-Length": { description: "Length of the content in bytes.", schema: integer, example: 57 },
   "X-Request-Id": {
-    description: "Names this request in the operator's log: as the client did in this field, or else by the service.",
+    description: "The id of this request in the service's log: the client's own, if it sent this field, or a new one.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$" },
-    example: "5f0c6a17b2d9-1",
-  },
-  "X-Content-Type-Options": {
-    description: "Nothing but the media type given is to be read into the content.",
-    schema: { type: "string", const: "nosniff" },
-  },
-  "Cache-Control": {
-    description: "Answers depend on the key and on the moment: nobody may keep them.",
-    schema: { type: "string", const: "no-store" },
+    example: "5f0c6a17b2d9",
   },
   "X-RateLimit-Limit": {
-    description: "Requests a window, of the bucket that has fewer left: the minute's or the day's.",
+    description: "The limit in effect: requests per window of the quota, minute or day, that has fewer left.",
     schema: { type: "integer", minimum: 1 },
     example: 60,
   },
   "X-RateLimit-Remaining": {
-    description: "Requests left in that bucket, after this one.",
-    schema: integer,
+    description: "Requests left in that window, after this one.",
+    schema: { type: "integer", minimum: 0 },
     example: 59,
   },
   "X-RateLimit-Reset": {
-    description: "When that bucket is full again: seconds since 1970-01-01T00:00:00Z, rounded up.",
+    description: "When that quota is full again, in Unix seconds.",
     schema: { type: "integer", format: "int64", minimum: 0 },
     example: 1795262460,
   },
   "Retry-After": {
-    description: "Seconds to wait: a client that waits as long is served (RFC 9110, 10.2.3).",
+    description: "Seconds to wait: a retry after that time succeeds (RFC 9110, 10.2.3).",
     schema: { type: "integer", minimum: 1 },
     example: 42,
   },
   "WWW-Authenticate": {
-    description: "The scheme to authenticate with, and whether a key was sent and is wrong (RFC 6750, 3).",
+    description: "The scheme to authenticate with; with `error` if a key was sent and is not valid (RFC 6750, 3).",
     schema: {
       type: "string",
       enum: ['Bearer realm="animal-store"', 'Bearer realm="animal-store", error="invalid_token"'],
     },
     example: 'Bearer realm="animal-store"',
   },
-  Allow: {
-    description: "The methods that this path supports (RFC 9110, 10.2.1).",
-    schema: { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
-    example: "GET, HEAD, POST, OPTIONS",
-  },
-  "Accept-Encoding": {
-    description: "That no content coding is taken, where the request had one (RFC 9110, 12.5.3).",
-    schema: { type: "string", const: "identity" },
-    isOptional: true,
-  },
   Location: {
-    description: "Where the created animal is.",
+    description: "The address of the new animal.",
     schema: { type: "string", format: "uri-reference", pattern: "/pets/[1-9][0-9]*$" },
     example: "/v1/pets/1",
   },
   "Link-next": {
-    description: "The next page, with the same `limit` and `status`; absent on the last one (RFC 8288).",
+    description: "The next page, with the same `limit` and `status`; absent on the last page (RFC 8288).",
     schema: { type: "string", pattern: '^<[^>]*/pets\\?([^>]*&)?after=[0-9]+>; rel="next"$' },
     example: '</v1/pets?limit=2&after=2>; rel="next"',
     isOptional: true,
   },
   "Link-successor": {
-    description: "What takes the place of this deprecated operation (RFC 5829, 3.2; RFC 8288).",
+    description: "The operation that replaces this one (RFC 5829, 3.2; RFC 8288).",
     schema: { type: "string", pattern: '^<[^>]*/pets>; rel="successor-version"$' },
     example: '</v1/pets>; rel="successor-version"',
   },
@@ -94,70 +73,18 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     description: "When the operation is scheduled for removal (RFC 8594).",
     schema: { type: "string", const: sunsetField },
   },
-  "Access-Control-Allow-Origin": {
-    description: "The origin that may read this answer, where the operator allows it (Fetch Standard, 3.3).",
-    schema: { type: "string", minLength: 1 },
-    example: "https://shop.example",
-    isOptional: true,
-  },
-  "Access-Control-Expose-Headers": {
-    description: "The fields that a page of that origin may read.",
-    schema: { type: "string", minLength: 1 },
-    example: "X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After",
-    isOptional: true,
-  },
-  Vary: {
-    description: "The answer depends on the origin of the page that asks.",
-    schema: { type: "string", minLength: 1 },
-    example: "Origin",
-    isOptional: true,
-  },
-  "Access-Control-Allow-Methods": {
-    description: "Response to a preflight: the methods that a page may use.",
-    schema: { type: "string", minLength: 1 },
-    example: "GET, HEAD, POST, OPTIONS",
-    isOptional: true,
-  },
-  "Access-Control-Allow-Headers": {
-    description: "Response to a preflight: the request fields that a page may send.",
-    schema: { type: "string", minLength: 1 },
-    example: "Authorization, Content-Type, X-Request-Id",
-    isOptional: true,
-  },
-  "Access-Control-Max-Age": {
-    description: "Response to a preflight: for how many seconds it may be kept.",
-    schema: integer,
-    example: 7200,
-    isOptional: true,
-  },
 };
 
-/** The header components, by the keys that `headerReferences` points at. */
+/** The header components, by the keys that `headerReferences` refers to. */
 export function headerComponents(): JsonObject {
   return Object.fromEntries(
-    Object.entries(fields).map(([key, field]) => [key, headerObject(field, field.isOptional !== true)]),
+    Object.entries(fields).map(([key, { isOptional, ...field }]) => [key, { required: isOptional !== true, ...field }]),
   );
 }
 
-function headerObject({ description, schema, example }: FieldDescription, required: boolean): JsonObject {
-  return { description, required, schema, ...(example === undefined ? {} : { example }) };
-}
-
-/** The `headers` of a response that carries these fields. */
+/** The `headers` of a response with these fields. A key may name one of several uses: `Link-next` is a `Link`. */
 export function headerReferences(keys: readonly string[]): JsonObject {
-  return Object.fromEntries(keys.map((key) => [nameOf(key), { $ref: `#/components/headers/${key}` }]));
-}
-
-/** The same of a response that carries them only at times, where others always do. */
-export function optionalHeaders(keys: readonly string[]): JsonObject {
   return Object.fromEntries(
-    Object.entries(fields)
-      .filter(([key]) => keys.includes(key))
-      .map(([key, field]) => [nameOf(key), headerObject(field, false)]),
+    keys.map((key) => [key.startsWith("Link-") ? "Link" : key, { $ref: `#/components/headers/${key}` }]),
   );
-}
-
-/** One field may have several descriptions: `Link-next` is a `Link`. */
-function nameOf(key: string): string {
-  return key.startsWith("Link-") ? "Link" : key;
 }

@@ -1,13 +1,14 @@
 /**
- * The schemas and parameters of the OpenAPI description, made from the tables that validate and answer.
+ * The schemas and parameters of the OpenAPI description, made from the tables that the code runs on.
  *
- * The bounds of an int64 stand as `format: int64` and in words, not as `minimum` and `maximum`: neither is a JavaScript
- * number, so `JSON.stringify` would publish another bound than the one that holds.
+ * The bounds of an int64 are given by `format: int64` and in words, not by `minimum` and `maximum`: they are no
+ * JavaScript numbers, so `JSON.stringify` would publish other bounds than the true ones.
  */
 
 import { errorKinds } from "../http/errors.ts";
+import { planNames } from "../limits/plans.ts";
+import { limitDefault, limitMax } from "../pets/list-query.ts";
 import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
-import { limitDefault, limitMax } from "../pets/validate.ts";
 
 /** What `JSON.stringify` writes exactly as it is. */
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
@@ -16,49 +17,51 @@ export interface JsonObject {
   readonly [member: string]: Json;
 }
 
-/** The characters of the Unicode property White_Space, as a part of a character class that every engine reads alike. */
+export const rex: JsonObject = { id: 1, name: "Rex", categoryId: 5, status: "available" };
+
+/** The characters of the Unicode property White_Space, for a character class that every regex engine reads alike. */
 const whiteSpace =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
-/** Somewhere a character that is not white space, nowhere U+0000 (contract, section 3). */
+/** At least one character that is not white space, and no U+0000. */
 const namePattern = `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`;
 
 const petStatusSchema: JsonObject = {
   type: "string",
   enum: petStatuses,
-  description: "Availability of the animal.",
+  description: "The availability of the animal.",
 };
 
-const newPetProperties: JsonObject = {
-  name: {
-    type: "string",
-    minLength: 1,
-    maxLength: nameCodePointsMax,
-    pattern: namePattern,
-    description:
-      `1 to ${nameCodePointsMax} Unicode code points, at least one of them not white space, without U+0000 ` +
-      "and without lone surrogates. Kept exactly as sent.",
-  },
-  categoryId: {
-    type: "integer",
-    format: "int64",
-    description:
-      `Identifier of the category. Any integer from ${int64Min} to ${int64Max}, exact to the last digit: read it ` +
-      "with a parser that keeps 64-bit integers where yours are that large.",
-  },
+const nameSchema: JsonObject = {
+  type: "string",
+  minLength: 1,
+  maxLength: nameCodePointsMax,
+  pattern: namePattern,
+  description:
+    `The animal's name: 1 to ${nameCodePointsMax} Unicode code points, not only white space, without U+0000 and lone ` +
+    "surrogates. It is kept exactly as sent.",
+};
+
+const categoryIdSchema: JsonObject = {
+  type: "integer",
+  format: "int64",
+  description:
+    `The category of the animal: an integer from ${int64Min} to ${int64Max}, exact to the last digit. Parsers that ` +
+    "read numbers as doubles round those beyond 2^53.",
 };
 
 const newPetSchema: JsonObject = {
   type: "object",
-  description: "An animal to be added. A member that is not named here is refused, `id` too.",
+  description: "An animal to add. Other members are refused, `id` too.",
   required: ["name", "categoryId"],
   additionalProperties: false,
   properties: {
-    ...newPetProperties,
+    name: nameSchema,
+    categoryId: categoryIdSchema,
     // A default beside the reference would make the member required in the types that openapi-typescript writes.
     status: {
       allOf: [{ $ref: "#/components/schemas/PetStatus" }, { default: defaultPetStatus }],
-      description: `Availability of the animal; \`${defaultPetStatus}\` where it is left out.`,
+      description: `The availability of the animal, \`${defaultPetStatus}\` by default.`,
     },
   },
   examples: [{ name: "Rex", categoryId: 5, status: "available" }],
@@ -74,12 +77,13 @@ const petSchema: JsonObject = {
       type: "integer",
       format: "int64",
       minimum: 1,
-      description: "Given by the service: 1, 2, 3, … in the order of creation, never reused.",
+      description: "Assigned by the service: 1, 2, 3, … in the order of creation, never reused.",
     },
-    ...newPetProperties,
+    name: nameSchema,
+    categoryId: categoryIdSchema,
     status: { $ref: "#/components/schemas/PetStatus" },
   },
-  examples: [{ id: 1, name: "Rex", categoryId: 5, status: "available" }],
+  examples: [rex],
 };
 
 const errorSchema: JsonObject = {
@@ -91,10 +95,39 @@ const errorSchema: JsonObject = {
     code: {
       type: "string",
       enum: Object.keys(errorKinds),
-      description: "What went wrong, for programs. Each response lists the codes that it can carry.",
+      description: "What went wrong, for programs. Each response lists the codes it can have.",
     },
-    message: { type: "string", minLength: 1, description: "What went wrong, for people. Its wording may change." },
+    message: { type: "string", minLength: 1, description: "What went wrong, for people. The wording may change." },
     status: { type: "integer", description: "The HTTP status code." },
+  },
+};
+
+const quotaSchema: JsonObject = {
+  type: "object",
+  description: "The quota of one window.",
+  required: ["limit", "remaining", "reset"],
+  additionalProperties: false,
+  properties: {
+    limit: { type: "integer", minimum: 1, description: "Requests per window." },
+    remaining: { type: "integer", minimum: 0, description: "Requests left in this window." },
+    reset: {
+      type: "integer",
+      format: "int64",
+      minimum: 0,
+      description: "When the quota is full again, in Unix seconds.",
+    },
+  },
+};
+
+const limitsSchema: JsonObject = {
+  type: "object",
+  description: "The plan of the key and what is left of both quotas.",
+  required: ["plan", "minute", "day"],
+  additionalProperties: false,
+  properties: {
+    plan: { type: "string", enum: planNames, description: "The plan of the key." },
+    minute: { $ref: "#/components/schemas/Quota" },
+    day: { $ref: "#/components/schemas/Quota" },
   },
 };
 
@@ -102,22 +135,17 @@ export const schemas: JsonObject = {
   PetStatus: petStatusSchema,
   NewPet: newPetSchema,
   Pet: petSchema,
+  Limits: limitsSchema,
+  Quota: quotaSchema,
   Error: errorSchema,
-  Health: {
-    type: "object",
-    description: "Whether the service can do all its work.",
-    required: ["status"],
-    additionalProperties: false,
-    properties: { status: { type: "string", enum: ["ok", "unavailable"] } },
-  },
 };
 
-/** The query of listPets: nothing else may stand in it (contract, section 3). */
+/** The query of listPets; any other parameter is refused. */
 export const listParameters: readonly JsonObject[] = [
   {
     name: "limit",
     in: "query",
-    description: "At most so many animals are returned. No sign, no leading zero, no fraction.",
+    description: "How many animals to return at most. No sign, leading zero or fraction.",
     schema: { type: "integer", minimum: 1, maximum: limitMax, default: limitDefault },
     example: 2,
   },
@@ -132,8 +160,8 @@ export const listParameters: readonly JsonObject[] = [
     name: "after",
     in: "query",
     description:
-      `Only animals with a greater id; an integer from 0 to ${int64Max}, whether or not it was given to an animal. ` +
-      'Follow the `Link` with `rel="next"` rather than making it up.',
+      `Only animals with a greater id: an integer from 0 to ${int64Max}, given to an animal or not. Rather than ` +
+      "choosing one, follow the `Link` of the previous page.",
     schema: { type: "integer", format: "int64", minimum: 0 },
     example: 0,
   },
@@ -143,7 +171,7 @@ export const petIdParameter: JsonObject = {
   name: "petId",
   in: "path",
   required: true,
-  description: "Identifier of the animal. Anything but the plain decimal of an animal's id is 404.",
+  description: "The id of the animal. Everything else is 404.",
   schema: { type: "integer", format: "int64" },
   example: 1,
 };

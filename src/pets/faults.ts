@@ -1,5 +1,5 @@
 /**
- * What validation comes to: a value, or one message that names all that is at fault.
+ * The outcome of validation: a value, or one message that names everything at fault.
  */
 
 import { quote } from "./quote.ts";
@@ -8,12 +8,12 @@ export type Validation<Value> =
   | { readonly kind: "valid"; readonly value: Value }
   | { readonly kind: "invalid"; readonly message: string };
 
-/** So many members or parameters are named in one message; the others are counted (contract, section 3). */
-export const faultsNamedMax = 10;
+/** So many members or parameters are named in a message; the others are counted. */
+const faultsNamedMax = 10;
 
-/** Members or parameters at fault, each with the first thing that was wrong with it, in the order of discovery. */
+/** Members or parameters at fault, each with the first problem found, in the order of discovery. */
 export class Faults {
-  /** Made when the first fault is found: most of what is validated has none. */
+  /** Made with the first fault: most requests have none. */
   #problems: Map<string, string> | undefined;
 
   add(name: string, problem: string): void {
@@ -27,7 +27,7 @@ export class Faults {
     return this.#problems?.size ?? 0;
   }
 
-  /** `opening`, then every fault. Names are the client's text: quoting bounds them. */
+  /** `opening`, then every fault. Names are the client's text: quoting bounds them and blots out keys. */
   invalid(opening: string): Validation<never> {
     const named = [...(this.#problems ?? [])]
       .slice(0, faultsNamedMax)

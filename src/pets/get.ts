@@ -2,28 +2,37 @@
  * getPet: `GET /pets/{petId}`, deprecated.
  */
 
-import { type Response, jsonResponse, errorResponse } from "../http/response.ts";
+import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { whenReady } from "../http/when-ready.ts";
 import type { PetRequest } from "./pet-request.ts";
 import type { JsonText } from "./pet-store.ts";
-import { validatePetId } from "./validate.ts";
-import { whenReady } from "../http/when-ready.ts";
 
-/** 200 with the Pet; 404 for whatever is not the canonical decimal of an existing animal's id. */
+/** 200 with the Pet; 404 if `petId` is not the id of an animal. */
 export function getPet({ store, parameter }: PetRequest): Response | Promise<Response> {
-  const id = validatePetId(parameter);
-  return id === undefined ? petAnswer(undefined) : whenReady(store.get(id), petAnswer);
+  const id = readPetId(parameter);
+  return id === undefined ? petResponse(undefined) : whenReady(store.get(id), petResponse);
 }
 
-function petAnswer(json: JsonText | undefined): Response {
+function petResponse(json: JsonText | undefined): Response {
   return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, json);
 }
 
-/** Since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: a Unix time in the form of a structured Date). */
+/**
+ * The id that a path segment is: the decimal of a positive safe integer, without sign or leading zero, as all ids are.
+ * Returns undefined if it is none: then there is no such animal.
+ */
+export function readPetId(segment: string): number | undefined {
+  const id = Number(segment);
+  return Number.isSafeInteger(id) && id > 0 && String(id) === segment ? id : undefined;
+}
+
+/** Deprecated since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: Unix seconds as a structured Date). */
 export const deprecationField = "@1795219200";
-/** The removal date of the specification (RFC 8594, 3). */
+/** The date of removal (RFC 8594, 3). */
 export const sunsetField = "Thu, 05 Dec 2030 00:00:00 GMT";
 
-/** Where to go instead (RFC 5829, 3.2). */
-export function successorLink(linkBase: string): string {
-  return `<${linkBase}/pets>; rel="successor-version"`;
+/** The fields of every response of getPet's route: name, value, … The link names what replaces it (RFC 5829, 3.2). */
+export function retirementFields(linkBase: string): readonly string[] {
+  const successor = `<${linkBase}/pets>; rel="successor-version"`;
+  return ["Deprecation", deprecationField, "Sunset", sunsetField, "Link", successor];
 }

@@ -1,14 +1,14 @@
 /**
- * What the three handlers are given, and nothing more.
+ * What the handlers of pets are given.
  */
 
 import type { PetStore } from "./pet-store.ts";
 
 export interface PetRequest {
   readonly store: PetStore;
-  /** The raw text after `?`; "" where there is none. */
+  /** The raw text after `?`; "" if there is none. */
   readonly query: string;
-  /** What stands in the place of `{petId}`, as it was sent. */
+  /** The path segment at `{petId}`, as it was sent. */
   readonly parameter: string;
   /** The content, whole and within its bound; empty for operations that take none. */
   readonly content: Uint8Array;

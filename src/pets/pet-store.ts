@@ -1,73 +1,73 @@
 /**
- * The catalogue as the handlers know it. Nothing here says how or where animals are kept, and whatever may have to wait
- * can be a promise, so that an engine shared by several processes can take the place of the log on this disk.
+ * The catalogue as the handlers know it: nothing here depends on how or where animals are kept. Every method that may
+ * have to wait can return a promise, so that an engine shared by several processes can replace the log on this disk.
  *
- * A store hands out JSON text, not objects: it is what the client gets, and parsing what was stored as text only to
- * print it again was the largest cost of a request.
+ * A store returns JSON text, not objects: it is what the client receives, and parsing stored text only to print it
+ * again was the largest cost of a request.
  *
- * Many calls are under way at a time, and may settle in any order. What they are given has been validated. Whatever
- * they throw beyond the errors named here is answered 500, and told to the operator. `test/store/pet-store-suite.ts`
- * holds a store to all that is promised here.
+ * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
+ * besides those named here becomes a 500, and is reported to the operator. `test/store/pet-store-suite.ts` tests every
+ * promise made here.
  */
 
 import type { NewPet, PetStatus } from "./pet.ts";
 
 /**
- * UTF-8 JSON. Whoever receives it must not change it: a store may hand out its own memory. Nor may the store, from then
- * on: it may wait for a slow client.
+ * UTF-8 JSON. The caller must not change it, since it may be the store's own memory. Nor may the store change it after
+ * returning it, since it may wait for a slow client.
  */
 export type JsonText = string | Uint8Array;
 
 export interface StoredPet {
   readonly id: number;
-  /** One Pet object, as `petToJson` writes it: the same text from `add`, `get` and `list`, for ever. */
+  /** One Pet object, as `petToJson` writes it: always the same text from `add`, `get` and `list`. */
   readonly json: JsonText;
 }
 
 export interface PetQuery {
   /** Only animals with a greater id. An integer from 0 to `Number.MAX_SAFE_INTEGER`. */
   readonly after: number;
-  /** At most so many, 1 or more. */
+  /** The most animals to return, 1 or more. */
   readonly limit: number;
-  /** Only animals of this status; all where undefined. */
+  /** Only animals of this status; all if undefined. */
   readonly status: PetStatus | undefined;
 }
 
 export interface PetPage {
-  /** A JSON array of Pet objects, ascending by id: their texts with a comma in between, and no white space. */
+  /** A JSON array of Pet objects, ascending by id: their texts, separated by commas without white space. */
   readonly json: JsonText;
-  /** Where more animals match than the page holds: the last id in it, to ask on from. */
+  /** If more animals match than the page holds, the last id in it: the `after` of the next page. */
   readonly nextAfter: number | undefined;
 }
 
 export interface PetStore {
   /**
-   * Adds an animal and resolves when it would survive a loss of power; whoever asks from then on sees it. No reader
-   * sees it earlier, nor before all animals with smaller ids: who asks for greater ids than the last one seen misses
-   * none. Ids are 1, 2, 3, … in the order of the calls that succeed, and never used again.
+   * Adds an animal and resolves when it would survive a loss of power; readers see it from then on, and not earlier. No
+   * reader sees it before all animals with smaller ids, so paging by `after` misses none. Ids are 1, 2, 3, … in the
+   * order of the calls that succeed, and never reused.
    *
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
   add(newPet: NewPet): Promise<StoredPet>;
   /**
-   * The animal as one JSON object; undefined where there is none of this id (a positive safe integer).
+   * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    *
    * @throws {StorageUnavailableError} it cannot be read now
    */
   get(id: number): JsonText | undefined | Promise<JsonText | undefined>;
   /** @throws {StorageUnavailableError} it cannot be read now */
   list(query: PetQuery): PetPage | Promise<PetPage>;
-  /** False once adding cannot succeed any more without help from outside, and once closed. Must not throw. */
+  /** False if adding cannot succeed without help from outside, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
-   * Takes no more, and resolves when each `add` under way is decided and everything held is released. Closing twice is
-   * fine. From then on `add` throws StorageUnavailableError, and `get` and `list` answer or throw it too.
+   * Refuses further adds, and resolves when every `add` in progress is settled and every resource is released. Closing
+   * twice is allowed. Afterwards `add` throws StorageUnavailableError; `get` and `list` still work or throw it too.
    */
   close(): Promise<void>;
 }
 
-/** The store cannot be used now, and trying again later may succeed. An animal was not stored. */
+/** The store cannot be used now; a retry may succeed. The animal was not stored. */
 export class StorageUnavailableError extends Error {
   override readonly name = "StorageUnavailableError";
 }

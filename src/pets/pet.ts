@@ -1,22 +1,24 @@
 /**
- * The animal (specification, "Resources and their fields"), each member with its bound.
+ * The animal, each member with its bound.
  */
-
-import { decimal } from "../decimal.ts";
 
 export type PetStatus = "available" | "pending" | "sold";
 
-/** In the order of the specification. */
+/** In the order in which messages and the API description list them. */
 export const petStatuses: readonly PetStatus[] = ["available", "pending", "sold"];
 
-/** What `status` is when a NewPet leaves it out (contract, section 3). */
+/** The status of a NewPet that has none. */
 export const defaultPetStatus: PetStatus = "available";
+
+export const nameCodePointsMax = 255;
+export const int64Min: bigint = -(2n ** 63n);
+export const int64Max: bigint = 2n ** 63n - 1n;
 
 /** A NewPet that has been validated. */
 export interface NewPet {
   /** 1 to `nameCodePointsMax` code points, well-formed, without U+0000, not only white space. */
   readonly name: string;
-  /** An int64, exact to the last digit, which a `number` could not be. */
+  /** From `int64Min` to `int64Max`: exact to the last digit, which a `number` could not be. */
   readonly categoryId: bigint;
   readonly status: PetStatus;
 }
@@ -26,12 +28,18 @@ export interface Pet extends NewPet {
   readonly id: number;
 }
 
-export const nameCodePointsMax = 255;
-export const int64Min: bigint = -(2n ** 63n);
-export const int64Max: bigint = 2n ** 63n - 1n;
+export function isPetStatus(value: unknown): value is PetStatus {
+  // includes() asks for a PetStatus, which is the question here.
+  return petStatuses.includes(value as PetStatus);
+}
 
-/** Members in the specification's order: the very text that a client receives. */
+/** @param received what the client sent, fit for a message */
+export function statusProblem(received: string): string {
+  return `must be one of ${petStatuses.map((status) => `"${status}"`).join(", ")}, received ${received}`;
+}
+
+/** The JSON text that a client receives, its members in the order of the specification. */
 export function petToJson(pet: Pet): string {
   const { id, name, categoryId, status } = pet;
-  return `{"id":${decimal(id)},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }

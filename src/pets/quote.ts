@@ -1,21 +1,24 @@
 /**
- * Text of a client, made fit to stand in a message to the client: bounded, on one line, well-formed.
+ * A client's text, made fit for a message to the client: bounded, on one line, well-formed, and without keys.
  */
 
-/** So many characters (code points) of a client's text are quoted at most (contract, section 3). */
-export const quotedCharactersMax = 64;
+import { withoutSecrets } from "../http/secrets.ts";
 
-/** What JSON leaves as it is, and a reader would not see, or see in another order: controls, formats, separators. */
+/** So many characters (code points) of a client's text are quoted. */
+const quotedCharactersMax = 64;
+
+/** JSON leaves these as they are, but they are invisible or reorder text: controls, formats, separators. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * `text` as a JSON string in which nothing is invisible and no surrogate is alone. Longer text is cut between two
- * characters, and shows it by three dots behind the quotation.
+ * `text` as a JSON string in which keys are blotted out, nothing is invisible and no surrogate is alone. Longer text is
+ * cut between two characters, and three dots follow the quotation.
  */
 export function quote(text: string): string {
-  const end = endOfQuoted(text);
-  const quoted = JSON.stringify(text.slice(0, end)).replace(invisible, escapeUnits);
-  return end < text.length ? `${quoted}...` : quoted;
+  const blotted = withoutSecrets(text); // Before the cut, which could leave most of a key.
+  const end = endOfQuoted(blotted);
+  const quoted = JSON.stringify(blotted.slice(0, end)).replace(invisible, escapeUnits);
+  return end < blotted.length ? `${quoted}...` : quoted;
 }
 
 function endOfQuoted(text: string): number {
@@ -26,7 +29,7 @@ function endOfQuoted(text: string): number {
   return end;
 }
 
-/** Each UTF-16 code unit as `\uXXXX` (RFC 8259, section 7). */
+/** Each UTF-16 code unit as `\uXXXX` (RFC 8259, 7). */
 function escapeUnits(character: string): string {
   let escaped = "";
   for (let index = 0; index < character.length; index += 1) {

@@ -1,47 +1,47 @@
 /**
- * The step of a request's way that gets its content: whether we take it at all, and then all of it, or the answer that
- * says why not. Only here a client is told to go on sending (RFC 9110, 10.1.1).
+ * Reads the content of a request: refused by its header fields first, then read under a byte bound.
+ *
+ * This is the only place that tells a client to go on sending (RFC 9110, 10.1.1).
  */
 
 import { bounds } from "../http/bounds.ts";
-import { declaresMoreThan, isCoded, isJsonInUtf8, readContent } from "../http/media-type.ts";
-import { type Response, errorResponse } from "../http/response.ts";
+import { declaresMoreThan, isCoded, isJsonInUtf8 } from "../http/media-type.ts";
+import { errorResponse, type Response } from "../http/response.ts";
+import type { MaybePromise } from "../http/when-ready.ts";
 import type { RequestContext } from "./context.ts";
 
+/** The client closed the connection: there is no one left to respond to. */
+export const clientGone: unique symbol = Symbol("client gone");
 
-/** Somebody before us has read the content, as a body parser does: it cannot be read again. */
+/** The content was read before the request reached this service, for instance by a body parser. */
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
   override readonly message =
-    "Cannot read the content: another parser has read it before; mount the service ahead of it";
+    "Cannot read the content: another parser has read it; mount the service before body parsers";
 }
 
 /**
- * Hands on the content, the answer that refuses it, or undefined where the client has gone.
+ * The content, or the error response that says why it is not taken.
  *
- * @param next is called once
  * @throws {ContentTakenError}
  */
-export function takeContent(context: RequestContext, next: (taken: Uint8Array | Response | undefined) => void): void {
-  const { incoming } = context;
-  const refused = refuseContent(context);
+export function readContent(context: RequestContext): MaybePromise<Uint8Array | Response | typeof clientGone> {
+  const { incoming, outgoing, arrival } = context;
+  const refused = refuseByFields(context);
   if (refused !== undefined) {
-    next(refused);
-    return;
+    return refused;
   }
-  if (incoming.readableDidRead) {
+  // An empty content that was read leaves no other trace than the end of the stream.
+  if (incoming.readableDidRead || incoming.readableEnded) {
     throw new ContentTakenError();
   }
-  if (context.arrival.expectsContinue) {
-    context.outgoing?.writeContinue();
+  if (arrival.expectsContinue) {
+    outgoing?.writeContinue();
   }
-  context.damage = readContent(incoming, bounds.contentBytesMax, (outcome) => {
-    next(typeof outcome === "string" ? errorResponse(outcome) : outcome);
-  });
+  return collect(context);
 }
 
-/** What can be refused by its fields alone. */
-function refuseContent({ incoming }: RequestContext): Response | undefined {
+function refuseByFields({ incoming }: RequestContext): Response | undefined {
   if (!isJsonInUtf8(incoming.headers["content-type"])) {
     return errorResponse("unsupported_media_type");
   }
@@ -49,4 +49,30 @@ function refuseContent({ incoming }: RequestContext): Response | undefined {
     return errorResponse("unsupported_media_type", ["Accept-Encoding", "identity"]); // RFC 9110, 15.5.16
   }
   return declaresMoreThan(incoming, bounds.contentBytesMax) ? errorResponse("body_too_large") : undefined;
+}
+
+/** The declared length is only a fast refusal: what arrives is counted. The bound is inclusive. */
+function collect(context: RequestContext): Promise<Uint8Array | Response | typeof clientGone> {
+  const { incoming } = context;
+  return new Promise((resolve) => {
+    const chunks: Uint8Array[] = [];
+    let byteCount = 0;
+    context.damage = (code) => resolve(errorResponse(code));
+    // Otherwise content that came with the header fields counts as unread, and Node drops it after the response.
+    incoming.read(0);
+    incoming.on("data", (chunk: Uint8Array) => {
+      byteCount += chunk.length;
+      if (byteCount > bounds.contentBytesMax) {
+        incoming.removeAllListeners("data");
+        resolve(errorResponse("body_too_large"));
+      } else {
+        chunks.push(chunk);
+      }
+    });
+    incoming.on("end", () => {
+      const [first] = chunks;
+      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, byteCount));
+    });
+    incoming.on("close", () => resolve(clientGone));
+  });
 }

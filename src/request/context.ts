@@ -1,5 +1,5 @@
 /**
- * One request with what became known of it on its way.
+ * One request and what the pipeline has found out about it so far.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -7,38 +7,46 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ErrorCode } from "../http/errors.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/address.ts";
-import type { Decision, RateStatus } from "../limits/limiter.ts";
+import type { Route } from "./routes.ts";
 
-/** How a request came to us. */
+/** How a request reached the service. */
 export interface Arrival {
-  /** Path and query; the request's own target where undefined. */
+  /** Path and query. Undefined: the request's own target. */
   readonly target: string | undefined;
-  /** The address of the API in links and `Location`. */
+  /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
   /** The client waits for `100 Continue` before it sends its content. */
   readonly expectsContinue: boolean;
-  /** Takes an error that belongs to the program around us rather than to the client. */
-  readonly passOn: ((error: Error) => void) | undefined;
+  /** Takes an error that concerns the embedding program, not the client. Undefined: there is no such program. */
+  readonly next: ((error: Error) => void) | undefined;
+}
+
+/** The values of the X-RateLimit fields; `kind` says why a request was refused. */
+export interface Rate {
+  readonly kind?: "allowed" | "rate_limited" | "key_banned";
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix seconds. */
+  readonly resetSeconds: number;
 }
 
 export class RequestContext {
   readonly incoming: IncomingMessage;
-  /** Undefined for CONNECT: Node offers no response, its answer is written to the socket as bytes. */
+  /** Undefined for CONNECT: Node offers no response, so its bytes are written to the socket. */
   readonly outgoing: ServerResponse | undefined;
   readonly arrival: Arrival;
-  /** As the router compares it. */
   readonly path: string;
-  /** The raw text after `?`; "" where there is none. */
+  /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   readonly requestId: string;
-  /** Monotonic; 0 where nobody watches. */
+  /** Monotonic; 0 if nothing observes requests. */
   readonly receivedMs: number;
   readonly trustedProxyCount: number;
-  /** The route's pattern; "none" where the request was refused before its route was known. */
-  route: string;
+  /** Undefined until the request is routed. */
+  route: Route | undefined;
   keyId: string | undefined;
-  /** What the X-RateLimit fields say; undefined on the public pages. */
-  rate: Decision | RateStatus | undefined;
+  /** Undefined on the public pages. */
+  rate: Rate | undefined;
   /** While content is being read: ends the reading with this error. */
   damage: ((code: ErrorCode) => void) | undefined;
 
@@ -52,19 +60,28 @@ export class RequestContext {
     this.outgoing = outgoing;
     this.arrival = arrival;
     const target = arrival.target ?? originForm(incoming.url ?? "");
-    const question = target.indexOf("?");
-    this.path = question === -1 ? target : target.slice(0, question);
-    this.query = question === -1 ? "" : target.slice(question + 1);
+    const queryMark = target.indexOf("?");
+    this.path = queryMark === -1 ? target : target.slice(0, queryMark);
+    this.query = queryMark === -1 ? "" : target.slice(queryMark + 1);
     this.requestId = known.requestId;
     this.receivedMs = known.receivedMs;
     this.trustedProxyCount = known.trustedProxyCount;
-    this.route = "none";
+    this.route = undefined;
     this.keyId = undefined;
     this.rate = undefined;
     this.damage = undefined;
   }
 
-  /** What the request is charged to where no key is. Computed when asked for: most requests never need it. */
+  get method(): string {
+    return this.incoming.method ?? "";
+  }
+
+  /** For logs and metrics: a pattern, never the target; "none" if the request was refused before it was routed. */
+  get routePattern(): string {
+    return this.route?.pattern ?? "none";
+  }
+
+  /** The client's address, to which failed authentication is charged. */
   get address(): string {
     const { socket, headers } = this.incoming;
     const forwardedFor = headers["x-forwarded-for"];

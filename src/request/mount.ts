@@ -1,32 +1,41 @@
 /**
- * Where a service stands inside somebody else's server: which part of a request's target is ours, and which prefix a
- * framework has cut off and links must get back.
+ * Where the service is mounted in an embedding server: which part of a request's target is the service's, and which
+ * prefix a framework has cut off and links must get back.
  */
 
 import type { IncomingMessage } from "node:http";
 
 import { originForm } from "../http/router.ts";
+import { withoutSecrets } from "../http/secrets.ts";
 
 export interface Place {
   /** Path and query, beginning with the base path. */
   readonly target: string;
-  /** What stood before it when the client sent it; "" where nothing did. */
+  /** The part of the client's target before it, as links need it; "" if there is none. */
   readonly prefix: string;
 }
 
-/** Undefined outside the base path. Express and Connect keep the target that the client sent in `originalUrl`. */
+/**
+ * Returns undefined outside the base path. Express and Connect keep the client's target in `originalUrl` and cut the
+ * prefix of the mount off `url`. A prefix may itself begin with the base path, so a `url` that was cut and is below the
+ * base path decides; otherwise the client's target does.
+ */
 export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Place | undefined {
   const url = originForm(incoming.url ?? "");
   const original = typeof incoming.originalUrl === "string" ? originForm(incoming.originalUrl) : url;
-  if (isBelow(original, basePath)) {
+  const isCut = original.length > url.length && original.endsWith(url);
+  if (isBelow(original, basePath) && !(isCut && isBelow(url, basePath))) {
     return { target: original, prefix: "" };
   }
   if (!isBelow(url, basePath)) {
     return undefined;
   }
-  const prefix = original.endsWith(url) ? original.slice(0, -url.length) : "";
-  // A prefix may hold what the client chose (`/:tenant`); nothing of it may end the link that it becomes part of.
-  return { target: url, prefix: /^(\/[A-Za-z0-9._~%-]+)*$/.test(prefix) ? prefix : "" };
+  return { target: url, prefix: isCut ? safePrefix(original.slice(0, -url.length)) : "" };
+}
+
+/** A prefix may hold what the client chose (`/:tenant`). It must not end the link it becomes part of, or hold a key. */
+function safePrefix(prefix: string): string {
+  return /^(\/[A-Za-z0-9._~%-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";
 }
 
 function isBelow(target: string, basePath: string): boolean {

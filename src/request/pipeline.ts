@@ -1,10 +1,10 @@
 /**
- * The way of one request, top to bottom: the only place that knows the order (contract, section 2).
+ * The way of one request, top to bottom. Only this file knows the order:
  *
  *     message -> public page? -> preflight? -> authenticate -> limit -> route -> validate -> handle -> respond
  *
- * Each step either answers, and the way ends there, or hands on. Content is read only after authentication, limit and
- * route: a stranger must not make us buffer.
+ * Each step returns a response, which ends the way, or lets the next step run. Content is read only after
+ * authentication, limit and route, so that nobody without a key makes the service buffer.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -14,24 +14,21 @@ import { bounds } from "../http/bounds.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
-import { type Response, jsonResponse, errorResponse } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { Router } from "../http/router.ts";
-import type { ApiKey } from "../keys/key.ts";
+import { type MaybePromise, whenReady, whenSettled } from "../http/when-ready.ts";
 import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/address.ts";
 import type { Addresses } from "../limits/addresses.ts";
-import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
-import type { PetRequest } from "../pets/pet-request.ts";
+import type { Limiter } from "../limits/limiter.ts";
 import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
-import { isPending } from "../http/when-ready.ts";
-import { ContentTakenError, takeContent } from "./content.ts";
+import { clientGone, ContentTakenError, readContent } from "./content.ts";
 import { type Arrival, RequestContext } from "./context.ts";
-import { Reply, type ReplyParts } from "./reply.ts";
 import { RequestIds } from "./request-id.ts";
-import { type Operation, routes } from "./routes.ts";
+import { Responder, type ResponderDependencies } from "./responder.ts";
+import { type Route, routes } from "./routes.ts";
 
-/** What the way needs of the service around it. */
-export interface RequestPathParts extends ReplyParts {
+export interface PipelineDependencies extends ResponderDependencies {
   readonly clock: Clock;
   readonly basePath: string;
   readonly keyring: Keyring;
@@ -40,209 +37,223 @@ export interface RequestPathParts extends ReplyParts {
   readonly store: PetStore;
   readonly trustedProxyCount: number;
   readonly publicPages: readonly PublicPage[];
-  /** Tells an operator of a fault that no client may see. */
+  /** Takes one line for the operator. */
   readonly report: (message: string) => void;
 }
 
-/** What a step comes to. Undefined: the way goes on when the content is there. */
-type Outcome = Response | Promise<Response> | undefined;
+/**
+ * What a request ends in: a response, no one to respond to, or an error that the embedding program responds to. "Not
+ * yet" is a promise of one of these.
+ */
+type Outcome = Response | typeof clientGone | ContentTakenError;
 
 const noContent = new Uint8Array(0);
 
-export class RequestPath {
-  readonly #parts: RequestPathParts;
-  readonly #router: Router<Operation>;
-  readonly #reply: Reply;
+export class Pipeline {
+  readonly #dependencies: PipelineDependencies;
+  readonly #publicPages: ReadonlyMap<string, PublicPage>;
+  readonly #router: Router<Route>;
+  readonly #responder: Responder;
   readonly #requestIds = new RequestIds();
   #hasWarnedOfProxy = false;
 
-  constructor(parts: RequestPathParts) {
-    this.#parts = parts;
-    this.#router = new Router(parts.basePath, routes);
-    this.#reply = new Reply(parts);
+  constructor(dependencies: PipelineDependencies) {
+    this.#dependencies = dependencies;
+    this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
+    this.#router = new Router(dependencies.basePath, routes);
+    this.#responder = new Responder(dependencies);
   }
 
-  /** A request has arrived: its fields are known, its content may still be coming. */
+  /** A request has arrived: its header fields are known, its content may still be coming. */
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    if (this.#parts.trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
+    const { trustedProxyCount, observers, clock } = this.#dependencies;
+    if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
     }
     return new RequestContext(incoming, outgoing, arrival, {
-      requestId: this.#requestId(incoming.headers["x-request-id"]),
-      receivedMs: this.#parts.observers === undefined ? 0 : this.#parts.clock.monotonicMs(),
-      trustedProxyCount: this.#parts.trustedProxyCount,
+      requestId: this.#requestIds.choose(incoming.headers["x-request-id"]),
+      receivedMs: observers === undefined ? 0 : clock.monotonicMs(),
+      trustedProxyCount,
     });
   }
 
-  /** Answers the request: at once where nothing has to be waited for. Never throws. */
-  respond(context: RequestContext): void {
-    this.#give(context, () => this.#arrive(context));
+  /** Responds to the request: at once if nothing has to be waited for. Never throws. */
+  run(context: RequestContext): void {
+    whenSettled(
+      () => this.#way(context),
+      (outcome) => this.#respond(context, outcome),
+      (error) => this.#respond(context, this.#failure(context, error)),
+    );
   }
 
-  /** CONNECT: takes the same way, but its answer has to be written to the socket. Never rejects. */
-  async answerRaw(context: RequestContext): Promise<string> {
+  /** CONNECT takes the same way, but its response has to be written to the socket as bytes. Never rejects. */
+  runToBytes(context: RequestContext): Promise<string> {
+    return new Promise((resolve) => {
+      const finish = (outcome: Outcome): void => {
+        // Only content ends otherwise than in a response, and no operation that takes content has this method.
+        const isResponse = outcome !== clientGone && !(outcome instanceof ContentTakenError);
+        resolve(this.#responder.toBytes(context, isResponse ? outcome : errorResponse("internal_error")));
+      };
+      whenSettled(() => this.#way(context), finish, (error) => finish(this.#failure(context, error)));
+    });
+  }
+
+  /** The response to something that cannot be read as a request. It takes no token and shows the address's bucket. */
+  damageToBytes(code: ErrorCode, socketAddress: string | undefined): string {
+    const address = clientAddress(socketAddress, undefined, 0);
+    const rate = this.#dependencies.addresses.peek(address);
+    return this.#responder.damageToBytes(code, this.#requestIds.next(), address, rate);
+  }
+
+  #way(context: RequestContext): MaybePromise<Outcome> {
+    const { limiter, store, cors } = this.#dependencies;
+    const { incoming, path } = context;
+
+    // Message
+    const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
+    const fault = messageFault(incoming, hostCount);
+    if (fault !== undefined) {
+      return this.#refuseMessage(context, authorizationCount, fault);
+    }
+
+    // Public page
+    const page = this.#publicPages.get(path);
+    if (page !== undefined) {
+      return answerPublicPage(incoming.method, page, incoming.headers["if-none-match"]);
+    }
+
+    // Preflight
+    if (cors.isPreflight(incoming.method, incoming.headers)) {
+      return this.#answerPreflight(context);
+    }
+
+    // Authenticate
+    const authentication = this.#authenticate(context, authorizationCount);
+    if (authentication.kind !== "key") {
+      return this.#refuseCaller(context, authentication.kind);
+    }
+    const { key } = authentication;
+    context.keyId = key.id;
+
+    // Limit
+    return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
+      context.rate = decision;
+      if (decision.kind !== "allowed") {
+        return overLimit(decision.kind, decision.retryAfterSeconds);
+      }
+
+      // Route
+      if ((incoming.url ?? "").length > bounds.targetBytesMax) {
+        return errorResponse("uri_too_long");
+      }
+      const match = this.#router.find(path);
+      if (match === undefined) {
+        return errorResponse("route_not_found");
+      }
+      const { route, parameter, allow } = match;
+      context.route = route;
+      const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
+      if (operation === undefined) {
+        return otherMethod(context.method, allow);
+      }
+
+      // Validate what the fields say of the content, read it, and handle: the handler validates the values
+      const content = operation.takesContent ? readContent(context) : noContent;
+      return whenReady(content, (taken): MaybePromise<Outcome> => {
+        if (!(taken instanceof Uint8Array)) {
+          return taken;
+        }
+        const { arrival, query } = context;
+        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase: arrival.linkBase });
+      });
+    });
+  }
+
+  /** Nothing thrown while a response is sent may end the process: the client loses its connection, no one else. */
+  #respond(context: RequestContext, outcome: Outcome): void {
     try {
-      const result = await this.#arrive(context);
-      return this.#reply.raw(context, result ?? errorResponse("route_not_found")); // CONNECT is no method of any route.
+      if (outcome === clientGone) {
+        this.#responder.sendNothing(context);
+      } else if (outcome instanceof ContentTakenError) {
+        context.arrival.next?.(outcome);
+      } else {
+        this.#responder.send(context, outcome);
+      }
     } catch (error) {
-      return this.#reply.raw(context, errorResponse(this.#failureCode(context, error)));
+      this.#report(context, error);
+      context.outgoing?.destroy();
     }
   }
 
   /**
-   * The answer to something that is no request at all: it takes no token, and shows the bucket of the address, since
-   * no fields were read that could name a key.
+   * 400 for the message itself. The key may be named in it, so a wrong one is charged to the address like everywhere:
+   * there is no way to try keys uncounted. Nothing more is read from the connection as a request: where the next one
+   * would begin is in doubt (RFC 9112, 11.2).
    */
-  damageAnswer(code: ErrorCode, socketAddress: string | undefined): string {
-    const address = clientAddress(socketAddress, undefined, 0);
-    return this.#reply.damage(code, this.#requestId(undefined), address, this.#parts.addresses.peek(address));
-  }
-
-  /** Sends what a step comes to, now or when it is there. */
-  #give(context: RequestContext, step: () => Outcome): void {
-    try {
-      const outcome = step();
-      if (isPending(outcome)) {
-        outcome.then(
-          (answered) => this.#reply.send(context, answered),
-          (error: unknown) => this.#fail(context, error),
-        );
-      } else if (outcome !== undefined) {
-        this.#reply.send(context, outcome);
-      }
-    } catch (error) {
-      this.#fail(context, error);
-    }
-  }
-
-  #arrive(context: RequestContext): Outcome {
-    const { incoming } = context;
-    const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
-    const fault = messageFault(incoming, hostCount);
-    if (fault !== undefined) {
-      context.rate = this.#peek(context, authorizationCount);
-      if (context.outgoing !== undefined) {
-        context.outgoing.shouldKeepAlive = false; // What was meant by the bytes behind it is anybody's guess.
-      }
-      return errorResponse("malformed_request", [], fault);
-    }
-    for (const page of this.#parts.publicPages) {
-      if (page.path === context.path) {
-        return answerPublicPage(incoming.method, page);
-      }
-    }
-    if (this.#parts.cors.isPreflight(incoming.method, incoming.headers)) {
-      context.rate = this.#parts.addresses.peek(context.address);
-      return jsonResponse(204, undefined, this.#parts.cors.preflightFields("GET, HEAD, POST, OPTIONS"));
-    }
-    return this.#authenticate(context, authorizationCount);
-  }
-
-  #authenticate(context: RequestContext, authorizationCount: number): Outcome {
-    const { addresses } = this.#parts;
-    const authentication = this.#authentication(context, authorizationCount);
+  #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): Response {
+    const { limiter, addresses } = this.#dependencies;
+    const authentication = this.#authenticate(context, authorizationCount);
     if (authentication.kind === "key") {
-      return this.#limit(context, authentication.key);
+      context.rate = limiter.peek(authentication.key.id, authentication.key.plan);
+    } else {
+      const { address } = context;
+      context.rate = authentication.kind === "invalid" ? addresses.take(address) : addresses.peek(address);
     }
-    const rate = addresses.take(context.address);
-    context.rate = rate;
-    if (rate.kind !== "allowed") {
-      return refuseOverLimit(rate);
+    if (context.outgoing !== undefined) {
+      context.outgoing.shouldKeepAlive = false;
     }
-    return authentication.kind === "missing" ? missingKey : invalidKey;
+    return errorResponse("malformed_request", [], fault);
   }
 
-  #limit(context: RequestContext, key: ApiKey): Outcome {
-    context.keyId = key.id;
-    const rate = this.#parts.limiter.take(key.id, key.plan);
-    context.rate = rate;
-    return rate.kind === "allowed" ? this.#route(context) : refuseOverLimit(rate);
+  #answerPreflight(context: RequestContext): Response {
+    const { addresses, cors } = this.#dependencies;
+    context.rate = addresses.peek(context.address);
+    return jsonResponse(204, undefined, cors.preflightFields("GET, HEAD, POST, OPTIONS"));
   }
 
-  #route(context: RequestContext): Outcome {
-    const { incoming } = context;
-    if ((incoming.url ?? "").length > bounds.targetBytesMax) {
-      return errorResponse("uri_too_long");
-    }
-    const match = this.#router.find(context.path);
-    if (match === undefined) {
-      return errorResponse("route_not_found");
-    }
-    context.route = match.route.pattern;
-    const method = incoming.method ?? "";
-    const operation = match.route.operations[method === "HEAD" ? "GET" : method];
-    if (operation === undefined) {
-      const allow = ["Allow", this.#router.allow(match.route)];
-      return method === "OPTIONS" ? jsonResponse(204, undefined, allow) : errorResponse("method_not_allowed", allow);
-    }
-    if (!operation.takesContent) {
-      return operation.handle(this.#petRequest(context, match.parameter, noContent));
-    }
-    takeContent(context, (taken) => {
-      if (taken instanceof Uint8Array) {
-        this.#give(context, () => operation.handle(this.#petRequest(context, match.parameter, taken)));
-      } else {
-        this.#reply.send(context, taken);
-      }
-    });
-    return undefined;
-  }
-
-  #petRequest({ query, arrival }: RequestContext, parameter: string, content: Uint8Array): PetRequest {
-    return { store: this.#parts.store, query, parameter, content, linkBase: arrival.linkBase };
-  }
-
-  #fail(context: RequestContext, error: unknown): void {
-    const { passOn } = context.arrival;
-    if (error instanceof ContentTakenError && passOn !== undefined) {
-      passOn(error);
-      return;
-    }
-    this.#reply.send(context, errorResponse(this.#failureCode(context, error)));
-  }
-
-  #failureCode(context: RequestContext, error: unknown): ErrorCode {
-    if (error instanceof StorageUnavailableError) {
-      return "storage_unavailable";
-    }
-    if (error instanceof OutcomeUnknownError) {
-      return "outcome_unknown";
-    }
-    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
-    this.#parts.report(`request ${context.requestId} failed: ${cause}`);
-    return "internal_error";
-  }
-
-  #authentication(context: RequestContext, authorizationCount: number): Authentication {
+  #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {
     return authorizationCount > 1
       ? { kind: "invalid" }
-      : this.#parts.keyring.authenticate(context.incoming.headers.authorization);
+      : this.#dependencies.keyring.authenticate(incoming.headers.authorization);
   }
 
-  /** What the rate fields say on an answer that takes no token: the key's where there is one, else the address's. */
-  #peek(context: RequestContext, authorizationCount: number): RateStatus {
-    const authentication = this.#authentication(context, authorizationCount);
-    return authentication.kind === "key"
-      ? this.#parts.limiter.peek(authentication.key.id, authentication.key.plan)
-      : this.#parts.addresses.peek(context.address);
+  /** 401, or 429 once the address has failed too often. */
+  #refuseCaller(context: RequestContext, kind: "missing" | "invalid"): Response {
+    const decision = this.#dependencies.addresses.take(context.address);
+    context.rate = decision;
+    if (decision.kind !== "allowed") {
+      return overLimit(decision.kind, decision.retryAfterSeconds);
+    }
+    return kind === "missing" ? missingKey : invalidKey;
+  }
+
+  #failure(context: RequestContext, error: unknown): Outcome {
+    if (error instanceof ContentTakenError && context.arrival.next !== undefined) {
+      return error;
+    }
+    if (error instanceof StorageUnavailableError) {
+      return errorResponse("storage_unavailable");
+    }
+    if (error instanceof OutcomeUnknownError) {
+      return errorResponse("outcome_unknown");
+    }
+    this.#report(context, error);
+    return errorResponse("internal_error");
+  }
+
+  #report({ requestId }: RequestContext, error: unknown): void {
+    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.#dependencies.report(`request ${requestId} failed: ${cause}`);
   }
 
   #warnOfProxy(): void {
     if (!this.#hasWarnedOfProxy) {
       this.#hasWarnedOfProxy = true;
-      this.#parts.report(
-        "warning: requests carry X-Forwarded-For, which is ignored: behind a proxy set --trust-proxy, " +
+      this.#dependencies.report(
+        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set --trust-proxy, " +
           "or all clients count as one address",
       );
     }
-  }
-
-  /** A client's own id is taken over only when it is short and plain, since it goes into logs. */
-  #requestId(given: string | string[] | undefined): string {
-    if (typeof given === "string" && /^[A-Za-z0-9._-]{1,64}$/.test(given)) {
-      return given;
-    }
-    return this.#requestIds.next();
   }
 }
 
@@ -252,6 +263,12 @@ const invalidKey = errorResponse("invalid_api_key", [
   'Bearer realm="animal-store", error="invalid_token"', // RFC 6750, 3.1
 ]);
 
-function refuseOverLimit({ kind, retryAfterSeconds }: Exclude<Decision, { kind: "allowed" }>): Response {
-  return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
+function overLimit(code: "rate_limited" | "key_banned", retryAfterSeconds: number): Response {
+  return errorResponse(code, ["Retry-After", String(retryAfterSeconds)]);
+}
+
+function otherMethod(method: string, allow: string): Response {
+  return method === "OPTIONS"
+    ? jsonResponse(204, undefined, ["Allow", allow])
+    : errorResponse("method_not_allowed", ["Allow", allow]);
 }

@@ -1,33 +1,41 @@
 /**
- * Names for requests that come without one: nine digits in base 36, random where this process began and counted on
- * from there, and three decimal ones. No two requests of a process have the same, and hardly ever those of two.
- *
- * Twelve characters, because V8 joins texts into a flat one only up to there: node:http runs a regular expression over
- * the value of each field, and on any other joined text that costs 1 % of a request.
+ * The id of a request, which its response and the request log carry.
  */
 
 import { randomInt } from "node:crypto";
 
-import { threeDigits } from "../decimal.ts";
+import { withoutSecrets } from "../http/secrets.ts";
 
-const prefixLength = 9;
-const prefixCount = 36 ** prefixLength;
+/** A client's own id goes into logs and fields, so it is short and plain. */
+const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+const prefixLength = 6;
+const countMax = 1_000_000;
 
 export class RequestIds {
-  #prefixNumber = randomInt(prefixCount);
-  #prefix = prefixOf(this.#prefixNumber);
+  #prefix = randomPrefix();
   #count = 0;
 
+  /** The client's `X-Request-Id` if it is fit to be shown and holds no key; otherwise a new id. */
+  choose(clientId: string | string[] | undefined): string {
+    if (typeof clientId === "string" && clientIdPattern.test(clientId) && withoutSecrets(clientId) === clientId) {
+      return clientId;
+    }
+    return this.next();
+  }
+
+  /** A random prefix and a count: rarely equal in two processes. */
   next(): string {
-    if (this.#count === threeDigits.length) {
-      this.#prefixNumber = (this.#prefixNumber + 1) % prefixCount;
-      this.#prefix = prefixOf(this.#prefixNumber);
+    if (this.#count === countMax) {
+      this.#prefix = randomPrefix();
       this.#count = 0;
     }
-    return this.#prefix + threeDigits[this.#count++]!; // Below its length.
+    return `${this.#prefix}${this.#count++}`;
   }
 }
 
-function prefixOf(number: number): string {
-  return number.toString(36).padStart(prefixLength, "0");
+function randomPrefix(): string {
+  return randomInt(36 ** prefixLength)
+    .toString(36)
+    .padStart(prefixLength, "0");
 }

@@ -1,26 +1,30 @@
 /**
- * The routes below the base path and what each method of theirs does: the three operations of the specification.
+ * The routes below the base path and the operation of each of their methods.
  */
 
 import type { Response } from "../http/response.ts";
-import type { Route } from "../http/router.ts";
+import type { RoutePattern } from "../http/router.ts";
+import type { MaybePromise } from "../http/when-ready.ts";
 import { createPet } from "../pets/create.ts";
-import { getPet } from "../pets/get.ts";
+import { getPet, retirementFields } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
+import { getLimits, type LimitsRequest } from "./limits.ts";
+
+/** What every handler is given. Each declares the part that it needs. */
+export type ApiRequest = PetRequest & LimitsRequest;
 
 export interface Operation {
-  readonly handle: (request: PetRequest) => Response | Promise<Response>;
+  readonly handle: (request: ApiRequest) => MaybePromise<Response>;
   readonly takesContent: boolean;
 }
 
-/** Every answer of this route says that it is deprecated. */
-export const petRoute: Route<Operation> = {
-  pattern: "/pets/{petId}",
-  operations: { GET: { handle: getPet, takesContent: false } },
-};
+export interface Route extends RoutePattern<Operation> {
+  /** The fields of every response of the route: name, value, name, value, … */
+  readonly fields?: (linkBase: string) => readonly string[];
+}
 
-export const routes: readonly Route<Operation>[] = [
+export const routes: readonly Route[] = [
   {
     pattern: "/pets",
     operations: {
@@ -28,5 +32,10 @@ export const routes: readonly Route<Operation>[] = [
       POST: { handle: createPet, takesContent: true },
     },
   },
-  petRoute,
+  {
+    pattern: "/pets/{petId}",
+    operations: { GET: { handle: getPet, takesContent: false } },
+    fields: retirementFields,
+  },
+  { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];

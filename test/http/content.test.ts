@@ -152,20 +152,6 @@ test("other expectations, and 100-continue in HTTP/1.0, are ignored", async () =
   }
 });
 
-test("Upgrade is ignored, and the connection goes on", async () => {
-  const wire = await Wire.open(running.port);
-  for (const protocol of ["h2c", "websocket"]) {
-    const fields = ["Connection: Upgrade, HTTP2-Settings", `Upgrade: ${protocol}`, "HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA"];
-    wire.send(request({ key, fields }));
-    assert.equal((await wire.response()).status, 200);
-    wire.send(request({ method: "POST", key, fields, content: rex }));
-    assert.equal((await wire.response()).status, 201);
-    wire.send(request({ key }));
-    assert.equal((await wire.response()).status, 200);
-  }
-  wire.destroy();
-});
-
 test("a client that half-closes behind its request still gets its 201", async () => {
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", key, content: rex })).halfClose();

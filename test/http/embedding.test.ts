@@ -4,8 +4,10 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,9 +22,9 @@ interface Opened {
   readonly key: string;
 }
 
-async function open(context: TestContext): Promise<Opened> {
+async function open(context: TestContext, report: (message: string) => void = () => undefined): Promise<Opened> {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-embedded-"));
-  const service = await openAnimalStore({ dataDir, report: () => undefined });
+  const service = await openAnimalStore({ dataDir, report });
   context.after(async () => {
     await service.close();
     await rm(dataDir, { recursive: true });
@@ -123,6 +125,72 @@ test("mounted twice in a row, the first one answers: an animal is added once, a 
   assert.equal((await exchange(port, request({ target: "/", key }))).content, "elsewhere");
 });
 
+test("below a prefix that begins with the base path the API is found, with links that keep the prefix", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    cutOff(/^\/v1\/shop(?=\/)|^\/v1(?=\/)/.exec(incoming.url ?? "")?.[0] ?? "", incoming);
+    service.handle(incoming, outgoing, () => say(outgoing, "elsewhere"));
+  });
+  for (const [target, location] of [
+    ["/v1/shop/v1/pets", "/v1/shop/v1/pets/1"],
+    ["/v1/v1/pets", "/v1/v1/pets/2"],
+    ["/v1/pets", "/v1/pets/3"],
+  ] as const) {
+    const created = await exchange(port, request({ method: "POST", target, key, content: rex }));
+    assert.deepEqual([created.status, created.value("location")], [201, location]);
+  }
+});
+
+test("content that a body parser has read, empty content too, is reported to next or is 500 with a line", async (context) => {
+  for (const hasNext of [true, false]) {
+    const reports: string[] = [];
+    const { service, key } = await open(context, (message) => reports.push(message));
+    const port = await serve(context, (incoming, outgoing) => {
+      incoming.on("end", () => {
+        const next = (error?: unknown): void => say(outgoing, String(error));
+        service.handle(incoming, outgoing, ...(hasNext ? [next] : []));
+      });
+      incoming.resume();
+    });
+    for (const framing of ["Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]) {
+      const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`;
+      const response = await exchange(port, head + framing, "POST");
+      assert.match(response.content, hasNext ? /^ContentTakenError: Cannot read the content/ : /"internal_error"/);
+    }
+    assert.equal(reports.filter((line) => line.includes("another parser has read it")).length, hasNext ? 0 : 2);
+  }
+});
+
+test("a request from an HTTP/2 server is refused with an error that says so, to next or as 500", async (context) => {
+  const reports: string[] = [];
+  const { service } = await open(context, (message) => reports.push(message));
+  const errors: unknown[] = [];
+  for (const hasNext of [true, false]) {
+    const server = createHttp2Server((incoming, outgoing) => {
+      const next = (error?: unknown): void => {
+        errors.push(error);
+        outgoing.end("passed on");
+      };
+      // Embedders in JavaScript have no compiler to stop them.
+      const [request, response] = [incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse];
+      service.handle(request, response, ...(hasNext ? [next] : []));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const stream = session.request({ ":path": "/v1/pets" });
+    let text = "";
+    stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+    const [fields] = (await once(stream, "response")) as [Record<string, unknown>];
+    await once(stream, "end");
+    assert.equal(fields[":status"], hasNext ? 200 : 500);
+    assert.match(text, hasNext ? /^passed on$/ : /"internal_error"/);
+    session.close();
+    await new Promise((resolve) => server.close(resolve));
+  }
+  const words = "Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1";
+  assert.deepEqual([errors.length, (errors[0] as Error).message, reports], [1, words, [words]]);
+});
+
 test("two services in one server do not touch each other: keys, animals and limits are each one's own", async (context) => {
   const [one, other] = [await open(context), await open(context)];
   const port = await serve(context, (incoming, outgoing) => {
@@ -189,4 +257,13 @@ test("once closed, no key is made or changed: the folder may be another's by the
   await service.close();
   await assert.rejects(service.keys.create(), /^Error: Cannot change keys: the service is closed$/);
   await assert.rejects(service.keys.revoke(first?.id ?? ""), /^Error: Cannot change keys: the service is closed$/);
+});
+
+test("handle() closes a connection on which Node may have dropped bytes after Upgrade", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  const upgrade = request({ key, fields: ["Connection: Upgrade", "Upgrade: h2c"] });
+  for (const [bytes, connection] of [[upgrade, "keep-alive"], [Buffer.concat([upgrade, upgrade]), "close"]] as const) {
+    assert.equal((await exchange(port, bytes, "GET")).value("connection"), connection);
+  }
 });

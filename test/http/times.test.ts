@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
+import { bounds } from "../../src/http/bounds.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
@@ -109,4 +110,47 @@ test("a connection that idles between requests is closed, one that does not is k
   const response = await wire.send(request({ key })).response();
   assert.match(response.value("keep-alive") ?? "", /^timeout=/);
   assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
+});
+
+test("a connection whose client has half-closed is closed as soon as its response is out", async (context) => {
+  const { port, key, listener } = await runningService(context);
+  const chunked = "Transfer-Encoding: chunked";
+  const table: readonly (readonly [status: number, bytes: Buffer])[] = [
+    [400, request({ method: "POST", key, fields: ["Content-Length: 30"], content: rex })],
+    [400, request({ method: "POST", key, fields: [chunked], content: `1d\r\n${rex}\r\nzz\r\n` })],
+    [400, request({ method: "POST", key, fields: [chunked], content: `1d\r\n${rex}\r\n` })],
+    [400, request({ method: "POST", key, fields: ["Host: a", "Host: b", "Content-Length: 30"], content: rex })],
+    [401, request({ method: "POST", fields: ["Content-Length: 30"], content: rex })],
+    [204, request({ method: "OPTIONS", key, fields: ["Content-Length: 30"], content: rex })],
+    [404, request({ method: "HEAD", target: "/v1/nothing", key, fields: ["Content-Length: 30"], content: rex })],
+    [413, request({ method: "POST", key, fields: ["Content-Length: 20000"], content: rex })],
+    [404, request({ method: "CONNECT", target: "example.com:443", key })],
+    [400, Buffer.from("garbage\r\n\r\n")],
+    [400, Buffer.from("GET /v1/pets HT")],
+  ];
+  const startMs = performance.now();
+  for (const [status, bytes] of table) {
+    const connection = once(listener.server, "connection");
+    const wire = await Wire.open(port);
+    const [socket] = (await connection) as [Socket];
+    const closed = once(socket, "close");
+    wire.send(bytes).halfClose();
+    const method = String(bytes).split(" ", 1)[0];
+    assert.equal((await wire.response(method)).status, status, String(bytes));
+    await closed;
+    assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
+    assert.ok(performance.now() - startMs < bounds.drainMs, `waited: ${String(bytes)}`);
+  }
+});
+
+test("a response given before the content has come closes the sending side at once", async (context) => {
+  const { port, key } = await runningService(context);
+  for (const [status, parts] of [[401, {}], [413, { key }], [404, { key, target: "/v1/nothing" }]] as const) {
+    const startMs = performance.now();
+    const wire = await Wire.open(port);
+    wire.send(request({ method: "POST", fields: ["Content-Length: 20000"], ...parts }));
+    assert.equal((await wire.response()).status, status);
+    assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
+    assert.ok(performance.now() - startMs < bounds.drainMs);
+  }
 });

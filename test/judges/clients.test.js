@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { here, runJudge, startService } from "./running-service.js";
 
-/** A client developer's way: fetch the description, generate, compile, call. */
+/** What a client's developer does: fetch the description, generate, compile, call. */
 let service;
 
 before(async () => {
@@ -27,11 +27,19 @@ test("openapi-typescript and @hey-api/openapi-ts make clients that compile stric
 });
 
 for (const name of ["openapi-fetch", "hey-api"]) {
-  test(`the client of ${name} does a full round: create, list, page, get, error`, async () => {
+  test(`the client of ${name} creates, lists, pages, gets, reads limits and errors`, async () => {
     const { round } = await import(`./generated/out/clients/${name}.js`);
     await round(service.baseUrl, service.apiKey);
   });
 }
+
+test("generated clients have four methods, one for each operation", async () => {
+  const names = ["createPet", "getLimits", "getPet", "listPets"];
+  const sdk = await readFile(join(here, "generated", "hey-api", "sdk.gen.ts"), "utf8");
+  assert.deepEqual([...sdk.matchAll(/^export const (\w+) = /gm)].map(([, name]) => name).sort(), names);
+  const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");
+  assert.deepEqual([...types.matchAll(/: operations\["(\w+)"\];/g)].map(([, name]) => name).sort(), names);
+});
 
 test("a client of openapi-typescript may leave out what the service does not need", async () => {
   const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");

@@ -9,7 +9,7 @@ const addresses = ["--base-url", "https://animals.test/v1", "--staging-base-url"
 for (const args of [[], addresses]) {
   const which = args.length === 0 ? "without addresses" : "with addresses";
 
-  test(`Redocly and Spectral have nothing to say of the description ${which}`, async () => {
+  test(`Redocly and Spectral find no fault with the description ${which}`, async () => {
     const service = await startService(args);
     const path = join(here, "generated", "openapi.json");
     await writeFile(path, await (await fetch(`${service.origin}/openapi.json`)).text());

@@ -47,8 +47,6 @@ async function ask(path, { key = service.apiKey, ...options } = {}) {
   return { status: response.status, violations, ofResponse };
 }
 
-// HEAD is left out: Prism's proxy reads every answer of this type as JSON, and fails on the empty content of HEAD.
-
 test("Prism finds no violation in requests that are right, nor in their responses", async () => {
   for (const content of [{ name: "Rex", categoryId: 5 }, { name: "Misty 🐈", categoryId: -7, status: "sold" }]) {
     const created = await ask("/pets", { method: "POST", body: JSON.stringify(content) });
@@ -60,8 +58,8 @@ test("Prism finds no violation in requests that are right, nor in their response
   }
   const none = await ask("/pets/99");
   assert.deepEqual([none.status, none.violations], [404, []]);
-  const options = await ask("/pets", { method: "OPTIONS" });
-  assert.deepEqual([options.status, options.violations], [204, []]);
+  const limits = await ask("/limits");
+  assert.deepEqual([limits.status, limits.violations], [200, []]);
 });
 
 test("Prism finds no violation in the responses to requests that are wrong", async () => {
@@ -74,6 +72,7 @@ test("Prism finds no violation in the responses to requests that are wrong", asy
     [400, "/pets", { method: "POST", body: JSON.stringify({ name: "", categoryId: 1.5, id: 1 }) }],
     [413, "/pets", { method: "POST", body: JSON.stringify({ name: "x".repeat(20_000), categoryId: 1 }) }],
     [404, "/pets/rex", {}],
+    [401, "/limits", { key: "" }],
   ];
   for (const [status, path, options] of table) {
     const refused = await ask(path, options);

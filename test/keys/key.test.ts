@@ -68,12 +68,6 @@ test("checkedLabel() counts code points up to 64", () => {
   }
 });
 
-test("withoutSecrets() blots out every secret in a text", () => {
-  const secrets = [key.createSecret(randomBytes), key.createSecret(randomBytes)];
-  assert.equal(key.withoutSecrets(`a --${secrets[0]} ${secrets[1]}, b`), "a --as_… as_…, b");
-  assert.equal(key.withoutSecrets("as_short has_none"), "as_short has_none");
-});
-
 test("checkedLabel() takes an empty label for none", () => {
   assert.equal(key.checkedLabel(""), undefined);
   assert.equal(key.checkedLabel(undefined), undefined);

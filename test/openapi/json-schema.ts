@@ -1,6 +1,6 @@
 /**
- * Judges a value by a JSON Schema (draft 2020-12), for exactly the keywords that the description uses: one that is not
- * known here is a fault, so that nothing is passed over in silence.
+ * Judges a value by a JSON Schema (draft 2020-12), for exactly the keywords that the description uses. An unknown
+ * keyword is a fault, so that none is ignored by mistake.
  */
 
 export type Schema = { readonly [keyword: string]: unknown };
@@ -56,7 +56,7 @@ const checks: Readonly<Record<string, Check>> = {
   },
 };
 
-/** What of the value the schema does not allow; nothing where it is valid. */
+/** Everything about the value that the schema does not allow; empty if it is valid. */
 export function faultsOf(
   value: unknown,
   schema: Schema,
@@ -71,7 +71,7 @@ export function faultsOf(
     if (check === undefined) {
       return [`${path}: unknown keyword ${keyword}`];
     }
-    // The rule is what the description holds: a wrong one throws or fails the test that asked.
+    // The rule comes from the description: a wrong one throws, or fails the test.
     return check(rule as never, value, { schema, path, resolve });
   });
 }

@@ -1,6 +1,6 @@
 /**
- * One request over a socket of its own, byte for byte as given, and the response as it came: clients of any comfort
- * would put right what these tests have to send wrong, and hide fields that they have to see.
+ * Sends one request over a socket of its own, byte for byte as given, and reads the response as it is. Other clients
+ * correct what these tests have to send wrong, and hide fields that they have to see.
  */
 
 import { connect } from "node:net";
@@ -21,7 +21,7 @@ export function rawRequest(port: number, text: string): Promise<RawResponse> {
     socket.on("data", (chunk) => {
       chunks.push(chunk);
       if (isWhole(Buffer.concat(chunks).toString("latin1"))) {
-        socket.destroy(); // The service may go on reading for a while before it closes.
+        socket.destroy(); // The service may read on for a while before it closes.
       }
     });
     socket.on("error", reject);
@@ -36,7 +36,7 @@ export function rawRequest(port: number, text: string): Promise<RawResponse> {
   });
 }
 
-/** Whether all of the content that is announced has come; for HEAD, which has none, never. */
+/** Whether the whole content has arrived. */
 function isWhole(text: string): boolean {
   const end = text.indexOf("\r\n\r\n");
   const length = /\r\nContent-Length: ([0-9]+)\r\n/i.exec(text.slice(0, end + 2))?.[1];

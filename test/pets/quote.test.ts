@@ -9,7 +9,7 @@ test("quote() leaves what a reader can see as it is", () => {
   assert.equal(quote(""), '""');
 });
 
-test("quote() escapes what would end the quotation or is not to be seen", () => {
+test("quote() escapes what would end the quotation, and what is invisible", () => {
   const rows: [text: string, quoted: string][] = [
     ['a"b\\c', '"a\\"b\\\\c"'],
     ["\n\t\0\x1f", '"\\n\\t\\u0000\\u001f"'],
@@ -39,4 +39,12 @@ test("quote() never cuts a character in two", () => {
   assert.equal(quote(`${"a".repeat(63)}😀`), `"${"a".repeat(63)}😀"`);
   assert.equal(quote(`${"a".repeat(63)}😀b`), `"${"a".repeat(63)}😀"...`);
   assert.equal(quote(`${"a".repeat(64)}😀`), `"${"a".repeat(64)}"...`);
+});
+
+test("quote() blots out keys, also one at which the text is cut", () => {
+  const key = `as_${"0aZ".repeat(14)}9`;
+  assert.equal(quote(key), '"as_…"');
+  assert.equal(quote(`x${key}, ${key}`), '"xas_…, as_…"');
+  assert.equal(quote(`${"x".repeat(20)}${key}`), `"${"x".repeat(20)}as_…"`);
+  assert.equal(quote(`${"x".repeat(63)}${key}`), `"${"x".repeat(63)}a"...`);
 });

@@ -4,7 +4,7 @@
 
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
-import { withoutSecrets } from "../../src/keys/key.ts";
+import { withoutSecrets } from "../../src/http/secrets.ts";
 import type { Ran } from "./program.ts";
 
 export interface RecordingTerminal extends Terminal {

@@ -59,7 +59,7 @@ export class Wire {
       const headEnd = this.#received.indexOf("\r\n\r\n");
       if (headEnd !== -1) {
         const head = parseHead(this.#received.subarray(0, headEnd).toString("latin1"));
-        const hasContent = method !== "HEAD" && head.status >= 200 && head.status !== 204;
+        const hasContent = method !== "HEAD" && head.status >= 200 && head.status !== 204 && head.status !== 304;
         const length = hasContent ? Number(head.value("content-length")) : 0;
         if (Number.isNaN(length)) {
           throw new Error(`Cannot read the response: it has no Content-Length: ${head.text}`);

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { createClient } from "../generated/hey-api/client/index.js";
-import { createPet, getPet, listPets, type Pet } from "../generated/hey-api/index.js";
+import { createPet, getLimits, getPet, listPets, type Pet } from "../generated/hey-api/index.js";
 
 export async function round(baseUrl: string, apiKey: string): Promise<void> {
   const client = createClient({ baseUrl, auth: () => apiKey });
@@ -32,6 +32,10 @@ export async function round(baseUrl: string, apiKey: string): Promise<void> {
   assert.ok(first);
   assert.deepEqual((await getPet({ client, path: { petId: first.id } })).data, first);
   assert.equal((await getPet({ client, path: { petId: 999_999 } })).error?.code, "pet_not_found");
+
+  const limits = await getLimits({ client });
+  assert.equal(limits.data?.day.limit, 100_000);
+  assert.equal(limits.data.minute.remaining, Number(limits.response.headers.get("X-RateLimit-Remaining")));
 
   const stranger = createClient({ baseUrl, auth: () => "as_wrong" });
   assert.equal((await listPets({ client: stranger })).error?.code, "invalid_api_key");

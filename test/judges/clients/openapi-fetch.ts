@@ -40,6 +40,10 @@ export async function round(baseUrl: string, apiKey: string): Promise<void> {
   const none = await client.GET("/pets/{petId}", { params: { path: { petId: 999_999 } } });
   assert.ok(none.error?.code === "pet_not_found");
 
+  const limits = await client.GET("/limits");
+  assert.equal(limits.data?.plan, "business");
+  assert.equal(limits.data.minute.remaining, Number(limits.response.headers.get("X-RateLimit-Remaining")));
+
   const stranger = createClient<paths>({ baseUrl });
   const refused = await stranger.GET("/pets");
   assert.ok(refused.error?.code === "missing_api_key" && refused.error.status === 401);

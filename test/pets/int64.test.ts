@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { JsonNumber, toInt64 } from "../../src/pets/json.ts";
+import { toInt64 } from "../../src/pets/int64.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { seeded } from "../support/seeded-random.ts";
 import { randomNumberText } from "./json-texts.ts";
@@ -11,7 +11,7 @@ const max = 2n ** 63n - 1n;
 
 function assertTable(rows: readonly [text: string, expected: bigint | undefined][]): void {
   for (const [text, expected] of rows) {
-    assert.equal(toInt64(new JsonNumber(text)), expected, text);
+    assert.equal(toInt64(text), expected, text);
   }
 }
 
@@ -32,7 +32,7 @@ test("toInt64() is exact to the last digit, up to both ends of int64 and not bey
   ]);
 });
 
-test("toInt64() takes an integer however it is written", () => {
+test("toInt64() reads an integer in any spelling", () => {
   assertTable([
     ["5.0", 5n],
     ["5e0", 5n],
@@ -54,21 +54,21 @@ test("toInt64() takes an integer however it is written", () => {
   ]);
 });
 
-test("toInt64() is 0n for every zero, -0 included", () => {
+test("toInt64() returns 0n for every zero, -0 included", () => {
   assertTable(
     ["0", "-0", "0.0", "-0.000", "0e0", "0e5", "0e-5", "0e999999999", "-0.0e-999999999", `0e${"9".repeat(400)}`]
       .map((text): [string, bigint] => [text, 0n]),
   );
 });
 
-test("toInt64() refuses fractions", () => {
+test("toInt64() returns undefined for fractions", () => {
   assertTable(
     ["0.5", "5.1", "-0.1", "5e-1", "15e-1", "9007199254740993.5", "0.000000000000000000001", "1e-20"]
       .map((text): [string, undefined] => [text, undefined]),
   );
 });
 
-test("toInt64() decides 1e999999999 and its like from the digits alone", () => {
+test("toInt64() decides at once however huge the exponent and however many the digits", () => {
   const zeros = "0".repeat(1_000_000);
   assertTable([
     ["1e999999999", undefined],
@@ -83,10 +83,13 @@ test("toInt64() decides 1e999999999 and its like from the digits alone", () => {
     [`5.${zeros}`, 5n],
     [`5.${zeros}1`, undefined],
     [`1e${zeros}2`, 100n],
+    [`1${zeros}`, undefined],
+    [`-${zeros}1`, -1n],
+    [" 5 ", 5n],
   ]);
 });
 
-/** The same by plain arithmetic, at whatever cost. */
+/** The same by plain arithmetic, at any cost. */
 function naiveInt64(text: string): bigint | undefined {
   const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text);
   assert.ok(match, text);
@@ -121,7 +124,7 @@ test("toInt64() agrees with plain arithmetic on random numbers", seeded((random)
       continue;
     }
     const expected = naiveInt64(text);
-    assert.equal(toInt64(new JsonNumber(text)), expected, text);
+    assert.equal(toInt64(text), expected, text);
     integerCount += expected === undefined ? 0 : 1;
   }
   assert.ok(integerCount > 1000, `only ${integerCount} integers`);

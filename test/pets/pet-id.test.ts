@@ -1,21 +1,21 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { validatePetId } from "../../src/pets/validate.ts";
+import { readPetId } from "../../src/pets/get.ts";
 
-test("petId is the canonical decimal of a positive safe integer", () => {
+test("readPetId() reads the plain decimal of a positive safe integer", () => {
   for (const id of [1, 2, 9, 10, 1_000_000, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER]) {
-    assert.equal(validatePetId(String(id)), id);
+    assert.equal(readPetId(String(id)), id);
   }
 });
 
-test("any other petId is no animal's", () => {
+test("readPetId() returns undefined for everything else", () => {
   const segments = [
     "", "0", "00", "01", "-1", "+1", "-0", "1.0", "1e0", "0x1", " 1", "1 ", "1\n", "%31", "１", "x", "1x", "1/", "NaN",
     "9007199254740992", "9007199254740993", "9999999999999999", "10000000000000000", "9223372036854775807",
     "9".repeat(8000),
   ];
   for (const segment of segments) {
-    assert.equal(validatePetId(segment), undefined, JSON.stringify(segment));
+    assert.equal(readPetId(segment), undefined, JSON.stringify(segment));
   }
 });

@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { readListQuery } from "../../src/pets/list-query.ts";
 import type { PetQuery } from "../../src/pets/pet-store.ts";
-import { validateListQuery } from "../../src/pets/validate.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 const defaults: PetQuery = { after: 0, limit: 20, status: undefined };
 
 function assertAccepted(query: string, expected: Partial<PetQuery>): void {
-  assert.deepEqual(validateListQuery(query), { kind: "valid", value: { ...defaults, ...expected } }, query);
+  assert.deepEqual(readListQuery(query), { kind: "valid", value: { ...defaults, ...expected } }, query);
 }
 
 function refusal(query: string): string {
-  const validation = validateListQuery(query);
+  const validation = readListQuery(query);
   assert.equal(validation.kind, "invalid", query);
   return validation.message.replace(/^The query is not valid: /, "");
 }
 
-test("listPets without a query lists 20 animals of any status from the start", () => {
+test("readListQuery() lists 20 animals of any status from the start if there is no query", () => {
   assertAccepted("", {});
 });
 
-test("limit is an integer from 1 to 100", () => {
+test("readListQuery() accepts a limit from 1 to 100", () => {
   for (const limit of [1, 2, 9, 10, 99, 100]) {
     assertAccepted(`limit=${limit}`, { limit });
   }
@@ -30,13 +30,13 @@ test("limit is an integer from 1 to 100", () => {
   }
 });
 
-test("limit is decimal, with no sign, no leading zero, no fraction and nothing around it", () => {
+test("readListQuery() refuses a limit with a sign, a leading zero, a fraction or anything around it", () => {
   for (const text of ["%2B5", "+5", "5+", "05", "5.0", "5.", "5e0", "0x5", "5%20", "%EF%BC%95", "5%0A", "1_0"]) {
     assert.equal(refusal(`limit=${text}`), '"limit" must be an integer from 1 to 100.', text);
   }
 });
 
-test("status is one of the three, exactly", () => {
+test("readListQuery() accepts exactly the three statuses", () => {
   for (const status of ["available", "pending", "sold"] as const) {
     assertAccepted(`status=${status}`, { status });
   }
@@ -46,7 +46,7 @@ test("status is one of the three, exactly", () => {
   }
 });
 
-test("after is an id up to 2^63 - 1, 0 and ids not yet given included", () => {
+test("readListQuery() accepts an after from 0 to 2^63 - 1, also of no animal", () => {
   const rows: [text: string, after: number][] = [
     ["0", 0],
     ["1", 1],
@@ -66,18 +66,18 @@ test("after is an id up to 2^63 - 1, 0 and ids not yet given included", () => {
   }
 });
 
-test("parameters stand in any order", () => {
+test("readListQuery() accepts parameters in any order", () => {
   const expected = { limit: 100, status: "sold", after: 7 } as const;
   assertAccepted("limit=100&status=sold&after=7", expected);
   assertAccepted("after=7&status=sold&limit=100", expected);
 });
 
-test("names and values may be percent-encoded", () => {
+test("readListQuery() decodes names and values", () => {
   assertAccepted("%6cimit=%35%30", { limit: 50 });
   assertAccepted("%6Cimit=5&%73tatus=%73%6F%6C%64", { limit: 5, status: "sold" });
 });
 
-test("empty pairs say nothing", () => {
+test("readListQuery() ignores empty pairs", () => {
   for (const query of ["&", "&&", "&&&"]) {
     assertAccepted(query, {});
   }
@@ -86,7 +86,7 @@ test("empty pairs say nothing", () => {
   }
 });
 
-test("an empty parameter is refused by name, with and without its =", () => {
+test("readListQuery() names an empty parameter, with and without =", () => {
   for (const name of ["limit", "status", "after"]) {
     assert.equal(refusal(name), `"${name}" is empty.`);
     assert.equal(refusal(`${name}=`), `"${name}" is empty.`);
@@ -94,7 +94,7 @@ test("an empty parameter is refused by name, with and without its =", () => {
   }
 });
 
-test("an unknown parameter is refused by name, with and without a value", () => {
+test("readListQuery() names an unknown parameter, with and without a value", () => {
   const rows: [query: string, name: string][] = [
     ["page=2", '"page"'],
     ["page", '"page"'],
@@ -114,8 +114,8 @@ test("an unknown parameter is refused by name, with and without a value", () => 
   }
 });
 
-test("a repeated parameter is refused by name, whatever its values and however written", () => {
-  for (const again of ["limit=5", "status=sold&limit=6", "%6cimit=5", "limit", "limit=x", "limit=%zz"]) {
+test("readListQuery() names a repeated parameter, with any values and in any spelling", () => {
+  for (const again of ["limit=5", "status=sold&limit=6", "%6cimit=5", "limit", "limit=x"]) {
     const query = `limit=5&${again}`;
     assert.equal(refusal(query), '"limit" is repeated.', query);
   }
@@ -124,19 +124,22 @@ test("a repeated parameter is refused by name, whatever its values and however w
   assert.equal(refusal("limit=&limit="), '"limit" is empty.');
 });
 
-test("a value is all that follows the first =", () => {
+test("readListQuery() takes everything after the first = as the value", () => {
   assert.equal(refusal("limit=5=6"), '"limit" must be an integer from 1 to 100.');
   assert.equal(refusal("status==sold"), '"status" must be one of "available", "pending", "sold", received "=sold".');
 });
 
-test("what is not percent-encoded UTF-8 is refused by name", () => {
+test("readListQuery() names a parameter that is not percent-encoded UTF-8", () => {
   for (const text of ["%zz", "%", "%5", "5%", "%ff", "%c3", "%c0%80", "%ed%a0%80", "%f4%90%80%80"]) {
     assert.equal(refusal(`limit=${text}`), '"limit" is not percent-encoded UTF-8.', text);
-    assert.equal(refusal(`${text}=5`), `"${text}" is not percent-encoded UTF-8.`, text);
+    assert.equal(refusal(`limit=5&limit=${text}`), '"limit" is not percent-encoded UTF-8.', text);
+  }
+  for (const [text, name] of [["%zz", "%zz"], ["%", "%"], ["5%", "5%"], ["%ff", "\ufffd"], ["a%c3", "a\ufffd"]]) {
+    assert.equal(refusal(`${text}=5`), `"${name}" is not percent-encoded UTF-8.`, text);
   }
 });
 
-test("every parameter at fault is named, ten at most and the others counted", () => {
+test("readListQuery() names every parameter at fault, ten at most, and counts the others", () => {
   assert.equal(
     refusal("limit=0&status=&after=x&page=1&page=2"),
     '"status" is empty; "page" is not a parameter of this operation; "limit" must be an integer from 1 to 100; ' +
@@ -148,13 +151,21 @@ test("every parameter at fault is named, ten at most and the others counted", ()
   assert.match(refusal(unknown(2000)), /; and 1990 more\.$/);
 });
 
-test("the name of a parameter is cut at 64 characters", () => {
+test("readListQuery() cuts the name of a parameter at 64 characters", () => {
   assert.match(refusal("x".repeat(64)), /^"x{64}" is/);
   assert.match(refusal("x".repeat(65)), /^"x{64}"\.\.\. is/);
   assert.ok(refusal(`status=${"x".repeat(8000)}`).length < 200);
 });
 
-test("validateListQuery() finds the pairs that URLSearchParams finds", seeded((random) => {
+test("readListQuery() never repeats a key, sent as a name or as a value", () => {
+  const key = `as_${"0aZ".repeat(14)}9`;
+  for (const query of [`status=${key}`, `${key}=1`, key, `${key}=%zz`, `as%5F${key.slice(3)}%zz=1`, `status=${key}&${key}=${key}`]) {
+    assert.doesNotMatch(refusal(query), /0aZ0aZ/, query);
+  }
+  assert.equal(refusal(`${key}=1`), '"as_…" is not a parameter of this operation.');
+});
+
+test("readListQuery() finds the pairs that URLSearchParams finds", seeded((random) => {
   const pieces = ["limit", "status", "after", "=", "=", "&", "&", "5", "sold", "0", "+", "%6c", "%35", "%20", "x"];
   let validCount = 0;
   for (let count = 0; count < 20_000; count += 1) {
@@ -168,7 +179,7 @@ test("validateListQuery() finds the pairs that URLSearchParams finds", seeded((r
       && pairs.every(([name]) => ["limit", "status", "after"].includes(name))
       && /^([1-9]\d?|100)$/.test(limit) && /^(0|[1-9]\d{0,17})$/.test(after)
       && (status === undefined || status === "sold");
-    const validation = validateListQuery(query);
+    const validation = readListQuery(query);
     const expected = isValid ? { after: Number(after), limit: Number(limit), status } : undefined;
     assert.deepEqual(validation.kind === "valid" ? validation.value : undefined, expected, query);
     validCount += isValid ? 1 : 0;

@@ -1,0 +1,34 @@
+/**
+ * Requests with `Upgrade`. The service offers no other protocol, so they are answered as if the field were not there
+ * (RFC 9110, 7.8). But Node drops the bytes that came in one packet after such a request: were they a request, its
+ * client would take the next response for the one to it. So the connection is kept only if nothing can have come.
+ *
+ * Closing every time would be simpler, but Java's HttpClient sends `Upgrade: h2c` with all its requests to `http:`.
+ */
+
+import type { IncomingMessage } from "node:http";
+
+/** "GET / HTTP/1.0" with two line ends. */
+const requestBytesMin = 18;
+
+/**
+ * Whether a whole request may have come after this one, and been dropped. White space is optional, so the length of a
+ * request is not known exactly; but what was read beyond the shortest form of this one is less than a request.
+ *
+ * @param startBytes the `bytesRead` of the socket at which this request began
+ * @returns true also while its content is still coming, and if that is chunked
+ */
+export function mayBeFollowed(incoming: IncomingMessage, startBytes: number): boolean {
+  const spareBytes = incoming.socket.bytesRead - startBytes - shortestBytes(incoming);
+  return !(spareBytes >= 0 && spareBytes < requestBytesMin);
+}
+
+/** Of the request without optional white space; NaN if its content is chunked. */
+function shortestBytes({ method = "", url = "", headers, rawHeaders }: IncomingMessage): number {
+  let byteCount = `${method} ${url} HTTP/1.1\r\n\r\n`.length;
+  for (const part of rawHeaders) {
+    byteCount += part.length;
+  }
+  byteCount += (rawHeaders.length / 2) * ":\r\n".length;
+  return headers["transfer-encoding"] === undefined ? byteCount + Number(headers["content-length"] ?? 0) : NaN;
+}

@@ -1,0 +1,116 @@
+/**
+ * The query of listPets: which page of which animals, or a message for the client that names every parameter at fault.
+ */
+
+import { Faults, type Validation } from "./faults.ts";
+import type { PetQuery } from "./pet-store.ts";
+import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";
+import { quote } from "./quote.ts";
+
+export const limitMax = 100;
+export const limitDefault = 20;
+
+const parameterNames: readonly string[] = ["limit", "status", "after"];
+
+const defaultQuery: Validation<PetQuery> = {
+  kind: "valid",
+  value: { after: 0, limit: limitDefault, status: undefined },
+};
+
+/**
+ * Reads the query as application/x-www-form-urlencoded (WHATWG URL, 5.1); empty pairs (`&&`) are ignored. Stricter than
+ * that: percent signs that are no percent-encoded UTF-8 are a fault, and so is a parameter that is unknown, repeated or
+ * empty. Without `status` animals of any status are listed, without `after` from the start.
+ *
+ * @param query the text after `?`; "" if there is none
+ */
+export function readListQuery(query: string): Validation<PetQuery> {
+  if (query === "") {
+    return defaultQuery;
+  }
+  const faults = new Faults();
+  const given = readParameters(query, faults);
+  const limit = readLimit(given.get("limit"), faults);
+  const status = readStatus(given.get("status"), faults);
+  const after = readAfter(given.get("after"), faults);
+  if (faults.count > 0) {
+    return faults.invalid("The query is not valid");
+  }
+  return { kind: "valid", value: { after, limit, status } };
+}
+
+function readParameters(query: string, faults: Faults): ReadonlyMap<string, string> {
+  if (query.includes("%")) {
+    findBadEncodings(query, faults);
+  }
+  const given = new Map<string, string>();
+  for (const [name, value] of pairsOf(query)) {
+    if (!parameterNames.includes(name)) {
+      faults.add(name, "is not a parameter of this operation");
+    } else if (given.has(name)) {
+      faults.add(name, "is repeated");
+    } else if (value === "") {
+      faults.add(name, "is empty");
+    }
+    given.set(name, value);
+  }
+  return given;
+}
+
+/** URLSearchParams would drop a `?` at the start, which here is part of a name. */
+function pairsOf(query: string): URLSearchParams {
+  return new URLSearchParams(`&${query}`);
+}
+
+/** URLSearchParams lets these pass: it replaces what is not UTF-8, and keeps a percent sign that encodes nothing. */
+function findBadEncodings(query: string, faults: Faults): void {
+  for (const pair of query.split("&")) {
+    if (!isPercentEncodedUtf8(pair)) {
+      for (const name of pairsOf(pair).keys()) {
+        faults.add(name, "is not percent-encoded UTF-8");
+      }
+    }
+  }
+}
+
+function isPercentEncodedUtf8(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false; // The URIError says no more than this.
+  }
+}
+
+/** If a fault was added, the limit must not be used. */
+function readLimit(text: string | undefined, faults: Faults): number {
+  if (text === undefined) {
+    return limitDefault;
+  }
+  const limit = /^[1-9][0-9]{0,2}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > limitMax) {
+    faults.add("limit", `must be an integer from 1 to ${limitMax}`);
+  }
+  return limit;
+}
+
+/** If a fault was added, the status must not be used. */
+function readStatus(text: string | undefined, faults: Faults): PetStatus | undefined {
+  if (text === undefined || isPetStatus(text)) {
+    return text;
+  }
+  faults.add("status", statusProblem(quote(text)));
+  return undefined;
+}
+
+/** If a fault was added, the id must not be used. */
+function readAfter(text: string | undefined, faults: Faults): number {
+  if (text === undefined) {
+    return 0;
+  }
+  if (!/^(?:0|[1-9][0-9]{0,18})$/.test(text) || BigInt(text) > int64Max) {
+    faults.add("after", `must be an integer from 0 to ${int64Max}`);
+    return 0;
+  }
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER); // No animal has an id beyond the safe integers.
+}

@@ -1,0 +1,131 @@
+/**
+ * The content of createPet: a NewPet, or a message for the client that names every member at fault. Nothing is
+ * corrected and nothing is thrown.
+ */
+
+import { Faults, type Validation } from "./faults.ts";
+import { toInt64 } from "./int64.ts";
+import { decodeUtf8, type JsonMembers, parseJson, readMembers } from "./json-members.ts";
+import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, statusProblem } from "./pet.ts";
+import type { NewPet, PetStatus } from "./pet.ts";
+import { quote } from "./quote.ts";
+
+/** `malformed`: the content is not JSON in UTF-8. The message is for the client, as that of `invalid`. */
+export type NewPetReading = Validation<NewPet> | { readonly kind: "malformed"; readonly message: string };
+
+/**
+ * Reads the content of createPet: JSON in UTF-8, a byte order mark allowed. A member that is missing, null, of the
+ * wrong type, unknown or repeated makes it invalid; `id` is the service's to give, and so is unknown here.
+ */
+export function readNewPet(content: Uint8Array): NewPetReading {
+  const text = decodeUtf8(content);
+  if (text === undefined) {
+    return { kind: "malformed", message: "The content is not UTF-8." };
+  }
+  const json = parseJson(text);
+  if (json === undefined) {
+    return { kind: "malformed", message: "The content is not well-formed JSON." };
+  }
+  const { value } = json;
+  if (!isObject(value)) {
+    return { kind: "invalid", message: `The content must be an object (NewPet), received ${kindOf(value)}.` };
+  }
+  return validateNewPet(value, readMembers(text));
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** No value of JSON is undefined: a member that is, is missing. */
+function validateNewPet(object: JsonObject, { texts, repeatedNames }: JsonMembers): Validation<NewPet> {
+  const faults = new Faults();
+  repeatedNames.forEach((name) => faults.add(name, "is repeated"));
+  const name = readName(object["name"], faults);
+  const categoryId = readCategoryId(object["categoryId"], texts.get("categoryId"), faults);
+  const status = readStatus(object["status"], faults);
+  for (const member of texts.keys()) {
+    if (member !== "name" && member !== "categoryId" && member !== "status") {
+      faults.add(member, "is not a member of NewPet");
+    }
+  }
+  if (faults.count > 0) {
+    return faults.invalid("The content is not a valid NewPet");
+  }
+  return { kind: "valid", value: { name, categoryId, status } };
+}
+
+/** If a fault was added, the name must not be used. */
+function readName(name: unknown, faults: Faults): string {
+  if (typeof name !== "string") {
+    faults.add("name", name === undefined ? "is missing" : `must be a string, received ${kindOf(name)}`);
+    return "";
+  }
+  const problem = nameProblem(name);
+  if (problem !== undefined) {
+    faults.add("name", problem);
+  }
+  return name;
+}
+
+function nameProblem(name: string): string | undefined {
+  const codePoints = codePointCount(name);
+  if (codePoints === 0 || codePoints > nameCodePointsMax) {
+    return `must have 1 to ${nameCodePointsMax} characters, received ${codePoints}`;
+  }
+  if (/\p{Surrogate}/u.test(name)) {
+    return "must be well-formed Unicode, received a lone surrogate";
+  }
+  if (name.includes("\0")) {
+    return "must not contain U+0000";
+  }
+  // Not \s: U+FEFF is no White_Space, and U+0085 is.
+  return /\P{White_Space}/u.test(name) ? undefined : "must not be white space only";
+}
+
+function codePointCount(text: string): number {
+  let count = 0;
+  for (let index = 0; index < text.length; index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1) {
+    count += 1;
+  }
+  return count;
+}
+
+/** If a fault was added, the number must not be used. `text` is how the value is written. */
+function readCategoryId(value: unknown, text: string | undefined, faults: Faults): bigint {
+  if (typeof value !== "number" || text === undefined) {
+    faults.add("categoryId", value === undefined ? "is missing" : `must be an integer, received ${kindOf(value)}`);
+    return 0n;
+  }
+  const categoryId = toInt64(text);
+  if (categoryId === undefined) {
+    faults.add("categoryId", `must be an integer from ${int64Min} to ${int64Max}, received another number`);
+    return 0n;
+  }
+  return categoryId;
+}
+
+/** If a fault was added, the status must not be used. */
+function readStatus(value: unknown, faults: Faults): PetStatus {
+  if (value === undefined) {
+    return defaultPetStatus;
+  }
+  if (isPetStatus(value)) {
+    return value;
+  }
+  faults.add("status", statusProblem(typeof value === "string" ? quote(value) : kindOf(value)));
+  return defaultPetStatus;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** What a JSON value is, for a message to people. */
+function kindOf(value: unknown): string {
+  if (value === null) {
+    return "null";
+  }
+  if (typeof value === "object") {
+    return Array.isArray(value) ? "an array" : "an object";
+  }
+  return `a ${typeof value}`;
+}

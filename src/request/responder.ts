@@ -1,0 +1,71 @@
+/**
+ * Sends each response exactly once, with the fields that every response has, and informs the observers.
+ */
+
+import { bounds } from "../http/bounds.ts";
+import type { Cors } from "../http/cors.ts";
+import type { ErrorCode } from "../http/errors.ts";
+import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "../http/respond.ts";
+import { errorResponse, type Response } from "../http/response.ts";
+import type { Observers } from "../observe/observers.ts";
+import type { Rate, RequestContext } from "./context.ts";
+
+export interface ResponderDependencies {
+  readonly cors: Cors;
+  readonly observers: Observers | undefined;
+}
+
+export class Responder {
+  readonly #cors: Cors;
+  readonly #observers: Observers | undefined;
+
+  constructor({ cors, observers }: ResponderDependencies) {
+    this.#cors = cors;
+    this.#observers = observers;
+  }
+
+  send(context: RequestContext, response: Response): void {
+    const { incoming, outgoing } = context;
+    // An embedding program may have responded already, for instance after a time-out of its own.
+    if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent) {
+      this.sendNothing(context);
+      return;
+    }
+    const wire = this.#wireResponse(context, response);
+    respond(incoming, outgoing, wire, bounds);
+    this.#observers?.observe(context, wire.status, contentLength(wire.content));
+  }
+
+  /** The client has gone: the request is observed with status 0. */
+  sendNothing(context: RequestContext): void {
+    this.#observers?.observe(context, 0, 0);
+  }
+
+  /** The response as bytes, for CONNECT, to which Node offers no response. */
+  toBytes(context: RequestContext, response: Response): string {
+    const wire = this.#wireResponse(context, response);
+    this.#observers?.observe(context, wire.status, contentLength(wire.content));
+    return rawAnswer(wire);
+  }
+
+  /** The response as bytes to something that cannot be read as a request. */
+  damageToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
+    const response = errorResponse(code);
+    const { status, content } = response;
+    this.#observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
+    return rawAnswer({ status, fields: fieldsOf(response, requestId, rate), content });
+  }
+
+  #wireResponse(context: RequestContext, response: Response): WireResponse {
+    const { incoming, route, rate, arrival, requestId } = context;
+    const { status, content } = response;
+    const fields = fieldsOf(response, requestId, rate);
+    if (route?.fields !== undefined) {
+      fields.push(...route.fields(arrival.linkBase));
+    }
+    if (!this.#cors.isOff) {
+      this.#cors.appendFields(fields, incoming.headers.origin);
+    }
+    return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
+  }
+}

@@ -1,0 +1,97 @@
+/**
+ * The public pages: no key, no token, no rate fields; a page that never changes is kept by clients (RFC 9110, 13.1.2).
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import { answerPublicPage, fixedPage } from "../../src/http/public-page.ts";
+import { type RunningService, startService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, request } from "../support/wire.ts";
+
+let running: RunningService;
+
+before(async () => {
+  running = await startService();
+});
+after(() => running.close());
+
+const target = "/favicon.ico";
+
+test("/favicon.ico is an SVG image for everyone, and no address is charged for it", async () => {
+  for (const key of ["", "as_wrong", running.key]) {
+    const icon = await exchange(running.port, request({ target, key }));
+    assert.equal(icon.status, 200);
+    assert.equal(icon.value("content-type"), "image/svg+xml");
+    assert.equal(icon.value("content-length"), String(icon.contentBytes));
+    assert.equal(icon.value("x-content-type-options"), "nosniff");
+    assert.match(icon.value("x-request-id") ?? "", /./);
+    assert.equal(icon.value("x-ratelimit-limit"), undefined);
+    assert.match(icon.content, /^<svg .*<\/svg>$/);
+  }
+  const charged = await exchange(running.port, request({}));
+  assert.deepEqual([charged.status, charged.value("x-ratelimit-remaining")], [401, "59"]);
+});
+
+test("/favicon.ico has HEAD and OPTIONS; other methods are 405", async () => {
+  const get = await exchange(running.port, request({ target }));
+  const head = await exchange(running.port, request({ method: "HEAD", target }));
+  for (const name of ["content-type", "content-length", "etag", "cache-control"]) {
+    assert.equal(head.value(name), get.value(name), name);
+  }
+  const options = await exchange(running.port, request({ method: "OPTIONS", target }));
+  assert.deepEqual([options.status, options.value("allow")], [204, "GET, HEAD, OPTIONS"]);
+  for (const method of ["POST", "PUT", "DELETE"]) {
+    const refused = await exchange(running.port, request({ method, target }));
+    assert.equal(codeOf(refused), "method_not_allowed");
+    assertPromised(refused, { isPublic: true });
+  }
+});
+
+test("a page that the client has is 304, without content", async () => {
+  const etag = (await exchange(running.port, request({ target }))).value("etag") ?? "";
+  assert.match(etag, /^"[\w-]{22}"$/);
+  const table = [
+    [304, etag],
+    [304, `W/${etag}`],
+    [304, `"a", ${etag}`],
+    [304, `"a",W/${etag} , "b"`],
+    [304, "*"],
+    [200, '"a"'],
+    [200, etag.slice(1, -1)],
+    [200, `"${etag}"`],
+    [200, ""],
+  ] as const;
+  for (const [status, tags] of table) {
+    for (const method of ["GET", "HEAD"]) {
+      const response = await exchange(running.port, request({ method, target, fields: [`If-None-Match: ${tags}`] }));
+      assert.equal(response.status, status, tags);
+      assert.equal(response.value("etag"), etag);
+      assert.equal(response.value("cache-control"), "no-cache");
+      assert.equal(response.value("content-type"), status === 304 ? undefined : "image/svg+xml");
+      assert.equal(response.value("content-length") === undefined, status === 304);
+    }
+  }
+});
+
+test("If-None-Match changes nothing on pages that clients do not keep, and on other methods", async () => {
+  for (const path of ["/healthz", "/openapi.json"]) {
+    const response = await exchange(running.port, request({ target: path, fields: ["If-None-Match: *"] }));
+    assert.equal(response.status, 200);
+    assertPromised(response, { isPublic: true });
+  }
+  const refused = await exchange(running.port, request({ method: "POST", target, fields: ["If-None-Match: *"] }));
+  assert.equal(refused.status, 405);
+});
+
+test("fixedPage() keeps its own fields with 200 and 304; another content has another ETag", () => {
+  const page = fixedPage({ path: "/", contentType: "text/html", content: "<p>", fields: ["Referrer-Policy", "no-referrer"] });
+  const other = fixedPage({ path: "/", contentType: "text/html", content: "<b>" });
+  assert.notEqual(page.etag, other.etag);
+  for (const [status, ifNoneMatch] of [[200, other.etag], [304, page.etag]] as const) {
+    const response = answerPublicPage("GET", page, ifNoneMatch);
+    assert.equal(response.status, status);
+    assert.deepEqual(response.fields, ["ETag", page.etag, "Referrer-Policy", "no-referrer"]);
+  }
+});

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { decodeUtf8, parseJson, readMembers } from "../../src/pets/json-members.ts";
+
+function textsOf(text: string): readonly (readonly [name: string, text: string])[] {
+  return [...readMembers(text).texts];
+}
+
+test("readMembers() reads the members of a NewPet", () => {
+  const { texts, repeatedNames } = readMembers('{"name":"Rex","categoryId":5,"status":"sold"}');
+  assert.deepEqual([...texts], [["name", '"Rex"'], ["categoryId", "5"], ["status", '"sold"']]);
+  assert.equal(repeatedNames.size, 0);
+});
+
+test("readMembers() finds nothing in an empty object", () => {
+  for (const text of ["{}", " { \t\r\n} "]) {
+    assert.deepEqual(readMembers(text), { texts: new Map(), repeatedNames: new Set() });
+  }
+});
+
+test("readMembers() keeps the digits that a double would lose", () => {
+  for (const number of ["9007199254740993", "9223372036854775807", "-9223372036854775808", "1e999999999", "-0", "5.0"]) {
+    assert.deepEqual(textsOf(`{"a":${number}}`), [["a", number]]);
+    assert.deepEqual(textsOf(`{"a":${number},"b":1}`), [["a", number], ["b", "1"]]);
+  }
+});
+
+test("readMembers() is not misled by what is inside strings, arrays and objects", () => {
+  const nested = '{"a":"}{[]:,\\"\\\\","b":[{"c":[1,{"d":2}]},"]"],"e":{"f":{"g":","}},"h":7}';
+  assert.deepEqual(textsOf(nested), [
+    ["a", '"}{[]:,\\"\\\\"'],
+    ["b", '[{"c":[1,{"d":2}]},"]"]'],
+    ["e", '{"f":{"g":","}}'],
+    ["h", "7"],
+  ]);
+});
+
+test("readMembers() names each repeated member once", () => {
+  const { texts, repeatedNames } = readMembers('{"a":1,"b":2,"a":3,"c":4,"a":5,"c":null}');
+  assert.deepEqual([...texts], [["a", "1"], ["b", "2"], ["c", "4"]]);
+  assert.deepEqual([...repeatedNames], ["a", "c"]);
+});
+
+test("readMembers() compares names after unescaping", () => {
+  assert.deepEqual([...readMembers('{"name":1,"n\\u0061me":2}').repeatedNames], ["name"]);
+  assert.deepEqual([...readMembers('{"\\ud83d\\ude00":1,"😀":2}').repeatedNames], ["😀"]);
+  assert.deepEqual([...readMembers('{"\\"":1,"\\u0022":2}').repeatedNames], ['"']);
+  assert.deepEqual([...readMembers('{"name":1,"Name":2,"name ":3}').repeatedNames], []);
+});
+
+test("readMembers() ignores the names inside nested objects", () => {
+  const { texts, repeatedNames } = readMembers('{"a":{"a":1,"b":{"b":1,"b":2}},"b":[{"a":1},{"a":1,"a":2}]}');
+  assert.deepEqual([[...texts.keys()], repeatedNames.size], [["a", "b"], 0]);
+});
+
+test("readMembers() reads __proto__ as a member like any other", () => {
+  const { texts, repeatedNames } = readMembers('{"__proto__":1,"\\u005f_proto__":1}');
+  assert.deepEqual([...texts], [["__proto__", "1"]]);
+  assert.deepEqual([...repeatedNames], ["__proto__"]);
+});
+
+test("parseJson() and readMembers() read deeply nested text without overflowing the stack", () => {
+  for (const [opening, closing] of [["[", "]"], ['{"a":', "}"]] as const) {
+    for (const depth of [Math.floor(16_384 / opening.length), 500_000]) {
+      assert.equal(parseJson(opening.repeat(depth)), undefined);
+      const text = `{"a":${opening.repeat(depth)}1${closing.repeat(depth)},"b":2}`;
+      assert.ok(parseJson(text) !== undefined);
+      assert.deepEqual(textsOf(text).map(([name, value]) => [name, value.length]), [["a", text.length - 12], ["b", 1]]);
+    }
+  }
+});
+
+test("readMembers() takes linear time: a million characters of each kind are read at once", () => {
+  const count = 1_000_000;
+  const lengths = (text: string): readonly number[] => textsOf(text).map(([, value]) => value.length);
+  assert.deepEqual(lengths(`{"a":"${'\\"'.repeat(count)}"}`), [2 + 2 * count]);
+  assert.deepEqual(lengths(`{"a":-${"9".repeat(count)}}`), [1 + count]);
+  assert.deepEqual(lengths(`{${" ".repeat(count)}"a":1}`), [1]);
+  const { repeatedNames } = readMembers(`{${'"a":1,"b":1,'.repeat(count / 8)}"c":1}`);
+  assert.deepEqual([...repeatedNames], ["a", "b"]);
+});
+
+test("parseJson() returns undefined exactly if the text is not JSON", () => {
+  for (const text of ["", "{", "nul", "+1", "01", "1.", "NaN", "[1,]", "{,}", "\ufeff1", '"a\nb"', '"\\x"', "{} x"]) {
+    assert.equal(parseJson(text), undefined, JSON.stringify(text));
+  }
+  for (const text of ["null", "0", '""', "[]", " {} "]) {
+    assert.deepEqual(parseJson(text), { value: JSON.parse(text) as unknown });
+  }
+});
+
+test("decodeUtf8() drops one byte order mark and no more", () => {
+  assert.equal(decodeUtf8(Buffer.from("\ufeff{}")), "{}");
+  assert.equal(decodeUtf8(Buffer.from("\ufeff\ufeff{}")), "\ufeff{}");
+  assert.equal(decodeUtf8(Buffer.from('"\ufeff"')), '"\ufeff"');
+  assert.equal(decodeUtf8(new Uint8Array()), "");
+});
+
+test("decodeUtf8() returns undefined if the content is not UTF-8", () => {
+  for (const hex of ["80", "c3", "c080", "eda080", "f4908080", "22ff22", "fffe7b007d00"]) {
+    assert.equal(decodeUtf8(Buffer.from(hex, "hex")), undefined, hex);
+  }
+});
+
+test("decodeUtf8() keeps nothing from one content to the next", () => {
+  assert.equal(decodeUtf8(Buffer.from("22e282", "hex")), undefined);
+  assert.equal(decodeUtf8(Buffer.from("ac22", "hex")), undefined);
+  assert.equal(decodeUtf8(Buffer.from("\ufeff1")), "1");
+  assert.equal(decodeUtf8(Buffer.from("\ufeff1")), "1");
+});
+
+test("decodeUtf8() reads only its own part of a shared memory", () => {
+  const memory = Buffer.from("xx[1]yy");
+  assert.equal(decodeUtf8(memory.subarray(2, 5)), "[1]");
+});

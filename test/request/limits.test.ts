@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ManualClock } from "../support/manual-clock.ts";
+import { runningService } from "../support/running-service.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { exchange, request } from "../support/wire.ts";
+
+const startSeconds = 1_795_262_400;
+const target = "/v1/limits";
+
+test("getLimits tells the plan and both quotas, after taking its own token", async (context) => {
+  const clock = new ManualClock({ wallMs: startSeconds * 1_000 });
+  const { service, port } = await runningService(context, { clock });
+  const { key } = await service.keys.create({ plan: "free" });
+  for (const used of [1, 2]) {
+    const response = await exchange(port, request({ target, key }));
+    assert.equal(response.status, 200);
+    assertPromised(response);
+    assert.equal(
+      response.content,
+      `{"plan":"free","minute":{"limit":60,"remaining":${60 - used},"reset":${startSeconds + 60}},` +
+        `"day":{"limit":1000,"remaining":${1_000 - used},"reset":${startSeconds + 86_400}}}`,
+    );
+    assert.equal(response.value("x-ratelimit-remaining"), String(60 - used));
+  }
+  clock.advance(60_000);
+  await exchange(port, request({ target: "/v1/pets", key }));
+  const later = JSON.parse((await exchange(port, request({ target, key }))).content) as Record<string, unknown>;
+  assert.deepEqual(later["minute"], { limit: 60, remaining: 58, reset: startSeconds + 120 });
+  assert.deepEqual(later["day"], { limit: 1_000, remaining: 996, reset: startSeconds + 86_400 });
+});
+
+test("getLimits tells an Enterprise key its own numbers", async (context) => {
+  const { service, port } = await runningService(context);
+  const { key } = await service.keys.create({ plan: "enterprise", perMinute: 7, perDay: 9 });
+  const limits = JSON.parse((await exchange(port, request({ target, key }))).content) as Record<string, { limit: number }>;
+  assert.deepEqual([limits["plan"], limits["minute"]?.limit, limits["day"]?.limit], ["enterprise", 7, 9]);
+});
+
+test("getLimits is refused as every request: 401 without a key, 429 over the limit, 405 for other methods", async (context) => {
+  const { service, port, key } = await runningService(context);
+  const { key: used } = await service.keys.create({ plan: "enterprise", perMinute: 1, perDay: 9 });
+  await exchange(port, request({ target, key: used }));
+  const table = [
+    ["missing_api_key", { target }],
+    ["rate_limited", { target, key: used }],
+    ["method_not_allowed", { target, key, method: "POST" }],
+    ["route_not_found", { target: "/v1/limits/", key }],
+  ] as const;
+  for (const [code, asked] of table) {
+    const response = await exchange(port, request(asked));
+    assert.equal(codeOf(response), code);
+    assertPromised(response);
+  }
+  assert.equal((await exchange(port, request({ target, key, method: "OPTIONS" }))).value("allow"), "GET, HEAD, OPTIONS");
+  const head = await exchange(port, request({ target, key, method: "HEAD" }));
+  assert.equal(head.status, 200);
+  assertPromised(head, { isHead: true });
+});

@@ -1,0 +1,58 @@
+/**
+ * What the pipeline promises whatever happens in a step: one response, and a process that goes on.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ManualClock } from "../support/manual-clock.ts";
+import { keyWithQuota, runningService } from "../support/running-service.ts";
+import { codeOf } from "../support/wire-response.ts";
+import { exchange, request, Wire } from "../support/wire.ts";
+
+test("an error thrown while a response is sent closes that connection and reports one line", async (context) => {
+  const running = await runningService(context, {
+    options: {
+      store: {
+        add: () => Promise.reject(new Error("not asked for")),
+        // No JSON text: sending it throws, in the same turn for one id and in a later one for the other.
+        get: (id) => (id === 1 ? (5 as unknown as string) : Promise.resolve(5 as unknown as string)),
+        list: () => ({ json: "[]", nextAfter: undefined }),
+        isWritable: () => true,
+        close: () => Promise.resolve(),
+      },
+    },
+  });
+  for (const id of [1, 2]) {
+    const wire = await Wire.open(running.port);
+    wire.send(request({ target: `/v1/pets/${id}`, key: running.key }));
+    assert.equal((await wire.closed()).rest, "");
+  }
+  assert.equal(running.reports.length, 2);
+  assert.match(running.reports[0] ?? "", /^request \S+ failed: TypeError/);
+  assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
+});
+
+test("a wrong key on a request that is refused for its message is charged to the address", async (context) => {
+  const running = await runningService(context, { clock: new ManualClock() });
+  const wrong = `as_${"w".repeat(43)}`;
+  const noHost = (key: string): Buffer =>
+    Buffer.from(`GET /v1/pets HTTP/1.1\r\n${key === "" ? "" : `Authorization: Bearer ${key}\r\n`}\r\n`);
+  for (let left = 59; left >= 0; left--) {
+    const response = await exchange(running.port, noHost(wrong), "GET");
+    assert.deepEqual([response.status, response.value("x-ratelimit-remaining")], [400, String(left)]);
+  }
+  const beyond = await exchange(running.port, noHost(wrong), "GET");
+  assert.deepEqual([codeOf(beyond), beyond.value("x-ratelimit-remaining")], ["malformed_request", "0"]);
+  assert.equal(codeOf(await exchange(running.port, request({ key: wrong }))), "rate_limited");
+});
+
+test("a request that is refused for its message takes no token of its key, and none of the address without one", async (context) => {
+  const running = await runningService(context, { clock: new ManualClock() });
+  const key = await keyWithQuota(running, 5);
+  const twoHosts = ["Host: a", "Host: a"];
+  for (const [parts, remaining] of [[{ key }, "5"], [{ key }, "5"], [{}, "60"], [{}, "60"]] as const) {
+    const response = await exchange(running.port, request({ ...parts, fields: twoHosts }));
+    assert.deepEqual([response.status, response.value("x-ratelimit-remaining")], [400, remaining]);
+  }
+});
