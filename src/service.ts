@@ -17,7 +17,6 @@ import type { ErrorCode } from "./http/errors.ts";
 import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
-import { keepTickShape } from "./http/tick-shape.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
@@ -77,7 +76,6 @@ export async function openService(options: CheckedOptions, surroundings: Depende
   const { clock = systemClock, disk = nodeDisk, observers } = surroundings;
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report };
-  keepTickShape();
   const claim = await claimFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });

@@ -10,6 +10,7 @@ import { FolderInUseError } from "../disk/folder-lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
+import { keepTickShape } from "../http/tick-shape.ts";
 import { expositionType } from "../observe/exposition.ts";
 import { Observers } from "../observe/observers.ts";
 import { checkOptions } from "../options.ts";
@@ -30,6 +31,7 @@ export interface RunningServer {
  */
 export async function serve(args: readonly string[], terminal: Terminal): Promise<RunningServer> {
   const { settings, cite } = readSettings(args, terminal.environment);
+  keepTickShape();
   const report = settings.log === "off" ? () => undefined : (message: string) => terminal.stderr(`${message}\n`);
   const observers = new Observers({
     clock: systemClock,
