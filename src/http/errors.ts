@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes (contract, section 4): the only table that says which status and message belong to
- * one. `message` is for people and may be made more precise by whoever answers; code and status are fixed.
+ * The closed list of error codes, with the status and the message of each. `message` is for people, and a response may
+ * have a more precise one; code and status are fixed.
  */
 
 export interface ErrorKind {
@@ -38,7 +38,7 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   missing_api_key: { status: 401, message: "Send an API key: Authorization: Bearer <API_KEY>." },
   invalid_api_key: { status: 401, message: "The API key is not valid." },
   pet_not_found: { status: 404, message: "There is no animal with this id." },
-  route_not_found: { status: 404, message: "There is nothing at this path." },
+  route_not_found: { status: 404, message: "No resource has this path." },
   method_not_allowed: { status: 405, message: "This path does not support the method; Allow lists those it does." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
   body_too_large: { status: 413, message: "The content is larger than 16384 bytes." },
@@ -50,10 +50,10 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
   key_banned: {
     status: 429,
-    message: "The API key is banned for a while, for going on after 429; wait as long as Retry-After says.",
+    message: "The API key is banned for a time: it went on after 429. Wait as long as Retry-After says.",
   },
   header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
-  internal_error: { status: 500, message: "Something went wrong inside the service." },
+  internal_error: { status: 500, message: "The service failed." },
   storage_unavailable: { status: 503, message: "The service cannot do this now; nothing was stored. Try again later." },
   outcome_unknown: {
     status: 503,
@@ -61,12 +61,12 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   },
 };
 
-/** The body of an error response, exactly (specification, "Error"). `message` makes the table's more precise. */
+/** The whole content of an error response. `message` replaces the one in the table. */
 export function errorJson(code: ErrorCode, message?: string): string {
   return message === undefined ? (defaultJson.get(code) ?? "") : jsonOf(code, message);
 }
 
-/** Made once: a flood of refused requests should cost as little as it can. */
+/** Made once: refused requests may come as a flood. */
 const defaultJson: ReadonlyMap<string, string> = new Map(
   // Object.entries forgets that the table's names are codes.
   Object.entries(errorKinds).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),

@@ -1,5 +1,5 @@
 /**
- * Request target -> route. Paths are compared exactly as they were sent (contract, section 3): nothing is decoded,
+ * Request target -> route. Paths are compared exactly as they were sent: nothing is decoded,
  * folded, collapsed or resolved, so each resource has one name.
  */
 

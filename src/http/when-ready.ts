@@ -1,9 +1,9 @@
 /**
- * A store may have an answer at hand or have to wait for it. Waiting for what is there would cost more than to find an
- * animal in memory does.
+ * A store returns a value or a promise of one. Awaiting a value that is ready costs more than finding an animal in
+ * memory.
  */
 
-/** `next` of the value: at once where it is there, else when it comes. */
+/** Calls `next` with the value: at once if it is ready, else when the promise resolves. */
 export function whenReady<Value, Result>(
   value: Value | Promise<Value>,
   next: (value: Value) => Result,
@@ -11,7 +11,7 @@ export function whenReady<Value, Result>(
   return isPending(value) ? value.then(next) : next(value);
 }
 
-/** Not `instanceof`: a store may have been loaded into another realm than we were. */
+/** Not `instanceof`: the promise may come from another realm. */
 export function isPending<Value>(value: Value | Promise<Value>): value is Promise<Value> {
   return typeof value === "object" && value !== null && "then" in value;
 }

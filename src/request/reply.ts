@@ -6,7 +6,7 @@
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "../http/respond.ts";
+import { contentLength, fieldsOf, rawResponse, respond, type WireResponse } from "../http/respond.ts";
 import { type Response, errorResponse } from "../http/response.ts";
 import type { Decision } from "../limits/decision.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -46,7 +46,7 @@ export class Reply {
   raw(context: RequestContext, answer: Response): string {
     const wire = this.#wire(context, answer);
     this.#parts.observers?.observe(context, wire.status, contentLength(wire.content));
-    return rawAnswer(wire);
+    return rawResponse(wire);
   }
 
   #wire(context: RequestContext, response: Response): WireResponse {
@@ -75,6 +75,6 @@ export class Reply {
     const response = errorResponse(code);
     const { status, content } = response;
     this.#parts.observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
-    return rawAnswer({ status, fields: fieldsOf(response, requestId, rate), content });
+    return rawResponse({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Paths are compared exactly as sent, so each resource has one name (contract, section 3; RFC 9112, 3.2).
+ * Paths are compared exactly as sent, so each resource has one name (RFC 9112, 3.2).
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ after(() => running.close());
 
 const found = ["/v1/pets", "/v1/pets?limit=1", "http://localhost/v1/pets", "HTTPS://other.example:1/v1/pets?limit=1"];
 for (const target of [...found, "/v1/pets/1", "http://localhost/v1/pets/1?anything"]) {
-  test(`${target} is there`, async () => {
+  test(`${target} is found`, async () => {
     const response = await exchange(running.port, request({ target, key }));
     assert.equal(response.status, 200);
     assertPromised(response);
