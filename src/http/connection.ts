@@ -46,14 +46,14 @@ export class Connection {
 
   /** A request has arrived: decides whether its response closes the connection. */
   begin(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
-    this.#closesToStop = false;
-    if (isStopping) {
-      this.#closeToStop(outgoing);
-    }
     if (incoming.headers.upgrade === undefined) {
       this.#nextAtBytes = undefined;
     } else {
-      this.#keepIfAlone(incoming, outgoing);
+      this.#keepIfAlone(incoming, outgoing, isStopping);
+    }
+    this.#closesToStop = false;
+    if (isStopping) {
+      this.#closeToStop(outgoing);
     }
   }
 
@@ -92,7 +92,7 @@ export class Connection {
   }
 
   /** Closes the connection after a request with `Upgrade`, unless nothing can have come after it. */
-  #keepIfAlone(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #keepIfAlone(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
     const startBytes = this.#nextAtBytes;
     this.#nextAtBytes = undefined;
     if (!outgoing.shouldKeepAlive || startBytes === undefined) {
@@ -104,7 +104,7 @@ export class Connection {
       this.#nextAtBytes = outgoing.shouldKeepAlive ? incoming.socket.bytesRead : undefined;
     };
     decide();
-    if (!outgoing.shouldKeepAlive) {
+    if (!outgoing.shouldKeepAlive && !isStopping) {
       incoming.once("end", decide); // Its content may have been still to come.
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Request target -> route. Paths are compared exactly as they were sent: nothing is decoded,
- * folded, collapsed or resolved, so each resource has one name.
+ * Request target -> route. Paths are compared exactly as they were sent: nothing is decoded, folded, collapsed or
+ * resolved, so each resource has one name.
  */
 
 export interface Route<Operation> {

@@ -52,6 +52,27 @@ test("stop() loses no pipelined request; the last response closes the connection
   await stopped;
 });
 
+test("stop() closes after Upgrade: what Node dropped is not answered by a later request", async (context) => {
+  const store = new GatedStore();
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  const creation = request({ method: "POST", key, fields: ["Connection: Upgrade", "Upgrade: h2c"], content: rex });
+  wire.send(creation.subarray(0, 20));
+  await exchange(port, request({ target: "/healthz" }));
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  wire.send(Buffer.concat([creation.subarray(20), request({ target: "/healthz" })]));
+  await store.added(1);
+  wire.send(request({ method: "POST", key, content: rex }));
+  await once(listener.server, "request");
+  store.open();
+  const response = await wire.response();
+  assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
+  assert.equal((await wire.closed()).rest, "");
+  assert.equal(store.addCount, 1);
+  await stopped;
+});
+
 test("stop() still takes a request whose fields were half sent, and /healthz is 503", async (context) => {
   const { service, listener, port } = await runningService(context);
   const wire = await Wire.open(port);
