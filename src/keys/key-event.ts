@@ -14,8 +14,7 @@
  * others are published, and follow the table of the release that reads them. `crc` is the seal of log/checksum.ts.
  */
 
-import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../log/checksum.ts";
-import { viewOf } from "../log/literal.ts";
+import { checksumBytes, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import type { LineFault } from "../log/reader.ts";
 import type { CreatePlan, KeyEvent, KeyPlan } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
@@ -60,8 +59,8 @@ export type DecodedLine =
  * where the seal is whole and yet this release would not have written these very bytes: an unknown event or member is
  * not skipped, since it might take a right away.
  */
-export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, createPlan: CreatePlan): DecodedLine {
-  if (!hasChecksum(viewOf(bytes), start, end)) {
+export function decodeKeyEvent(bytes: DataView, start: number, end: number, createPlan: CreatePlan): DecodedLine {
+  if (!hasChecksum(bytes, start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
@@ -72,16 +71,6 @@ export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number, cr
     return { kind: "fault", fault: { kind: "wrong", reason } };
   }
   return { kind: "event", event };
-}
-
-/**
- * Whether a sealed line begins at `start` and ends at `end` or before it: where the newline behind it was lost, it has
- * grown together with the next. A text within a line cannot look like a seal, since its quotes are escaped.
- */
-export function beginsWithChecksummedLine(bytes: Uint8Array, start: number, end: number): boolean {
-  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const seal = line.indexOf(',"crc":"');
-  return seal > 0 && isChecksumAt(viewOf(bytes), start, start + seal, end);
 }
 
 function readEvent(json: string, createPlan: CreatePlan): KeyEvent | undefined {

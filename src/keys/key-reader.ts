@@ -3,9 +3,10 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
+import { endOfChecksummedLine } from "../log/checksum.ts";
 import type { LineFault, LineReader, LogEnd } from "../log/reader.ts";
 import { lineBytesMax, readLog } from "../log/reader.ts";
-import { decodeKeyEvent, beginsWithChecksummedLine } from "./key-event.ts";
+import { decodeKeyEvent } from "./key-event.ts";
 import type { CreatePlan } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -23,7 +24,7 @@ export class KeyReader implements LineReader {
     this.#onUnban = onUnban;
   }
 
-  take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {
+  take(bytes: DataView, start: number, end: number): LineFault | undefined {
     const decoded = decodeKeyEvent(bytes, start, end, this.#createPlan);
     if (decoded.kind === "fault") {
       return decoded.fault;
@@ -40,8 +41,8 @@ export class KeyReader implements LineReader {
     return undefined;
   }
 
-  provesEarlierLines(bytes: Uint8Array, start: number, end: number): boolean {
-    return beginsWithChecksummedLine(bytes, start, end);
+  provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
+    return endOfChecksummedLine(bytes, start, end) > 0;
   }
 }
 

@@ -7,8 +7,7 @@
  * in it cannot be.
  */
 
-import { hasChecksum, lineWithChecksum } from "../log/checksum.ts";
-import { viewOf } from "../log/literal.ts";
+import { hasChecksum, lineWithChecksum, viewOf } from "../log/checksum.ts";
 import { banDurationMaxMs, refusalCountMax } from "./ban.ts";
 import type { LimiterState } from "./entry.ts";
 import { quotaMax } from "./plans.ts";
