@@ -163,7 +163,9 @@ export class Pipeline {
           return taken;
         }
         const { arrival, query } = context;
-        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase: arrival.linkBase });
+        const { linkBase } = arrival;
+        const idempotencyField = incoming.headers["idempotency-key"]?.toString();
+        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase, idempotencyField });
       });
     });
   }
