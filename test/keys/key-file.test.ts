@@ -18,21 +18,25 @@ import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 
-/** The disk of this machine, with `read` in the place of every file's own. */
+function methodsOf(file: DiskFile): DiskFile {
+  return {
+    read: (target, position) => file.read(target, position),
+    append: (bytes) => file.append(bytes),
+    sync: () => file.sync(),
+    truncate: (size) => file.truncate(size),
+    size: () => file.size(),
+    isInPlace: () => file.isInPlace(),
+    close: () => file.close(),
+  };
+}
+
+/** The disk of this machine, with another `read` for every file. */
 function diskThatReads(read: (file: DiskFile, target: Uint8Array, position: number) => Promise<number>): Disk {
   return {
     ...nodeDisk,
     openToRead: async (path) => {
       const file = await nodeDisk.openToRead(path);
-      return file && {
-        read: (target, position) => read(file, target, position),
-        append: (bytes) => file.append(bytes),
-        sync: () => file.sync(),
-        truncate: (size) => file.truncate(size),
-        size: () => file.size(),
-        isInPlace: () => file.isInPlace(),
-        close: () => file.close(),
-      };
+      return file && { ...methodsOf(file), read: (target, position) => read(file, target, position) };
     },
   };
 }
@@ -459,6 +463,47 @@ test("KeyStore.follow() never reads the file twice at a time, also during change
   }
   await changes;
   assert.equal(openMost, 1);
+});
+
+test("KeyStore.follow() does not apply a line that a failing write takes back", async (context) => {
+  const folder = await KeyFolder.make(context);
+  await (await folder.openElsewhere()).create();
+  let failSync: (() => void) | undefined;
+  const store = await folder.open({
+    disk: {
+      ...nodeDisk,
+      openToAppend: async (path) => {
+        const file = await nodeDisk.openToAppend(path);
+        let syncCount = 0;
+        const sync = async (): Promise<void> => {
+          syncCount += 1;
+          if (syncCount === 1) {
+            await new Promise<void>((resolve) => (failSync = resolve));
+            throw new Error("EIO: i/o error, fdatasync");
+          }
+          await file.sync();
+        };
+        return { ...methodsOf(file), sync };
+      },
+    },
+  });
+  const creating = store.create();
+  while (failSync === undefined) {
+    await turnOfTheEventLoop();
+  }
+  const following = store.follow();
+  for (let turn = 0; turn < 100; turn += 1) {
+    await turnOfTheEventLoop();
+  }
+  assert.equal(store.keyring.list().length, 1);
+  failSync();
+  await assert.rejects(creating, /EIO/);
+  await following;
+  await store.follow();
+  assert.deepEqual(folder.reports, []);
+  assert.equal((await store.list()).length, 1);
+  await (await folder.openElsewhere()).create();
+  assert.equal((await store.list()).length, 2);
 });
 
 test("KeyStore.list() has all keys that existed when it was called, also during a look", async (context) => {
