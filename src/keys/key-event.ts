@@ -150,14 +150,13 @@ class Members {
   }
 
   plan(): Plan {
-    const quota: { perMinute?: number; perDay?: number } = {};
-    for (const name of ["perMinute", "perDay"] as const) {
-      const value = this.#members.get(name);
-      if (typeof value === "number") {
-        quota[name] = value;
-      }
-    }
-    return createPlan(this.text("plan"), quota);
+    return createPlan(this.text("plan"), { perMinute: this.#number("perMinute"), perDay: this.#number("perDay") });
+  }
+
+  /** Returns undefined if there is none. */
+  #number(name: string): number | undefined {
+    const value = this.#members.get(name);
+    return typeof value === "number" ? value : undefined;
   }
 
   #matching(name: string, isRight: (text: string) => boolean): string {

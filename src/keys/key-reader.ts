@@ -127,11 +127,11 @@ class NewLines implements LineReader {
 
   /** Reads no further than the size at the call: what is appended meanwhile is for the next look. */
   read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
-    const slowly: ReadableFile = {
+    const inPieces: ReadableFile = {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    return readLog(slowly, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+    return readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
   }
 
   take(bytes: DataView, start: number, end: number): LineFault | undefined {

@@ -34,7 +34,7 @@ function decode(line: string): DecodedLine {
 }
 
 for (const [name, event] of Object.entries(events)) {
-  test(`decodeKeyEvent() reads what encodeKeyEvent() wrote: ${name}`, () => {
+  test(`decodeKeyEvent() returns what encodeKeyEvent() wrote: ${name}`, () => {
     const line = encodeKeyEvent(event);
     assert.equal(line.indexOf("\n"), line.length - 1);
     assert.deepEqual(decode(line), { kind: "event", event });
@@ -56,7 +56,7 @@ test("encodeKeyEvent() writes the members of the grammar in its order", () => {
   ]);
 });
 
-test("decodeKeyEvent() takes every single flipped bit for damage", () => {
+test("decodeKeyEvent() reports any flipped bit as damage", () => {
   const line = Buffer.from(encodeKeyEvent(events["rotated"] ?? assert.fail()));
   for (let bit = 0; bit < (line.length - 1) * 8; bit += 1) {
     const flipped = Buffer.from(line);
@@ -96,14 +96,14 @@ const wrong: Readonly<Record<string, string>> = {
 };
 
 for (const [name, json] of Object.entries(wrong)) {
-  test(`decodeKeyEvent() calls a sealed line wrong that has ${name}`, () => {
+  test(`decodeKeyEvent() reports a line with a right checksum as wrong if it has ${name}`, () => {
     const decoded = decode(lineWithChecksum(json));
     assert.ok(decoded.kind === "fault" && decoded.fault.kind === "wrong", JSON.stringify(decoded));
     assert.match(decoded.fault.reason, /newer release/);
   });
 }
 
-test("decodeKeyEvent() calls a sealed line wrong or reads it, whatever was changed before sealing", seeded((random) => {
+test("decodeKeyEvent() accepts a line with a right checksum only if it would write the same", seeded((random) => {
   const seeds = Object.values(events).map((event) => encodeKeyEvent(event).replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}"));
   for (let round = 0; round < 3_000; round += 1) {
     const json = random.pick(seeds);
@@ -118,7 +118,7 @@ test("decodeKeyEvent() calls a sealed line wrong or reads it, whatever was chang
   }
 }));
 
-test("endOfChecksummedLine() finds a sound line also where the newline behind it was lost", () => {
+test("endOfChecksummedLine() finds a sound line also if the newline after it is lost", () => {
   const line = encodeKeyEvent(events["revoked"] ?? assert.fail()).slice(0, -1);
   const bytes = Buffer.from(`x${line}?${line}`);
   assert.equal(endOfChecksummedLine(viewOf(bytes), 1, bytes.length) > 0, true);
