@@ -43,7 +43,7 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
     await listenUntilStopped(service, start);
     start.report("stopped: everything is on disk");
   } catch (error) {
-    if (!stopping.aborted || error !== stopping.reason) {
+    if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;
     }
   }

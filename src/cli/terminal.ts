@@ -72,7 +72,7 @@ export async function finishOutput(terminal: ProcessTerminal, code: number, isSe
 /** Writes some of the bytes and returns how many, or throws. Must not wait. */
 export type WriteSome = (bytes: Uint8Array) => number;
 
-const retryMs = 20;
+const retryMs = 10;
 const newline = 0x0a;
 
 /**
