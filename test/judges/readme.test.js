@@ -27,10 +27,10 @@ async function firstStart(folder) {
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
     if (line.startsWith("listening on ")) {
-      break;
+      return { child, printed: lines.join("\n") };
     }
   }
-  return { child, printed: lines.join("\n") };
+  throw new Error("Cannot start the program: it ended before it listened");
 }
 
 /** Sample key and port of the README. */
