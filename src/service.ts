@@ -17,7 +17,6 @@ import { type ErrorCode, errorJson } from "./http/errors.ts";
 import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import { jsonResponse } from "./http/response.ts";
-import { keepTickShape } from "./http/tick-shape.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
@@ -79,7 +78,6 @@ export async function openService(options: CheckedOptions, dependencies: Depende
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
   signal?.throwIfAborted();
-  keepTickShape();
   const lock = await lockFolder(disk, dataDir);
   try {
     const limiter = new Limiter({ clock });
@@ -187,8 +185,8 @@ export class Service implements AnimalStore {
       next();
       return;
     }
-    if (outgoing.headersSent) {
-      return; // A middleware has responded already: the request must have no effect.
+    if (outgoing.headersSent || this.#pipeline.isFaulty(incoming.socket)) {
+      return; // A middleware has responded already, or the connection is about to close: no effect is allowed.
     }
     if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;

@@ -11,6 +11,7 @@ import { FolderInUseError } from "../disk/lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
+import { keepTickShape } from "../http/tick-shape.ts";
 import { expositionType } from "../observe/exposition.ts";
 import { Observers } from "../observe/observers.ts";
 import { type CheckedOptions, checkOptions } from "../options.ts";
@@ -36,6 +37,7 @@ interface Start extends SettingsRead {
  */
 export async function serve(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Promise<void> {
   const start = prepare(args, terminal, stopping);
+  keepTickShape();
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);

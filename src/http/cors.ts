@@ -4,8 +4,8 @@
 
 /** The fields that a script may read, beyond those that the standard lets it read anyway. */
 const exposedFields =
-  "Allow, Deprecation, Link, Location, Retry-After, Sunset, WWW-Authenticate, X-RateLimit-Limit, " +
-  "X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
+  "Allow, Deprecation, Idempotent-Replayed, Link, Location, Retry-After, Sunset, WWW-Authenticate, " +
+  "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
 /** How long a browser may keep the response to a preflight. Chromium keeps it no longer than this. */
 const preflightMaxAgeSeconds = 7_200;
@@ -32,7 +32,7 @@ export class Cors {
   preflightFields(methods: string): readonly string[] {
     return [
       ...["Access-Control-Allow-Methods", methods],
-      ...["Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id"],
+      ...["Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, X-Request-Id"],
       ...["Access-Control-Max-Age", String(preflightMaxAgeSeconds)],
     ];
   }

@@ -14,6 +14,7 @@ export type ErrorCode =
   | "malformed_json"
   | "invalid_body"
   | "invalid_parameter"
+  | "invalid_idempotency_key"
   | "missing_api_key"
   | "invalid_api_key"
   | "pet_not_found"
@@ -23,6 +24,7 @@ export type ErrorCode =
   | "body_too_large"
   | "uri_too_long"
   | "unsupported_media_type"
+  | "idempotency_key_reused"
   | "rate_limited"
   | "key_banned"
   | "header_fields_too_large"
@@ -35,6 +37,10 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   malformed_json: { status: 400, message: "The content is not well-formed JSON in UTF-8." },
   invalid_body: { status: 400, message: "The content is not a valid NewPet." },
   invalid_parameter: { status: 400, message: "A query parameter is not valid." },
+  invalid_idempotency_key: {
+    status: 400,
+    message: "Idempotency-Key must be one field: a quoted string or a word of 1 to 255 visible ASCII characters.",
+  },
   missing_api_key: { status: 401, message: "Send an API key: Authorization: Bearer <API_KEY>." },
   invalid_api_key: { status: 401, message: "The API key is not valid." },
   pet_not_found: { status: 404, message: "There is no animal with this id." },
@@ -47,6 +53,7 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
     status: 415,
     message: "Content-Type must be application/json, in UTF-8, and the content must have no content coding.",
   },
+  idempotency_key_reused: { status: 422, message: "The Idempotency-Key was used for another animal." },
   rate_limited: { status: 429, message: "The rate limit is used up; wait for the seconds in Retry-After." },
   key_banned: {
     status: 429,
@@ -57,7 +64,7 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   storage_unavailable: { status: 503, message: "The service cannot do this now; nothing was stored. Try again later." },
   outcome_unknown: {
     status: 503,
-    message: "The animal may or may not have been stored. List the animals before trying again.",
+    message: "The animal may have been stored. Retry with the same Idempotency-Key, or list the animals first.",
   },
 };
 

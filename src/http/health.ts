@@ -1,5 +1,5 @@
 /**
- * `/healthz`: whether the service takes requests and the store writes (contract, section 8).
+ * `/healthz`: whether the service takes requests and the store writes.
  */
 
 import { type Response, jsonResponse } from "./response.ts";

@@ -1,5 +1,5 @@
 /**
- * A server of a single page for operators' programs, on a port of its own.
+ * A server of a single page, on a port of its own, for the programs of operators.
  */
 
 import { createServer, type Server } from "node:http";
@@ -10,17 +10,18 @@ export interface Page {
   readonly content: () => string;
 }
 
+const plainText = "text/plain; charset=utf-8";
+
 export function createPageListener(page: Page): Server {
-  return createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
-    const isRead = incoming.method === "GET" || incoming.method === "HEAD";
-    const path = (incoming.url ?? "").split("?", 1)[0];
-    if (path !== page.path || !isRead) {
-      outgoing.writeHead(path === page.path ? 405 : 404, { "Content-Type": "text/plain; charset=utf-8" });
-      outgoing.end(path === page.path ? "Only GET and HEAD\n" : `Only ${page.path} is here\n`);
-      return;
+  return createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, ({ method, url = "" }, outgoing) => {
+    const [path] = url.split("?", 1);
+    if (path !== page.path) {
+      outgoing.writeHead(404, { "Content-Type": plainText }).end(`The only page is ${page.path}\n`);
+    } else if (method !== "GET" && method !== "HEAD") {
+      outgoing.writeHead(405, { "Content-Type": plainText, Allow: "GET, HEAD" }).end("Only GET and HEAD are allowed\n");
+    } else {
+      const content = Buffer.from(page.content());
+      outgoing.writeHead(200, { "Content-Type": page.contentType, "Content-Length": content.length }).end(content);
     }
-    const content = Buffer.from(page.content());
-    outgoing.writeHead(200, { "Content-Type": page.contentType, "Content-Length": content.length });
-    outgoing.end(content);
   });
 }

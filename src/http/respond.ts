@@ -1,5 +1,5 @@
 /**
- * Puts an answer on the wire, exactly once, whatever state the request is in.
+ * Sends a response, exactly once, in whatever state its request is.
  */
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
@@ -9,9 +9,9 @@ import type { Response } from "./response.ts";
 
 export interface WireResponse {
   readonly status: number;
-  /** All of them: name, value, name, value, … */
+  /** All fields: name, value, name, value, … */
   readonly fields: string[];
-  /** Undefined where the answer has none: 204, and whatever answers HEAD. */
+  /** Undefined with 204 and 304, and in response to HEAD. */
   readonly content: string | Uint8Array | undefined;
 }
 
@@ -51,15 +51,15 @@ export function contentLength(content: string | Uint8Array | undefined): number 
   return typeof content === "string" ? Buffer.byteLength(content) : content.length;
 }
 
-/** What is read and dropped behind an answer that did not wait for the content. */
+/** How much is read and dropped after a response that did not wait for the content, and for how long. */
 export interface DrainBounds {
   readonly drainBytesMax: number;
   readonly drainMs: number;
 }
 
 /**
- * Sends the answer. Where the request's content has not been read, it is dropped from here on: closing a socket with
- * unread bytes resets it, and the client would lose the answer with them (RFC 9112, 9.6).
+ * Sends the response. Content of the request that has not been read is dropped: closing a socket with unread bytes
+ * resets it, and the client would lose the response (RFC 9112, 9.6).
  */
 export function respond(
   incoming: IncomingMessage,
@@ -74,13 +74,13 @@ export function respond(
   }
   incoming.resume();
   if (!outgoing.shouldKeepAlive) {
-    respondEarly(incoming, outgoing, wire, bounds); // At once: from then on no further request is taken.
+    respondEarly(incoming, outgoing, wire, bounds); // At once: after it no further request is read.
     return;
   }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   setImmediate(() => {
     if (outgoing.headersSent) {
-      return; // By the program around us, in this turn: throwing here would end it.
+      return; // An embedding program has sent a response of its own in this turn.
     }
     if (incoming.complete) {
       outgoing.writeHead(wire.status, wire.fields);
@@ -130,11 +130,8 @@ function respondEarly(
   socket.once("end", finish);
 }
 
-/**
- * The same answer as bytes, for a connection on which Node has no response to offer: damage before the fields were
- * read, or CONNECT.
- */
-export function rawAnswer(wire: WireResponse): string {
+/** The same response as bytes, for which Node has no response object: after damage, and to CONNECT. */
+export function rawResponse(wire: WireResponse): string {
   const { status, fields, content } = wire;
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let index = 0; index < fields.length; index += 2) {

@@ -16,8 +16,7 @@
  */
 
 import { createPlan, type Plan } from "../limits/plans.ts";
-import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../log/checksum.ts";
-import { viewOf } from "../log/literal.ts";
+import { checksumBytes, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import type { LineFault } from "../log/reader.ts";
 import type { KeyEvent } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
@@ -62,8 +61,8 @@ export type DecodedLine =
  * match. It is `wrong` if the checksum matches but this release would not have written exactly these bytes: an unknown
  * event or member is not skipped, because it might take a right away.
  */
-export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number): DecodedLine {
-  if (!hasChecksum(viewOf(bytes), start, end)) {
+export function decodeKeyEvent(bytes: DataView, start: number, end: number): DecodedLine {
+  if (!hasChecksum(bytes, start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
   const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
@@ -74,16 +73,6 @@ export function decodeKeyEvent(bytes: Uint8Array, start: number, end: number): D
     return { kind: "fault", fault: { kind: "wrong", reason } };
   }
   return { kind: "event", event };
-}
-
-/**
- * Whether a line with a right checksum begins at `start` and ends at `end` or before: if its newline was lost, the next
- * line follows directly. No string in a line can look like a checksum, because its quotes are escaped.
- */
-export function beginsWithChecksummedLine(bytes: Uint8Array, start: number, end: number): boolean {
-  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const checksum = line.indexOf(',"crc":"');
-  return checksum > 0 && isChecksumAt(viewOf(bytes), start, start + checksum, end);
 }
 
 function readEvent(json: string): KeyEvent | undefined {
@@ -161,14 +150,13 @@ class Members {
   }
 
   plan(): Plan {
-    const quota: { perMinute?: number; perDay?: number } = {};
-    for (const name of ["perMinute", "perDay"] as const) {
-      const value = this.#members.get(name);
-      if (typeof value === "number") {
-        quota[name] = value;
-      }
-    }
-    return createPlan(this.text("plan"), quota);
+    return createPlan(this.text("plan"), { perMinute: this.#number("perMinute"), perDay: this.#number("perDay") });
+  }
+
+  /** Returns undefined if there is none. */
+  #number(name: string): number | undefined {
+    const value = this.#members.get(name);
+    return typeof value === "number" ? value : undefined;
   }
 
   #matching(name: string, isRight: (text: string) => boolean): string {

@@ -112,10 +112,13 @@ export class KeyFile {
    * Applies what others appended, for a writer that holds the lock. An unfinished line is no obstacle: its writer is
    * dead.
    *
+   * @param written no later look begins before this resolves: a write that fails takes its line back
    * @throws {KeyError} `key_file_damaged`
    */
-  async readUnderLock(): Promise<void> {
-    const finding = await this.#look();
+  async readUnderLock(written: Promise<void>): Promise<void> {
+    const look = this.#look();
+    this.#looking = this.#looking.then(() => written);
+    const finding = await look;
     if (finding.kind === "damaged" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#options.path} ${finding.fault}`);
     }

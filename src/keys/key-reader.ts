@@ -9,8 +9,9 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 
 import type { ReadableFile } from "../disk/file-bytes.ts";
+import { endOfChecksummedLine } from "../log/checksum.ts";
 import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
-import { beginsWithChecksummedLine, decodeKeyEvent } from "./key-event.ts";
+import { decodeKeyEvent } from "./key-event.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -126,26 +127,26 @@ class NewLines implements LineReader {
 
   /** Reads no further than the size at the call: what is appended meanwhile is for the next look. */
   read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
-    const slowly: ReadableFile = {
+    const inPieces: ReadableFile = {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    return readLog(slowly, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+    return readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
   }
 
-  take(bytes: Uint8Array, start: number, end: number): LineFault | undefined {
+  take(bytes: DataView, start: number, end: number): LineFault | undefined {
     const decoded = decodeKeyEvent(bytes, start, end);
     if (decoded.kind === "fault") {
       return decoded.fault;
     }
     this.#endBytes += end + 1 - start;
-    this.#crc = crc32(bytes.subarray(start, end + 1), this.#crc);
+    this.#crc = crc32(new Uint8Array(bytes.buffer, bytes.byteOffset + start, end + 1 - start), this.#crc);
     this.events.push({ event: decoded.event, endBytes: this.#endBytes, crc: this.#crc });
     return undefined;
   }
 
-  provesEarlierLines(bytes: Uint8Array, start: number, end: number): boolean {
-    return beginsWithChecksummedLine(bytes, start, end);
+  provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
+    return endOfChecksummedLine(bytes, start, end) > 0;
   }
 }
 

@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { createPlan, type Plan } from "../limits/plans.ts";
+import { createPlan, type QuotaChoice } from "../limits/plans.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-event.ts";
 import { KeyFile } from "./key-file.ts";
@@ -30,10 +30,8 @@ export interface KeyStoreOptions {
 }
 
 /** A plan's name, with the numbers for Enterprise only. */
-export interface PlanChoice {
+export interface PlanChoice extends QuotaChoice {
   readonly plan?: string | undefined;
-  readonly perMinute?: number | undefined;
-  readonly perDay?: number | undefined;
 }
 
 export interface KeyChoice extends PlanChoice {
@@ -124,7 +122,7 @@ export class KeyStore {
     const { clock, disk, dataDir, randomBytes } = this.#options;
     this.#mustBeOpen();
     checkChoice(choice);
-    const plan = this.#chosenPlan(choice);
+    const plan = createPlan(choice.plan ?? defaultPlan, choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
     await disk.makeFolder(dataDir);
@@ -148,7 +146,7 @@ export class KeyStore {
 
   /** Changes the key's plan. @throws {RangeError} if the plan or its numbers are invalid */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
-    const plan = this.#chosenPlan(choice);
+    const plan = createPlan(choice.plan ?? defaultPlan, choice);
     await this.#change(id, "change", (_key, timeMs) => ({ event: "plan", timeMs, id, plan }));
   }
 
@@ -185,13 +183,6 @@ export class KeyStore {
     this.#isClosed = true;
     await this.#changing;
     await this.#file.follow();
-  }
-
-  #chosenPlan({ plan, perMinute, perDay }: PlanChoice): Plan {
-    return createPlan(plan ?? defaultPlan, {
-      ...(perMinute === undefined ? {} : { perMinute }),
-      ...(perDay === undefined ? {} : { perDay }),
-    });
   }
 
   /**
@@ -237,11 +228,17 @@ export class KeyStore {
   }
 
   async #writeNow(decide: () => KeyEvent | undefined): Promise<void> {
-    await updateUnderLock(this.#options.disk, this.#path, async () => {
-      await this.#file.readUnderLock();
-      const event = decide();
-      return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
-    });
+    let end = (): void => undefined;
+    const written = new Promise<void>((resolve) => (end = resolve));
+    try {
+      await updateUnderLock(this.#options.disk, this.#path, async () => {
+        await this.#file.readUnderLock(written);
+        const event = decide();
+        return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
+      });
+    } finally {
+      end();
+    }
     await this.#file.refresh();
   }
 }

@@ -8,6 +8,12 @@ export interface Quota {
   readonly perDay: number;
 }
 
+/** The numbers for Enterprise, which alone has its own. */
+export interface QuotaChoice {
+  readonly perMinute?: number | undefined;
+  readonly perDay?: number | undefined;
+}
+
 export type PlanName = "free" | "pro" | "business" | "enterprise";
 
 /** A key's plan with its numbers: the published ones, or those agreed with an Enterprise. */
@@ -33,12 +39,11 @@ export const planNames: readonly PlanName[] = ["free", "pro", "business", "enter
  *
  * @throws {RangeError} if the name is unknown, or the quota is missing, superfluous or out of bounds
  */
-export function createPlan(name: string, quota?: Partial<Quota>): Plan {
+export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}): Plan {
   const known = planNames.find((candidate) => candidate === name);
   if (known === undefined) {
     throw new RangeError(`Cannot use plan "${name}": must be one of ${planNames.join(", ")}`);
   }
-  const { perMinute, perDay } = quota ?? {};
   if (known !== "enterprise") {
     if (perMinute !== undefined || perDay !== undefined) {
       throw new RangeError(`Cannot set the quota of plan "${known}": only enterprise has numbers of its own`);

@@ -16,8 +16,7 @@ import { crc32 } from "node:zlib";
 import type { Disk } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
 import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
-import { hasChecksum } from "../log/checksum.ts";
-import { viewOf } from "../log/literal.ts";
+import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { setFileAside } from "../log/torn-tail.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
@@ -182,7 +181,7 @@ export function* snapshotPieces(limiter: Limiter): Generator<string> {
     }
   }
   piece += "]";
-  yield `${piece},"crc":"${crc32(piece, crc).toString(16).padStart(8, "0")}"}\n`;
+  yield piece + checksumText(crc32(piece, crc));
 }
 
 /** Returns undefined if nothing of the limits matters any more. */

@@ -33,12 +33,13 @@ export async function updateUnderLock(disk: Disk, path: string, decide: () => Pr
   }
   try {
     const { lines, lengthBytes } = await decide();
-    const isNew = (await disk.status(path)) === undefined;
+    const existing = await disk.openToRead(path);
+    await existing?.close();
     const file = await disk.openToAppend(path);
     try {
       await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
     } catch (error) {
-      if (isNew) {
+      if (existing === undefined) {
         // An empty log would look as if its lines had been lost. The first failure is the one to tell.
         await disk.remove(path).catch(() => undefined);
       }

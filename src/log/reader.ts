@@ -11,15 +11,16 @@
  */
 
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
+import { viewOf } from "./checksum.ts";
 
 export interface LineReader {
   /** Takes the next line `[start, end)`, its newline excluded; undefined when it is sound and taken. */
-  take(bytes: Buffer, start: number, end: number): LineFault | undefined;
+  take(bytes: DataView, start: number, end: number): LineFault | undefined;
   /**
    * Whether a sound line that begins a group stands at `start`, and ends at `end` or before it. Asked only after
    * damage, and there at each place where an object may begin, also within a line: the newline before it may be lost.
    */
-  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean;
+  provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
 }
 
 export interface LineFault {
@@ -73,7 +74,7 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
   const scan = new LineScan(reader, from);
   const chunks = new Chunks(file, from);
   for (let count = await chunks.next(0); count > 0; count = await chunks.next(scan.restBytes)) {
-    scan.run(chunks.bytes, chunks.start - scan.restBytes, chunks.start + count);
+    scan.run(chunks.current, chunks.start - scan.restBytes, chunks.start + count);
     if (scan.fault !== undefined) {
       break;
     }
@@ -124,7 +125,7 @@ class LineScan {
     this.offset = offset;
   }
 
-  run(bytes: Buffer, start: number, chunkEnd: number): void {
+  run({ bytes, view }: Chunk, start: number, chunkEnd: number): void {
     let lineStart = start;
     let searchFrom = start + this.restBytes;
     for (;;) {
@@ -132,7 +133,7 @@ class LineScan {
       if (lineEnd < 0 || lineEnd >= chunkEnd) {
         break;
       }
-      this.fault = this.#takeLine(bytes, lineStart, lineEnd);
+      this.fault = this.#takeLine(view, lineStart, lineEnd);
       if (this.fault !== undefined) {
         return;
       }
@@ -147,7 +148,7 @@ class LineScan {
     }
   }
 
-  #takeLine(bytes: Buffer, start: number, end: number): LineFault | undefined {
+  #takeLine(bytes: DataView, start: number, end: number): LineFault | undefined {
     if (start === end) {
       return { kind: "damage", reason: "a blank line" };
     }
@@ -157,6 +158,17 @@ class LineScan {
 
 const tooLong: LineFault = { kind: "damage", reason: `a line of more than ${lineBytesMax} bytes` };
 
+/** Bytes to read into and to search, and the same bytes for the reader of lines. */
+interface Chunk {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+function createChunk(byteCount: number): Chunk {
+  const bytes = Buffer.allocUnsafeSlow(byteCount);
+  return { bytes, view: viewOf(bytes) };
+}
+
 /**
  * Two buffers: while one is being parsed, the other is being read into. Each has room in front of `start` for the line
  * that the chunk before it ended in the middle of, so that no line is ever put together anywhere else.
@@ -164,8 +176,9 @@ const tooLong: LineFault = { kind: "damage", reason: `a line of more than ${line
 class Chunks {
   readonly start: number = lineBytesMax;
   readonly #file: ReadableFile;
-  #current: Buffer;
-  #next: Buffer;
+  /** The chunk that `next` made the current one. */
+  current: Chunk;
+  #next: Chunk;
   #position: number;
   #pending: Promise<number>;
   #lastCount = 0;
@@ -175,22 +188,17 @@ class Chunks {
     this.#position = position;
     const expectedBytes = file.size() - position;
     const chunkBytes = Math.min(Math.max(expectedBytes, 1), chunkBytesMax);
-    this.#current = Buffer.allocUnsafeSlow(this.start + chunkBytes);
-    this.#next = Buffer.allocUnsafeSlow(this.start + chunkBytes);
+    this.current = createChunk(this.start + chunkBytes);
+    this.#next = createChunk(this.start + chunkBytes);
     this.#pending = this.#read();
-  }
-
-  /** The chunk that `next` made the current one. */
-  get bytes(): Buffer {
-    return this.#current;
   }
 
   /** Makes the next chunk the current one, with the last `restBytes` of this one in front; its length, 0 at the end. */
   async next(restBytes: number): Promise<number> {
     const count = await this.#pending;
     const chunkEnd = this.start + this.#lastCount;
-    this.#current.copy(this.#next, this.start - restBytes, chunkEnd - restBytes, chunkEnd);
-    [this.#current, this.#next] = [this.#next, this.#current];
+    this.current.bytes.copy(this.#next.bytes, this.start - restBytes, chunkEnd - restBytes, chunkEnd);
+    [this.current, this.#next] = [this.#next, this.current];
     this.#position += count;
     this.#lastCount = count;
     if (count > 0) {
@@ -205,13 +213,14 @@ class Chunks {
   }
 
   #read(): Promise<number> {
-    return this.#file.read(this.#next.subarray(this.start), this.#position);
+    return this.#file.read(this.#next.bytes.subarray(this.start), this.#position);
   }
 }
 
 /** The offset of the first line from `from` on that vouches for what is before it. */
 async function findVoucher(file: ReadableFile, reader: LineReader, from: number): Promise<number | undefined> {
-  const window = Buffer.allocUnsafe(Math.min(chunkBytesMax, Math.max(file.size() - from, 0) + lineBytesMax + 1));
+  const remainingBytes = Math.max(file.size() - from, 0) + lineBytesMax + 1;
+  const { bytes: window, view } = createChunk(Math.min(chunkBytesMax, remainingBytes));
   for (let position = from; ; ) {
     const count = await readFully(file, window, position);
     const isLast = count < window.length;
@@ -225,7 +234,7 @@ async function findVoucher(file: ReadableFile, reader: LineReader, from: number)
         lineEnd = found < 0 ? count : found;
       }
       const end = Math.min(lineEnd, start + lineBytesMax);
-      if (reader.provesEarlierLines(seen, start, end)) {
+      if (reader.provesEarlierLines(view, start, end)) {
         return position + start;
       }
       start = seen.indexOf(objectStart, start + 1);

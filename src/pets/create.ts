@@ -3,17 +3,35 @@
  */
 
 import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { onceToken, readIdempotencyKey } from "./idempotency-key.ts";
 import { readNewPet } from "./new-pet.ts";
 import type { PetRequest } from "./pet-request.ts";
+import { OnceReusedError, type StoredPet } from "./pet-store.ts";
 
-/** 201 with the Pet once it is on disk; 400. */
-export function createPet({ store, content, linkBase }: PetRequest): Response | Promise<Response> {
+/** 201 with the Pet once it is on disk, again with the same `Idempotency-Key`; 400; 422. */
+export function createPet(request: PetRequest): Response | Promise<Response> {
+  const { store, content, linkBase, idempotencyField, key } = request;
+  const idempotencyKey = idempotencyField === undefined ? undefined : readIdempotencyKey(idempotencyField);
+  if (idempotencyField !== undefined && idempotencyKey === undefined) {
+    return errorResponse("invalid_idempotency_key");
+  }
   const reading = readNewPet(content);
   if (reading.kind !== "valid") {
     const code = reading.kind === "malformed" ? "malformed_json" : "invalid_body";
     return errorResponse(code, [], reading.message);
   }
-  return store.add(reading.value).then(({ id, json }) => {
-    return jsonResponse(201, json, ["Location", `${linkBase}/pets/${id}`]);
-  });
+  const once = idempotencyKey === undefined ? undefined : onceToken(key.id, idempotencyKey);
+  return store.add(reading.value, once).then((stored) => createdResponse(stored, linkBase), reuseResponse);
+}
+
+function createdResponse({ id, json, isReplay }: StoredPet, linkBase: string): Response {
+  const location = ["Location", `${linkBase}/pets/${id}`];
+  return jsonResponse(201, json, isReplay === true ? [...location, "Idempotent-Replayed", "true"] : location);
+}
+
+function reuseResponse(error: unknown): Response {
+  if (error instanceof OnceReusedError) {
+    return errorResponse("idempotency_key_reused");
+  }
+  throw error;
 }

@@ -20,6 +20,8 @@ export type JsonText = string | Uint8Array;
 
 export interface StoredPet {
   readonly id: number;
+  /** True if an earlier `add` with the same token stored it. */
+  readonly isReplay?: boolean;
   /** One Pet object, as `petToJson` writes it: always the same text from `add`, `get` and `list`. */
   readonly json: JsonText;
 }
@@ -46,10 +48,17 @@ export interface PetStore {
    * reader sees it before all animals with smaller ids, so paging by `after` misses none. Ids are 1, 2, 3, … in the
    * order of the calls that succeed, and never reused.
    *
+   * With a token, the same `add` may be called again and adds one animal only. The token counts for 24 hours from the
+   * creation, also after a restart, at least for the last million creations that had one. A second call with an equal
+   * animal resolves to the result of the first, with `isReplay`. While the first call is in progress, the second waits
+   * and shares its outcome. A call that throws is not remembered.
+   *
+   * @param once 22 characters of base64url: 128 random bits for all that a store knows
+   * @throws {OnceReusedError} the token belongs to another animal
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
-  add(newPet: NewPet): Promise<StoredPet>;
+  add(newPet: NewPet, once?: string): Promise<StoredPet>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    *
@@ -65,6 +74,11 @@ export interface PetStore {
    * twice is allowed. Afterwards `add` throws StorageUnavailableError; `get` and `list` still work or throw it too.
    */
   close(): Promise<void>;
+}
+
+/** The token of an `add` belongs to another animal. Nothing was stored. */
+export class OnceReusedError extends Error {
+  override readonly name = "OnceReusedError";
 }
 
 /** The store cannot be used now; a retry may succeed. The animal was not stored. */

@@ -4,9 +4,11 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import type { Clock } from "../disk/clock.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/address.ts";
+import { RequestIds } from "./request-id.ts";
 import type { Route } from "./routes.ts";
 
 /** How a request reached the service. */
@@ -87,5 +89,50 @@ export class RequestContext {
     const forwardedFor = headers["x-forwarded-for"];
     const text = Array.isArray(forwardedFor) ? forwardedFor.join(",") : forwardedFor;
     return clientAddress(socket.remoteAddress, text, this.trustedProxyCount);
+  }
+}
+
+export interface ContextDependencies {
+  readonly clock: Clock;
+  readonly trustedProxyCount: number;
+  /** Whether durations are observed. */
+  readonly isObserved: boolean;
+  /** Takes one line for the operator. */
+  readonly report: (message: string) => void;
+}
+
+/** Begins requests: gives each its id, and warns once of a proxy that nobody has declared. */
+export class RequestContexts {
+  readonly #dependencies: ContextDependencies;
+  readonly #requestIds = new RequestIds();
+  #hasWarnedOfProxy = false;
+
+  constructor(dependencies: ContextDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
+    const { trustedProxyCount, isObserved, clock } = this.#dependencies;
+    if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
+      this.#warnOfProxy();
+    }
+    const requestId = this.#requestIds.choose(incoming.headers["x-request-id"]);
+    const receivedMs = isObserved ? clock.monotonicMs() : 0;
+    return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
+  }
+
+  /** An id for something that cannot be read as a request. */
+  nextId(): string {
+    return this.#requestIds.next();
+  }
+
+  #warnOfProxy(): void {
+    if (!this.#hasWarnedOfProxy) {
+      this.#hasWarnedOfProxy = true;
+      this.#dependencies.report(
+        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set --trust-proxy, " +
+          "or all clients count as one address",
+      );
+    }
   }
 }

@@ -8,6 +8,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
 import type { Clock } from "../disk/clock.ts";
 import { bounds } from "../http/bounds.ts";
@@ -21,10 +22,10 @@ import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/address.ts";
 import type { Addresses } from "../limits/addresses.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import { OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../pets/pet-store.ts";
+import type { PetStore } from "../pets/pet-store.ts";
 import { clientGone, ContentTakenError, readContent } from "./content.ts";
-import { type Arrival, RequestContext } from "./context.ts";
-import { RequestIds } from "./request-id.ts";
+import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
+import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./refusals.ts";
 import { Responder, type ResponderDependencies } from "./responder.ts";
 import { type Route, routes } from "./routes.ts";
 
@@ -54,27 +55,25 @@ export class Pipeline {
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
   readonly #router: Router<Route>;
   readonly #responder: Responder;
-  readonly #requestIds = new RequestIds();
-  #hasWarnedOfProxy = false;
+  readonly #contexts: RequestContexts;
+  readonly #faultySockets = new WeakSet<Socket>();
 
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
     this.#router = new Router(dependencies.basePath, routes);
     this.#responder = new Responder(dependencies);
+    this.#contexts = new RequestContexts({ ...dependencies, isObserved: dependencies.observers !== undefined });
   }
 
   /** A request has arrived: its header fields are known, its content may still be coming. */
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    const { trustedProxyCount, observers, clock } = this.#dependencies;
-    if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
-      this.#warnOfProxy();
-    }
-    return new RequestContext(incoming, outgoing, arrival, {
-      requestId: this.#requestIds.choose(incoming.headers["x-request-id"]),
-      receivedMs: observers === undefined ? 0 : clock.monotonicMs(),
-      trustedProxyCount,
-    });
+    return this.#contexts.begin(incoming, outgoing, arrival);
+  }
+
+  /** Whether an earlier request on the connection was refused for its message: nothing after it is a request. */
+  isFaulty(socket: Socket): boolean {
+    return this.#faultySockets.has(socket);
   }
 
   /** Responds to the request: at once if nothing has to be waited for. Never throws. */
@@ -102,7 +101,7 @@ export class Pipeline {
   damageToBytes(code: ErrorCode, socketAddress: string | undefined): string {
     const address = clientAddress(socketAddress, undefined, 0);
     const rate = this.#dependencies.addresses.peek(address);
-    return this.#responder.damageToBytes(code, this.#requestIds.next(), address, rate);
+    return this.#responder.damageToBytes(code, this.#contexts.nextId(), address, rate);
   }
 
   #way(context: RequestContext): MaybePromise<Outcome> {
@@ -139,7 +138,7 @@ export class Pipeline {
     return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
       context.rate = decision;
       if (decision.kind !== "allowed") {
-        return overLimit(decision.kind, decision.retryAfterSeconds);
+        return overLimit(decision);
       }
 
       // Route
@@ -164,7 +163,9 @@ export class Pipeline {
           return taken;
         }
         const { arrival, query } = context;
-        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase: arrival.linkBase });
+        const { linkBase } = arrival;
+        const idempotencyField = incoming.headers["idempotency-key"]?.toString();
+        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase, idempotencyField });
       });
     });
   }
@@ -199,6 +200,7 @@ export class Pipeline {
       const { address } = context;
       context.rate = authentication.kind === "invalid" ? addresses.take(address) : addresses.peek(address);
     }
+    this.#faultySockets.add(context.incoming.socket);
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
     }
@@ -222,7 +224,7 @@ export class Pipeline {
     const decision = this.#dependencies.addresses.take(context.address);
     context.rate = decision;
     if (decision.kind !== "allowed") {
-      return overLimit(decision.kind, decision.retryAfterSeconds);
+      return overLimit(decision);
     }
     return kind === "missing" ? missingKey : invalidKey;
   }
@@ -231,11 +233,9 @@ export class Pipeline {
     if (error instanceof ContentTakenError && context.arrival.next !== undefined) {
       return error;
     }
-    if (error instanceof StorageUnavailableError) {
-      return errorResponse("storage_unavailable");
-    }
-    if (error instanceof OutcomeUnknownError) {
-      return errorResponse("outcome_unknown");
+    const code = storeErrorCode(error);
+    if (code !== undefined) {
+      return errorResponse(code);
     }
     this.#report(context, error);
     return errorResponse("internal_error");
@@ -245,30 +245,4 @@ export class Pipeline {
     const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
     this.#dependencies.report(`request ${requestId} failed: ${cause}`);
   }
-
-  #warnOfProxy(): void {
-    if (!this.#hasWarnedOfProxy) {
-      this.#hasWarnedOfProxy = true;
-      this.#dependencies.report(
-        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set --trust-proxy, " +
-          "or all clients count as one address",
-      );
-    }
-  }
-}
-
-const missingKey = errorResponse("missing_api_key", ["WWW-Authenticate", 'Bearer realm="animal-store"']);
-const invalidKey = errorResponse("invalid_api_key", [
-  "WWW-Authenticate",
-  'Bearer realm="animal-store", error="invalid_token"', // RFC 6750, 3.1
-]);
-
-function overLimit(code: "rate_limited" | "key_banned", retryAfterSeconds: number): Response {
-  return errorResponse(code, ["Retry-After", String(retryAfterSeconds)]);
-}
-
-function otherMethod(method: string, allow: string): Response {
-  return method === "OPTIONS"
-    ? jsonResponse(204, undefined, ["Allow", allow])
-    : errorResponse("method_not_allowed", ["Allow", allow]);
 }

@@ -5,7 +5,7 @@
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { contentLength, fieldsOf, rawAnswer, respond, type WireResponse } from "../http/respond.ts";
+import { contentLength, fieldsOf, rawResponse, respond, type WireResponse } from "../http/respond.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";
@@ -45,7 +45,7 @@ export class Responder {
   toBytes(context: RequestContext, response: Response): string {
     const wire = this.#wireResponse(context, response);
     this.#observers?.observe(context, wire.status, contentLength(wire.content));
-    return rawAnswer(wire);
+    return rawResponse(wire);
   }
 
   /** The response as bytes to something that cannot be read as a request. */
@@ -53,7 +53,7 @@ export class Responder {
     const response = errorResponse(code);
     const { status, content } = response;
     this.#observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
-    return rawAnswer({ status, fields: fieldsOf(response, requestId, rate), content });
+    return rawResponse({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 
   #wireResponse(context: RequestContext, response: Response): WireResponse {

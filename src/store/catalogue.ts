@@ -8,7 +8,7 @@
  * own.
  */
 
-import { viewOf } from "../log/literal.ts";
+import { viewOf } from "../log/checksum.ts";
 import { PositionList } from "./id-list.ts";
 import { KeptPages } from "./page-cache.ts";
 

@@ -19,7 +19,7 @@ import {
   type GroupWriterOptions,
 } from "../log/group-writer.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
-import { viewOf } from "../log/literal.ts";
+import { viewOf } from "../log/checksum.ts";
 import { readLog } from "../log/reader.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 

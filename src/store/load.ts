@@ -5,7 +5,6 @@
  * that breaks this was not written here in this place (one is missing, doubled or moved), and that is no crash's work.
  */
 
-import { viewOf } from "../log/literal.ts";
 import type { LineFault, LineReader } from "../log/reader.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { createPetLine, isGroupStart, readPetLine } from "./pet-line.ts";
@@ -14,18 +13,14 @@ export class PetLog implements LineReader {
   readonly #catalogue: Catalogue;
   readonly #line = createPetLine();
   #group = 0;
-  /** The bytes last seen, and their view: they are the same for as many lines as are read at once. */
-  #bytes: Buffer = Buffer.alloc(0);
-  #view: DataView = viewOf(this.#bytes);
 
   constructor(catalogue: Catalogue) {
     this.#catalogue = catalogue;
   }
 
-  take(bytes: Buffer, start: number, end: number): LineFault | undefined {
+  take(bytes: DataView, start: number, end: number): LineFault | undefined {
     const line = this.#line;
-    const view = this.#viewOf(bytes);
-    const fault = readPetLine(view, start, end, line);
+    const fault = readPetLine(bytes, start, end, line);
     if (fault !== undefined) {
       return fault;
     }
@@ -37,20 +32,12 @@ export class PetLog implements LineReader {
       return { kind: "wrong", reason: `the animal has group ${line.group}, which is neither its own nor the last one` };
     }
     this.#group = line.group;
-    this.#catalogue.append(view, start, line.textEnd, line.statusIndex);
+    this.#catalogue.append(bytes, start, line.textEnd, line.statusIndex);
     return undefined;
   }
 
-  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean {
+  provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
     // A page of an earlier line, which a crash may leave in the torn end, says nothing of what is before it.
-    return isGroupStart(this.#viewOf(bytes), start, end, this.#line) && this.#line.id > this.#catalogue.count;
-  }
-
-  #viewOf(bytes: Buffer): DataView {
-    if (bytes !== this.#bytes) {
-      this.#bytes = bytes;
-      this.#view = viewOf(bytes);
-    }
-    return this.#view;
+    return isGroupStart(bytes, start, end, this.#line) && this.#line.id > this.#catalogue.count;
   }
 }

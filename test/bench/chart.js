@@ -1,5 +1,5 @@
 /**
- * The result as a small SVG: one panel a workload, one bar a server, of the floor's requests a second. It has no
+ * The result as a small SVG: one panel for each workload and one bar for each server, as a ratio to the floor. It has no
  * background and follows the reader's light or dark theme.
  */
 import { formatRatio, ratiosToFloor } from "./report.js";

@@ -1,16 +1,16 @@
 /**
- * Two builds of the service against each other, for developing: is B faster than A? Needs no npm install.
+ * Compares two builds of the service: is B faster than A? Needs no npm install.
  *
  *     node test/bench/compare.js DIST_A DIST_B --only W1
  *
- * One launch of a program differs from the next by more than most changes are worth (memory layout, what was compiled
- * when), so both are launched anew several times; within a launch, rounds are interleaved.
+ * Two launches of the same program differ by more than most changes do, because of memory layout and compilation. So
+ * both builds are launched several times. Within a launch, rounds are interleaved.
  */
 import { statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { floorOf, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
-import { chooseWorkloads, inFolder, readFlags, readCount, refuse } from "./options.js";
+import { chooseWorkloads, inFolder, readFlags, readCount, exitWithUsage } from "./options.js";
 import { interleaveOnce, launchChecked, median, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
@@ -19,7 +19,7 @@ const help = `node test/bench/compare.js DIST_A DIST_B [flags]
 DIST: a folder with server.js, or the file itself. The same build twice shows the noise.
 
   --only W1,W4     workloads (default W1,W2,W3,W4,W5)
-  --launches 3     how often both are launched anew
+  --launches 3     how often both are launched
   --rounds 5       rounds of a launch
   --seconds 1      length of a round
   --warm-up 1      seconds before the first round of a launch
@@ -35,7 +35,7 @@ const { values, positionals } = readFlags(help, {
   floor: { type: "boolean", default: false },
   "node-flags": { type: "string", default: "" },
 });
-if (positionals.length !== 2) refuse("Two builds are needed; --help tells more");
+if (positionals.length !== 2) exitWithUsage("Two builds are needed; see --help");
 const settings = {
   rounds: readCount("rounds", values.rounds),
   seconds: readCount("seconds", values.seconds),
@@ -80,13 +80,13 @@ async function compare(builds, workload, folder) {
 }
 
 async function floorFor(build, workload, folder) {
-  const { server, answer } = await launchChecked(build, workload, folder);
+  const { server, response } = await launchChecked(build, workload, folder);
   await server.stop();
-  return floorOf(answer);
+  return floorOf(response);
 }
 
 /** @param {string} path */
 function programAt(path) {
   const file = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, "server.js") : path;
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ? resolve(file) : refuse(`There is no build at ${path}`);
+  return statSync(file, { throwIfNoEntry: false })?.isFile() ? resolve(file) : exitWithUsage(`There is no build at ${path}`);
 }

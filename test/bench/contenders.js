@@ -1,6 +1,6 @@
 /**
- * Who is compared: our service, the floor, the peers. Each is started with a fresh folder of its own that already holds
- * the animals, knows the same two keys' plans, and serves the same paths.
+ * What is compared: the service, the floor, the peers. Each starts with its own new folder with the same animals, has two
+ * keys with the same plans, and serves the same paths.
  */
 import { randomBytes } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -24,13 +24,13 @@ const quotaMax = 1_000_000_000;
  * @property {string} id
  * @property {string} label
  * @property {boolean} [isOfStores]
- * @property {(answer: import("./load.js").Received) => string | undefined} [fault] checked beside the workload's
+ * @property {(response: import("./load.js").Received) => string | undefined} [fault] checked besides the workload's
  * @property {(folder: string, options?: { hasMetrics?: boolean }) => Promise<Launched>} launch folder: new and empty;
- *   hasMetrics: where it can, it tells of its event loop too
+ *   hasMetrics: it also measures its event loop, if it can
  */
 
 /**
- * Our service, as it is run in production.
+ * The service, as it runs in production.
  *
  * @param {{ id: string, label: string, program: string, animalsFile: string, template: string,
  *   nodeFlags?: readonly string[] }} options program: dist/server.js; template: a folder that is made here
@@ -59,22 +59,22 @@ export async function prepareService({ id, label, program, animalsFile, template
   };
 }
 
-/** The floor with group commit, and nothing else: no more can be reached by what has to be on disk first. */
+/** The floor with group commit and nothing else. A durable create cannot be faster. */
 export const durableFloor = { id: "durable-floor", label: "floor, group commit" };
 
 /**
- * Bare node:http that answers with the very fields and content of an answer of the service.
+ * Bare node:http that sends exactly the fields and content of a response of the service.
  *
- * @param {import("./load.js").Received} answer
+ * @param {import("./load.js").Received} response
  * @returns {Contender}
  */
-export function floorOf(answer, { isDurable = false } = {}) {
+export function floorOf(response, { isDurable = false } = {}) {
   return {
     ...(isDurable ? durableFloor : { id: "floor", label: "floor: bare node:http" }),
-    fault: (received) => (hasSameShape(received, answer) ? undefined : "the fields are not those of the service"),
+    fault: (received) => (hasSameShape(received, response) ? undefined : "the fields are not those of the service"),
     async launch(folder) {
-      const file = join(folder, "answer.json");
-      writeFileSync(file, JSON.stringify(answer));
+      const file = join(folder, "response.json");
+      writeFileSync(file, JSON.stringify(response));
       const server = await startServer({ command: node, args: [join(here, "floor.js"), file, ...(isDurable ? [folder] : [])] });
       return { server, keys: randomKeys() };
     },
@@ -89,8 +89,8 @@ function hasSameShape(one, other) {
 }
 
 /**
- * lacks: what this machine lacks for it; isOfStores: differs from another peer in its store alone, so only where that
- * is written is it worth a round.
+ * lacks: what this machine lacks for it. isOfStores: differs from another peer only in its store, so it runs only in
+ * workloads that write.
  *
  * @type {readonly { id: string, label: string, lacks(): Promise<string | undefined>, isOfStores?: boolean }[]}
  */
@@ -146,13 +146,13 @@ async function buildGo(buildFolder) {
   const binary = join(buildFolder, "peer");
   const source = join(here, "peers", "go");
   const files = readdirSync(source).map((name) => join(source, name));
-  // The cache lies beside the binary: the build leaves nothing in the home folder, and is quick the second time.
+  // The cache is beside the binary, so the build leaves nothing in the home folder.
   const env = { GOCACHE: join(buildFolder, "cache"), GO111MODULE: "off" };
   await run("load", { command: "go", args: ["build", "-o", binary, ...files], env });
   return binary;
 }
 
-/** @returns {Keys} of the form that the service gives out */
+/** @returns {Keys} in the format of the service's keys */
 function randomKeys() {
   const key = () => `as_${randomBytes(32).toString("hex").slice(0, 43)}`;
   return { unlimited: key(), exhausted: key() };

@@ -1,11 +1,11 @@
 /**
- * A load generator in one small program: keep-alive connections, each with one request under way. It stands in for wrk
- * where that is missing, and is used everywhere for the tail, because it tells reads from creates, which wrk cannot.
+ * A small load generator: keep-alive connections, each with one request under way. It replaces wrk if that is missing.
+ * The mixed load always uses it, because wrk cannot measure reads and creates separately.
  *
  *     node generator.js PORT CONNECTIONS SECONDS FILE
  *
  * FILE holds raw HTTP/1.1 requests, each ended by a NUL. Prints one JSON line: { all, reads, creates }.
- * It asks for nothing that HTTP allows and these servers do not send: no trailers, no 1xx, no answer without a length.
+ * It does not support what these servers never send: trailers, 1xx, and content without a length.
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
@@ -26,7 +26,7 @@ let brokenCount = 0;
 for (let count = 0; count < connectionCount; count += 1) openConnection();
 
 function tally() {
-  return { latenciesMs: /** @type {number[]} */ ([]), refused: 0 };
+  return { latenciesMs: /** @type {number[]} */ ([]), errors: 0 };
 }
 
 function openConnection() {
@@ -51,7 +51,7 @@ function openConnection() {
     const nowMs = performance.now();
     const { latenciesMs } = request.isCreate ? tallies.creates : tallies.reads;
     latenciesMs.push(nowMs - sentMs);
-    if (status > 399) (request.isCreate ? tallies.creates : tallies.reads).refused += 1;
+    if (status > 399) (request.isCreate ? tallies.creates : tallies.reads).errors += 1;
     if (nowMs < endMs) send();
     else socket.end();
   });
@@ -63,7 +63,7 @@ function openConnection() {
   });
 }
 
-/** @returns {number | undefined} the status of the answer, once it is whole */
+/** @returns {number | undefined} the status of the response, once it is complete */
 function statusOfWhole(received) {
   const headEnd = received.indexOf("\r\n\r\n");
   if (headEnd < 0) return undefined;
@@ -80,13 +80,13 @@ function report() {
   const durationSeconds = (performance.now() - startedMs) / 1000;
   const all = {
     latenciesMs: tallies.reads.latenciesMs.concat(tallies.creates.latenciesMs),
-    refused: tallies.reads.refused + tallies.creates.refused,
+    errors: tallies.reads.errors + tallies.creates.errors,
   };
-  const rounds = Object.entries({ all, ...tallies }).map(([name, { latenciesMs, refused }]) => {
+  const rounds = Object.entries({ all, ...tallies }).map(([name, { latenciesMs, errors }]) => {
     const sorted = Float64Array.from(latenciesMs).sort();
     const quantile = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
     const latency = { p50Ms: quantile(0.5), p99Ms: quantile(0.99), maxMs: quantile(1) };
-    return [name, { requests: sorted.length, seconds: durationSeconds, refused, broken: brokenCount, ...latency }];
+    return [name, { requests: sorted.length, seconds: durationSeconds, errors, broken: brokenCount, ...latency }];
   });
   console.log(JSON.stringify(Object.fromEntries(rounds)));
 }

@@ -1,6 +1,6 @@
 /**
- * One round of load against one server on 127.0.0.1, bounded in time, and one request by hand. The load comes from wrk,
- * or from generator.js where wrk is missing or where reads and creates are to be told apart.
+ * One round of load against one server on 127.0.0.1, bounded in time, and one request by hand. The load comes from wrk.
+ * It comes from generator.js if wrk is missing, or if reads and creates are measured separately.
  */
 import { writeFileSync } from "node:fs";
 import { Agent, request as httpRequest } from "node:http";
@@ -15,12 +15,12 @@ const here = import.meta.dirname;
  * @typedef {object} Round
  * @property {number} requests
  * @property {number} seconds
- * @property {number} refused answers with a status above 399
+ * @property {number} errors responses with a status above 399
  * @property {number} broken connections refused, cut or timed out
  * @property {number} p50Ms
  * @property {number} p99Ms
  * @property {number} maxMs
- * @typedef {import("./workloads.js").Answer & { rawFields: readonly string[] }} Received
+ * @typedef {import("./workloads.js").ReceivedResponse & { rawFields: readonly string[] }} Received
  */
 
 /**
@@ -82,7 +82,7 @@ export function sendOnce(port, text) {
   }).finally(() => agent.destroy());
 }
 
-/** @returns {Promise<number>} a port that was free a moment ago */
+/** @returns {Promise<number>} a port that was free at this moment */
 export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await new Promise((resolve) => server.once("listening", resolve));

@@ -1,33 +1,33 @@
 /**
- * What this machine has and lacks: cores, pinning, wrk, Go, a disk that really syncs. What is missing is said in the
- * report, never silently worked around. No host names, no paths.
+ * What this machine has and lacks: cores, pinning, wrk, Go, a disk that really syncs. The report names what is missing.
+ * It has no host names and no paths.
  */
 import { execFileSync } from "node:child_process";
 import { statfsSync } from "node:fs";
 import { availableParallelism, cpus, totalmem, type } from "node:os";
 
-/** Core of the server and core of the load: apart, so that neither steals time from the other. */
+/** Server and load run on different cores, so that neither takes time from the other. */
 const serverCore = 0;
 const loadCore = 1;
 
 /** @param {string} command */
-function answers(command, ...args) {
+function outputOf(command, ...args) {
   try {
     return execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   } catch (error) {
-    // wrk prints its version and exits with 1, so output counts even then; a missing program has none.
+    // wrk prints its version and exits with 1, so the output counts even then. A missing program has none.
     return error.code === "ENOENT" ? undefined : `${error.stdout ?? ""}${error.stderr ?? ""}`;
   }
 }
 
 const coreCount = availableParallelism();
-const tasksetWorks = answers("taskset", "-c", `${serverCore},${loadCore}`, process.execPath, "-p", "'pinned'");
+const tasksetWorks = outputOf("taskset", "-c", `${serverCore},${loadCore}`, process.execPath, "-p", "'pinned'");
 
 export const machine = {
   coreCount,
   isPinned: coreCount > 1 && tasksetWorks?.includes("pinned") === true,
-  wrk: answers("wrk", "-v")?.match(/^wrk \S+/m)?.[0],
-  go: answers("go", "version")?.match(/go\d[\d.]*/)?.[0],
+  wrk: outputOf("wrk", "-v")?.match(/^wrk \S+/m)?.[0],
+  go: outputOf("go", "version")?.match(/go\d[\d.]*/)?.[0],
 };
 
 /**
@@ -57,7 +57,7 @@ export function describeMachine(folder) {
   return lines;
 }
 
-/** tmpfs and ramfs answer fdatasync without doing anything (numbers: statfs(2)). */
+/** On tmpfs and ramfs fdatasync does nothing (numbers: statfs(2)). */
 function isMemoryFolder(folder) {
   return [0x01021994, 0x858458f6].includes(statfsSync(folder).type);
 }

@@ -7,7 +7,7 @@ import { parseArgs } from "node:util";
 import { workloads } from "./workloads.js";
 
 /** @param {string} message */
-export function refuse(message) {
+export function exitWithUsage(message) {
   console.error(message);
   process.exit(2);
 }
@@ -28,7 +28,7 @@ export function readFlags(help, flags) {
     }
     return { values, positionals };
   } catch (error) {
-    return refuse(error.message);
+    return exitWithUsage(error.message);
   }
 }
 
@@ -36,7 +36,7 @@ export function readFlags(help, flags) {
 export function readCount(flag, text) {
   const count = Number(text);
   if (Number.isInteger(count) && count >= 1) return count;
-  return refuse(`--${flag}: must be an integer >= 1, received "${text}"`);
+  return exitWithUsage(`--${flag}: must be an integer >= 1, received "${text}"`);
 }
 
 /**
@@ -50,7 +50,7 @@ export function choose(flag, text, known) {
   if (text === undefined) return known;
   const names = text.split(",").filter((name) => name !== "");
   const unknown = names.find((name) => !known.some(({ id }) => id === name));
-  if (unknown !== undefined) refuse(`--${flag}: "${unknown}" is none of ${known.map(({ id }) => id).join(", ")}`);
+  if (unknown !== undefined) exitWithUsage(`--${flag}: "${unknown}" is none of ${known.map(({ id }) => id).join(", ")}`);
   return known.filter(({ id }) => names.includes(id));
 }
 
@@ -60,8 +60,8 @@ export function chooseWorkloads(text) {
 }
 
 /**
- * Runs `work` with a new folder that is removed after. It lies in the project, not in the system's temporary folder:
- * that one is often in memory, where durable writes cost nothing.
+ * Runs `work` with a new folder and removes it afterwards. The folder is in the project. The system's temporary folder is
+ * often in memory, where durable writes cost nothing.
  *
  * @param {(folder: string) => Promise<void>} work
  */

@@ -1,6 +1,5 @@
 /**
- * Starts and ends processes: servers, commands that run to their end, load. Each is ended by its own id, also when the
- * bench itself is interrupted.
+ * Starts and ends processes: servers, commands and load. Each is ended by its own id, also if the bench is interrupted.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -1,13 +1,13 @@
 /**
- * Where the service's time goes under one workload: the functions with the most time of their own, from Node's sampling
- * profiler. Needs no npm install.
+ * Prints the functions that use the most time of their own under a workload, from Node's sampling profiler. Needs no npm
+ * install.
  *
  *     node test/bench/profile.js DIST --only W1 --seconds 5
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { prepareService } from "./contenders.js";
-import { chooseWorkloads, inFolder, readCount, readFlags, refuse } from "./options.js";
+import { chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
 import { interleaveOnce, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
@@ -24,7 +24,7 @@ const { values, positionals } = readFlags(help, {
   top: { type: "string", default: "30" },
   keep: { type: "string" },
 });
-if (positionals.length !== 1) refuse("One build is needed; --help tells more");
+if (positionals.length !== 1) exitWithUsage("One build is needed; see --help");
 const seconds = readCount("seconds", values.seconds);
 const top = readCount("top", values.top);
 
@@ -49,7 +49,7 @@ await inFolder(async (folder) => {
   }
 });
 
-/** @returns {string} a line a function: share of the time that was not idle, name, place */
+/** @returns {string} one line for each function: share of the time that was not idle, name, place */
 function summary({ nodes, samples, timeDeltas }) {
   const functions = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const selfTimes = new Map();

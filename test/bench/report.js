@@ -50,8 +50,8 @@ export function rateTable(results, contenders) {
 }
 
 /**
- * How far the rounds lie apart. A floor whose own rounds differ, within a launch, by more than a tenth was measured on a
- * machine that had other things to do.
+ * How far the rounds lie apart. If the floor's own rounds differ by more than a tenth within a launch, the machine was
+ * busy.
  *
  * @param {readonly Result[]} results
  * @param {number} roundCount of a launch
@@ -101,14 +101,14 @@ export function table(head, rows) {
   return [head, rule, ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-/** What a reader has to know to read the tables rightly. */
+/** What the tables leave out. */
 export const notes = `\
-- The floor is a bare node:http server that answers constant bytes with the same header fields, and does nothing else.
-  Medians of ratios taken within interleaved rounds, over several launches.
-- Everybody checks a bearer key, counts two windows a key, validates, and syncs each create to disk before it answers.
-  The peers leave out what their stacks do not bring: request ids, int64, bans, a limit for failed keys (W6: they answer
-  401 without counting, the service 429).
-- W4 compares stores more than frameworks: SQLite (WAL, synchronous=FULL) with one insert a commit against the group
-  commit of the service; "group commit" is Fastify with all inserts of a turn of the event loop in one commit.
-- Reads come from memory everywhere: the peers keep their animals as objects beside SQLite, or its queries would decide
-  W1 and W2. Go has its standard library only, and a log with one write and one fdatasync a create.`;
+- The floor is a bare node:http server that sends constant bytes with the same header fields, and does nothing else.
+  The figures are medians of ratios within interleaved rounds, over several launches.
+- Every server checks a bearer key, counts two windows for each key, validates, and syncs each create to disk before it
+  responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they return 401
+  and count nothing. The service returns 429.
+- W4 compares stores more than frameworks. The peers use SQLite (WAL, synchronous=FULL) with one insert in each commit.
+  The service uses group commit. "Fastify 5, group commit" puts all inserts of a turn of the event loop in one commit.
+- All servers read from memory. With queries to SQLite, W1 and W2 would compare databases. Go uses only its standard
+  library, and a log with one write and one fdatasync for each create.`;

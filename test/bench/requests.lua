@@ -1,4 +1,4 @@
--- Sends the requests of a file, one after the other, over and over, and prints what came of it as one JSON line.
+-- Sends the requests of a file in a cycle, and prints the result as one JSON line.
 -- wrk … -s requests.lua URL -- FILE; the requests in FILE are raw HTTP/1.1, each ended by a NUL.
 local requests = {}
 local nextIndex = 0
@@ -19,7 +19,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '{"requests":%d,"seconds":%.6f,"refused":%d,"broken":%d,"p50Ms":%.4f,"p99Ms":%.4f,"maxMs":%.4f}\n',
+    '{"requests":%d,"seconds":%.6f,"errors":%d,"broken":%d,"p50Ms":%.4f,"p99Ms":%.4f,"maxMs":%.4f}\n',
     summary.requests, summary.duration / 1e6, errors.status,
     errors.connect + errors.read + errors.write + errors.timeout,
     latency:percentile(50) / 1000, latency:percentile(99) / 1000, latency.max / 1000))

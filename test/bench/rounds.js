@@ -1,14 +1,14 @@
 /**
- * Interleaved rounds: everybody is started, checked and warmed up, then each gets a short round in turn, again and
- * again, so that whatever else the machine does meets all alike. Then all of it anew: one launch of a program differs
- * from the next by up to a tenth. Ratios are taken within a round, then the median of them all.
+ * Interleaved rounds. All contenders are started, checked and warmed up. Then each runs a short round in turn, several
+ * times, so that other work of the machine affects all of them. All of it is repeated with new processes, because two
+ * launches of the same program differ by up to a tenth. The result is the median of the ratios within the rounds.
  */
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { applyLoad, sendOnce } from "./load.js";
 import { animalCount } from "./workloads.js";
 
-/** As many requests as use up the limits of W5 and W6. */
+/** Enough requests to use up the limits of W5 and W6. */
 const primingCountMax = 70;
 
 /**
@@ -20,7 +20,7 @@ const primingCountMax = 70;
  */
 
 /**
- * Starts a contender and checks its answer.
+ * Starts a contender and checks its response.
  *
  * @param {Contender} contender
  * @param {Workload} workload
@@ -31,31 +31,31 @@ export async function launchChecked(contender, workload, parent) {
   const folder = mkdtempSync(join(parent, `${contender.id}-`));
   const launched = await contender.launch(folder);
   const requests = workload.requests(launched.keys);
-  const answer = await primedAnswer(launched, workload, requests[0] ?? "");
-  const fault = faultOf(answer, workload) ?? contender.fault?.(answer);
+  const response = await primedResponse(launched, workload, requests[0] ?? "");
+  const fault = faultOf(response, workload) ?? contender.fault?.(response);
   if (fault !== undefined) {
     await launched.server.stop();
     throw new Error(`${contender.label}, ${workload.id}: ${fault}`);
   }
-  return { ...launched, contender, folder, requests, answer };
+  return { ...launched, contender, folder, requests, response };
 }
 
 /** @param {Launched} launched */
-async function primedAnswer(launched, workload, request) {
-  let answer = await sendOnce(launched.server.port, request);
-  for (let count = 1; workload.statuses.includes(429) && answer.status !== 429 && count < primingCountMax; count += 1) {
-    answer = await sendOnce(launched.server.port, request);
+async function primedResponse(launched, workload, request) {
+  let response = await sendOnce(launched.server.port, request);
+  for (let count = 1; workload.statuses.includes(429) && response.status !== 429 && count < primingCountMax; count += 1) {
+    response = await sendOnce(launched.server.port, request);
   }
-  return answer;
+  return response;
 }
 
-function faultOf(answer, workload) {
-  if (!workload.statuses.includes(answer.status)) return `answers ${answer.status}: ${answer.body.slice(0, 200)}`;
+function faultOf(response, workload) {
+  if (!workload.statuses.includes(response.status)) return `returns ${response.status}: ${response.body.slice(0, 200)}`;
   const isCounted = !workload.statuses.includes(401);
-  if (isCounted && !Object.keys(answer.fields).some((name) => name.includes("ratelimit-remaining"))) {
+  if (isCounted && !Object.keys(response.fields).some((name) => name.includes("ratelimit-remaining"))) {
     return "no rate limit";
   }
-  return workload.fault(answer);
+  return workload.fault(response);
 }
 
 /**
@@ -84,10 +84,10 @@ export async function interleaveOnce(contenders, workload, settings) {
   const launches = [];
   try {
     for (const contender of contenders) launches.push(await launchChecked(contender, workload, settings.folder));
-    const leastKept = launches.map(() => animalCount + 1); // The one is the check's.
+    const leastKept = launches.map(() => animalCount + 1); // One from the check.
     const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
     for (let round = -1; round < settings.rounds; round += 1) {
-      // There and back again: nobody is always the first after somebody.
+      // Forwards and backwards, so that no contender always runs after the same one.
       const order = round % 2 === 0 ? [...launches.keys()] : [...launches.keys()].reverse();
       for (const index of order) {
         const seconds = round < 0 ? settings.warmUpSeconds : settings.seconds;
@@ -104,14 +104,14 @@ export async function interleaveOnce(contenders, workload, settings) {
   }
 }
 
-/** @throws {Error} when an answer was not as it has to be */
+/** @throws {Error} if a response was wrong */
 async function oneRound({ server, requests, folder, contender }, workload, seconds) {
   const { connections } = workload;
   const round = await applyLoad({ port: server.port, requests, connections, seconds, folder });
-  const isRefusal = workload.statuses.every((status) => status > 399);
-  const wrongCount = round.broken + (isRefusal ? round.requests - round.refused : round.refused);
+  const isErrorExpected = workload.statuses.every((status) => status > 399);
+  const wrongCount = round.broken + (isErrorExpected ? round.requests - round.errors : round.errors);
   if (wrongCount > 0 || round.requests === 0) {
-    throw new Error(`${contender.label}, ${workload.id}: ${wrongCount} of ${round.requests} answers were wrong`);
+    throw new Error(`${contender.label}, ${workload.id}: ${wrongCount} of ${round.requests} responses were wrong`);
   }
   const after = await sendOnce(server.port, requests[0] ?? "");
   const fault = faultOf(after, workload);
@@ -119,7 +119,7 @@ async function oneRound({ server, requests, folder, contender }, workload, secon
   return round;
 }
 
-/** What was acknowledged is on disk. The requests under way when a round ended may be there as well. */
+/** What was acknowledged must be on disk. Requests under way at the end of a round may be there too. */
 async function checkKept(launches, workload, leastKept) {
   if (workload.writes !== true) return;
   for (const [index, { contender, server, keptCount }] of launches.entries()) {

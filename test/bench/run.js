@@ -1,16 +1,16 @@
 /**
- * The bench: our service, the floor, the peers, side by side; prints Markdown and draws the chart.
+ * The bench measures the service, the floor and the peers side by side, prints Markdown and draws the chart.
  *
  *     npm run bench -- --help
  *
- * The load goes to 127.0.0.1 only and is bounded in time. An answer that is not as it has to be fails the bench.
+ * The load goes to 127.0.0.1 only and is bounded in time. A wrong response ends the run with an error.
  */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { drawChart } from "./chart.js";
 import { durableFloor, floorOf, peers, preparePeer, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
-import { choose, chooseWorkloads, inFolder, readCount, readFlags, refuse } from "./options.js";
+import { choose, chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
 import { run } from "./processes.js";
 import { notes, rateTable, ratioTable, spreadLines } from "./report.js";
 import { interleave, launchChecked } from "./rounds.js";
@@ -28,7 +28,7 @@ const help = `npm run bench -- [flags]
   --rounds 3           rounds of each launch
   --seconds 2          length of a round
   --warm-up 2          seconds before the first round
-  --quick              2 rounds of 1 s: does everything work?
+  --quick              2 rounds of 1 s, to see that everything works
   --no-tail            leaves out the mixed load
   --no-start-up        leaves out start-up, memory and page cost
   --animals 1000000    animals of the start-up (10000000 takes minutes)
@@ -60,7 +60,7 @@ const rounds = {
 const startUpAnimalCount = readCount("animals", values.animals);
 const chosenWorkloads = chooseWorkloads(values.only);
 const chosenPeers = choose("peers", values.peers, peers);
-if (!existsSync(program)) refuse(`There is no build at ${values.dist}: npm run build`);
+if (!existsSync(program)) exitWithUsage(`There is no build at ${values.dist}: npm run build`);
 
 await inFolder(async (folder) => {
   const settings = { ...rounds, folder };
@@ -105,11 +105,11 @@ async function prepareAll(folder) {
   return { service, others, missing };
 }
 
-/** The floor answers what the service really answers; where that has to be on disk first, there is a second one. */
+/** The floor sends the service's own response. For creates there is a second floor, which writes to disk first. */
 async function floorsFor(service, workload, folder) {
-  const { server, answer } = await launchChecked(service, workload, folder);
+  const { server, response } = await launchChecked(service, workload, folder);
   await server.stop();
-  return [floorOf(answer), ...(workload.writes === true ? [floorOf(answer, { isDurable: true })] : [])];
+  return [floorOf(response), ...(workload.writes === true ? [floorOf(response, { isDurable: true })] : [])];
 }
 
 async function tail(service, others, settings) {

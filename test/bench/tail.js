@@ -1,6 +1,6 @@
 /**
- * The tail: how long the slowest hundredth of the reads takes when one request in ten is a durable create, beside reads
- * alone. The load comes from generator.js everywhere: wrk cannot tell reads from creates.
+ * The tail: how long the slowest hundredth of the reads takes if one request in ten is a durable create, and without
+ * creates. The load comes from generator.js, because wrk cannot measure reads and creates separately.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { get } from "node:http";
@@ -11,10 +11,10 @@ import { median } from "./rounds.js";
 import { mixedRequests } from "./workloads.js";
 
 const connections = 64;
-/** p99 of reads beside creates, of that of reads alone: at most this for the service. */
+/** The service's p99 of reads beside creates, divided by its p99 of reads alone, is at most this. */
 const goal = 2;
 
-/** The metric of the service that says how long its event loop once stood still, in seconds, a timer's period included. */
+/** The service's metric for the longest pause of its event loop, in seconds. It includes a timer's period. */
 const pauseMetric = /^animal_store_event_loop_delay_seconds\{percentile="100"\} (\S+)/m;
 const timerPeriodMs = 10;
 
@@ -49,12 +49,12 @@ async function oneRound(launch, isWarmUp, { seconds, warmUpSeconds }) {
   const alone = await generateLoad({ ...load, requests: mixedRequests(keys, false) });
   const mixed = await generateLoad({ ...load, requests: mixedRequests(keys, true) });
   for (const { all } of [alone, mixed]) {
-    if (all.refused + all.broken > 0 || all.requests === 0) {
-      throw new Error(`${contender.label}, tail: ${all.refused} refused and ${all.broken} broken of ${all.requests}`);
+    if (all.errors + all.broken > 0 || all.requests === 0) {
+      throw new Error(`${contender.label}, tail: ${all.errors} errors and ${all.broken} broken of ${all.requests}`);
     }
   }
   if (isWarmUp) {
-    if (launch.metricsPort !== undefined) await longestPauseMs(launch.metricsPort); // Each look begins anew.
+    if (launch.metricsPort !== undefined) await longestPauseMs(launch.metricsPort); // Each read resets the metric.
     return;
   }
   launch.alone.push(alone.reads);

@@ -1,24 +1,23 @@
 /**
- * The workloads: which requests are sent, and which answer is right. The requests are the same bytes for every server,
- * but for the key.
+ * The workloads: the requests, and what a correct response is. Every server gets the same bytes, except for the key.
  */
 
 export const animalCount = 10_000;
-/** How many different ids W3 asks for: enough that nobody can keep the answers of a few. */
+/** How many different ids W3 asks for: too many to cache their responses. */
 const randomIdCount = 4_096;
 const listDefault = 20;
 const listMax = 100;
 
 /**
- * @typedef {{ unlimited: string, exhausted: string }} Keys exhausted: of one request a day, which is used before
- * @typedef {{ status: number, fields: Record<string, string>, body: string }} Answer
+ * @typedef {{ unlimited: string, exhausted: string }} Keys exhausted: one request a day, used up before the load
+ * @typedef {{ status: number, fields: Record<string, string>, body: string }} ReceivedResponse
  * @typedef {object} Workload
  * @property {string} id
  * @property {string} title
  * @property {number} connections
- * @property {readonly number[]} statuses what is right
- * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent one after the other, over and over
- * @property {(answer: Answer) => string | undefined} fault what is wrong with an answer
+ * @property {readonly number[]} statuses of a correct response
+ * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent in a cycle
+ * @property {(response: ReceivedResponse) => string | undefined} fault what is wrong with a response
  * @property {boolean} [writes] creates animals
  * @property {number} [goal] ratio to the floor that the service is to reach
  */
@@ -32,7 +31,7 @@ export const workloads = [
     connections: 64,
     statuses: [200],
     requests: (keys) => [get("/v1/pets", keys.unlimited)],
-    fault: (answer) => faultOfList(answer, listDefault),
+    fault: (response) => faultOfList(response, listDefault),
   },
   {
     id: "W2",
@@ -41,7 +40,7 @@ export const workloads = [
     connections: 64,
     statuses: [200],
     requests: (keys) => [get("/v1/pets?limit=100&status=sold", keys.unlimited)],
-    fault: (answer) => faultOfList(answer, listMax, "sold"),
+    fault: (response) => faultOfList(response, listMax, "sold"),
   },
   {
     id: "W3",
@@ -50,7 +49,7 @@ export const workloads = [
     connections: 64,
     statuses: [200],
     requests: (keys) => randomIds().map((id) => get(`/v1/pets/${id}`, keys.unlimited)),
-    fault: (answer) => faultOfAnimal(JSON.parse(answer.body), randomIds()[0]),
+    fault: (response) => faultOfAnimal(JSON.parse(response.body), randomIds()[0]),
   },
   { ...create("W4", 64), goal: 0.6 },
   create("W4b", 256),
@@ -61,13 +60,13 @@ export const workloads = [
     connections: 64,
     statuses: [429],
     requests: (keys) => [get("/v1/pets", keys.exhausted)],
-    fault: (answer) => (fieldOf(answer, "retry-after") === undefined ? "no Retry-After" : undefined),
+    fault: (response) => (fieldOf(response, "retry-after") === undefined ? "no Retry-After" : undefined),
   },
   {
     id: "W6",
     title: "flood without a valid key",
     connections: 64,
-    // 401 until the address is over its limit, then 429; the peers do not count failed keys and answer 401.
+    // 401 until the address is over its limit, then 429. The peers do not count failed keys: always 401.
     statuses: [401, 429],
     requests: () => [get("/v1/pets", `as_${"x".repeat(43)}`)],
     fault: () => undefined,
@@ -115,7 +114,7 @@ function create(id, connections) {
     connections,
     statuses: [201],
     requests: createRequests,
-    fault: (answer) => faultOfAnimal(JSON.parse(answer.body)),
+    fault: (response) => faultOfAnimal(JSON.parse(response.body)),
     writes: true,
   };
 }
@@ -144,11 +143,11 @@ function randomIds() {
   return Array.from({ length: randomIdCount }, () => 1 + Math.floor(random() * animalCount));
 }
 
-/** @param {Answer} answer */
-function faultOfList(answer, count, status) {
-  const animals = JSON.parse(answer.body);
+/** @param {ReceivedResponse} response */
+function faultOfList(response, count, status) {
+  const animals = JSON.parse(response.body);
   if (!Array.isArray(animals) || animals.length !== count) return `not ${count} animals`;
-  if (!/rel="next"/.test(fieldOf(answer, "link") ?? "")) return "no link to the next page";
+  if (!/rel="next"/.test(fieldOf(response, "link") ?? "")) return "no link to the next page";
   if (status !== undefined && animals.some((animal) => animal.status !== status)) return `not only ${status}`;
   const isAscending = animals.every((animal, index) => index === 0 || animal.id > animals[index - 1].id);
   if (!isAscending) return "not in the order of ids";
@@ -167,11 +166,11 @@ function faultOfAnimal(animal, id = animal.id) {
 }
 
 /**
- * @param {Answer} answer
+ * @param {ReceivedResponse} response
  * @param {string} name
  */
-export function fieldOf(answer, name) {
-  return answer.fields[name];
+export function fieldOf(response, name) {
+  return response.fields[name];
 }
 
 /** mulberry32: small, and the same numbers everywhere. */

@@ -1,9 +1,9 @@
 /**
- * Random histories of the key file on a simulated disk, as history.test.ts has them of the catalogue.
+ * Random histories of the key file on a simulated disk, like those of the catalogue in history.test.ts.
  *
  * A history is some lives of a process that makes and revokes keys while calls fail, until it dies. The model is the
- * file as it stood when the last change was acknowledged: from then on every file begins with it, in memory and after a
- * loss of power, and a start with a disk that works needs no help.
+ * file as it was when the last change was acknowledged: from then on every file begins with it, in memory and after
+ * a loss of power, and a start with a disk that works needs no help.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ const historyCount = 500;
 const dataDir = "/keys";
 const path = "/keys/keys.jsonl";
 
-/** What happened over all histories: a test that never met a kind of fault proves nothing about it. */
+/** Totals of all histories: each must occur, or the test proves nothing about it. */
 interface Counts {
   acknowledged: number;
   rejected: number;
@@ -80,7 +80,7 @@ class KeyHistory {
     }
   }
 
-  /** Undefined where the disk failed. @throws when the store refuses what a crash left */
+  /** Returns undefined if the disk failed. @throws {Error} if the store rejects what a crash left */
   async #open(disk: Disk): Promise<KeyStore | undefined> {
     const surroundings = { disk, clock: this.#clock, randomBytes: this.#randomBytes, report: () => undefined };
     try {
@@ -118,7 +118,7 @@ function randomPlan(random: SeededRandom): Plan {
   return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");
 }
 
-test("whatever the disk does and whenever it dies, no change of a key that was acknowledged is lost", seeded(
+test("KeyStore loses no acknowledged change of a key, whatever the disk does and whenever the process dies", seeded(
   async (random) => {
     const counts: Counts = { acknowledged: 0, rejected: 0, deaths: 0, setAside: 0 };
     for (let index = 0; index < historyCount; index++) {

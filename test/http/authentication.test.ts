@@ -1,5 +1,5 @@
 /**
- * Who may ask, and in which order a request is judged: authenticate, limit, route (contract, sections 2, 5 and 6).
+ * Who may ask, and in which order a request is judged: authenticate, limit, route ( 5 and 6).
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ const table: readonly (readonly [name: string, fields: (key: string) => readonly
   ["two Authorization fields", (key) => Array<string>(2).fill(`Authorization: Bearer ${key}`), "invalid_api_key"],
   ["a second, empty one", (key) => [`Authorization: Bearer ${key}`, "AUTHORIZATION:"], "invalid_api_key"],
   ["a key", (key) => [`Authorization: Bearer ${key}`], undefined],
-  ["a key behind two spaces", (key) => [`Authorization:  Bearer  ${key}`], undefined],
+  ["a key after two spaces", (key) => [`Authorization:  Bearer  ${key}`], undefined],
   ["the scheme in lower case", (key) => [`authorization: bearer ${key}`], undefined],
   ["the scheme in upper case", (key) => [`AUTHORIZATION: BEARER ${key}`], undefined],
 ];
@@ -114,7 +114,7 @@ test("a key that goes on after 429 is banned: 429 key_banned, and other keys are
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
 });
 
-test("behind trusted proxies the client's own address counts", async (context) => {
+test("with trusted proxies in front, the client's own address counts", async (context) => {
   const running = await runningService(context, { options: { trustProxy: 1 } });
   const ask = (address: string) =>
     exchange(running.port, request({ fields: [`X-Forwarded-For: 203.0.113.9, ${address}`] }));

@@ -1,5 +1,5 @@
 /**
- * Content: which is taken, how much of it, and what happens to what nobody wants (contract, sections 3 and 4).
+ * Content: which types are accepted, how much of it, and what happens to content that is not read.
  */
 
 import assert from "node:assert/strict";
@@ -72,7 +72,7 @@ test("a BOM is allowed, other than UTF-8 is malformed_json", async () => {
   assert.equal(codeOf(await exchange(running.port, request({ method: "POST", key, content: latin }))), "malformed_json");
 });
 
-test("no content is malformed_json, however it is said", async () => {
+test("no content is malformed_json, in every framing", async () => {
   for (const fields of [[], ["Content-Length: 0"], ["Transfer-Encoding: chunked"]]) {
     const ending = fields[0]?.startsWith("T") ? "0\r\n\r\n" : "";
     const response = await exchange(running.port, request({ method: "POST", key, fields, content: ending }));
@@ -152,14 +152,14 @@ test("other expectations, and 100-continue in HTTP/1.0, are ignored", async () =
   }
 });
 
-test("a client that half-closes behind its request still gets its 201", async () => {
+test("a client that half-closes after its request still gets its 201", async () => {
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", key, content: rex })).halfClose();
   assert.equal((await wire.response()).status, 201);
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("an early answer is readable under an upload of 5 MB, which is dropped up to a bound", async () => {
+test("an early response is readable during an upload of 5 MB, which is dropped up to a bound", async () => {
   const sockets: number[] = [];
   running.listener.server.once("connection", (socket) => socket.once("close", () => sockets.push(socket.bytesRead)));
   const wire = await Wire.open(running.port);
@@ -205,7 +205,7 @@ test("an upload that the client breaks off leaves nothing, and the service goes 
   assert.equal(animalCount(), before);
 });
 
-test("content on a method that takes none is dropped, and the next request is read behind it", async () => {
+test("content on a method that takes none is dropped, and the next request is read", async () => {
   const wire = await Wire.open(running.port);
   wire.send(Buffer.concat([request({ key, content: rex }), request({ key, target: "/v1/pets/99" })]));
   assert.equal((await wire.response()).status, 200);

@@ -1,5 +1,5 @@
 /**
- * Calls from browsers (contract, section 3; Fetch standard, "CORS protocol").
+ * Calls from browsers (Fetch standard, "CORS protocol").
  */
 
 import assert from "node:assert/strict";
@@ -56,7 +56,7 @@ test("an origin that may not call gets no permission, and its preflight is an OP
   }
 });
 
-test("every answer to an allowed origin, errors too, carries the permission and exposes our fields", async (context) => {
+test("every response to an allowed origin, errors too, carries the permission and exposes our fields", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: ["https://other.example", shop] } });
   const table = [
     [200, { key }],

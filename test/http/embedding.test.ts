@@ -1,6 +1,5 @@
 /**
- * `handle` inside a program of somebody else's: beside other middleware, mounted more than once, and behind its own end
- * (contract, section 10).
+ * `handle()` in another program: beside other middleware, mounted more than once, and after `close()`.
  */
 
 import assert from "node:assert/strict";
@@ -56,7 +55,7 @@ function cutOff(prefix: string, incoming: IncomingMessage & { originalUrl?: stri
   incoming.url = incoming.originalUrl.slice(prefix.length);
 }
 
-test("a request that somebody has answered already is left alone: nothing is taken, added or written", async (context) => {
+test("handle() leaves a request alone that has its response: no token is taken, nothing is added or written", async (context) => {
   const { service, key } = await open(context);
   let calls = 0;
   const port = await serve(context, (incoming, outgoing) => {
@@ -76,7 +75,7 @@ test("a request that somebody has answered already is left alone: nothing is tak
   assert.equal(calls, 5);
 });
 
-test("whoever answers behind our back, before our answer is out, is not overtaken, and the process lives", async (context) => {
+test("handle() yields to a response that the program sends before ours is out", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     service.handle(incoming, outgoing);
@@ -97,7 +96,7 @@ test("whoever answers behind our back, before our answer is out, is not overtake
   }
 });
 
-test("mounted below two prefixes, a request is answered once, with links to where it came from", async (context) => {
+test("handle() below two prefixes responds once, with links below the prefix of the request", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     const prefix = /^\/(?:shop|store)(?=\/)/.exec(incoming.url ?? "")?.[0] ?? "";
@@ -113,7 +112,7 @@ test("mounted below two prefixes, a request is answered once, with links to wher
   assert.equal((await exchange(port, request({ target: "/shop/pets", key }))).content, "elsewhere");
 });
 
-test("mounted twice in a row, the first one answers: an animal is added once, a token taken once", async (context) => {
+test("handle() mounted twice in a row adds an animal once and takes a token once", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     service.handle(incoming, outgoing, () => service.handle(incoming, outgoing, () => say(outgoing, "elsewhere")));
@@ -191,6 +190,18 @@ test("a request from an HTTP/2 server is refused with an error that says so, to 
   assert.deepEqual([errors.length, (errors[0] as Error).message, reports], [1, words, [words]]);
 });
 
+test("in an embedding server too, no request is handled after one that was refused for its message", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  const wire = await Wire.open(port);
+  const faulty = request({ key, fields: ["Host: a", "Host: b"] });
+  wire.send(Buffer.concat([faulty, request({ method: "POST", key, content: rex })]));
+  const response = await wire.response();
+  assert.deepEqual([response.status, response.value("connection")], [400, "close"]);
+  assert.equal((await wire.closed()).rest, "");
+  assert.equal((await exchange(port, request({ key }))).content, "[]");
+});
+
 test("two services in one server do not touch each other: keys, animals and limits are each one's own", async (context) => {
   const [one, other] = [await open(context), await open(context)];
   const port = await serve(context, (incoming, outgoing) => {
@@ -207,7 +218,7 @@ test("two services in one server do not touch each other: keys, animals and limi
   assert.equal((await exchange(port, request({ target: "/other/v1/pets", key: other.key }))).status, 200);
 });
 
-test("behind close() nothing is added, reads go on from memory, and no connection is kept", async (context) => {
+test("After close() creates return 503, reads still work, and no connection is kept", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     service.handle(incoming, outgoing, () => say(outgoing, "elsewhere"));
@@ -230,7 +241,7 @@ test("behind close() nothing is added, reads go on from memory, and no connectio
   assert.deepEqual([other.content, other.value("connection")], ["elsewhere", "keep-alive"], "what is not ours is not touched");
 });
 
-test("what cannot be meant is refused when it is given, and names what is wrong", async (context) => {
+test("openAnimalStore() and keys.create() refuse wrong options with an error that names them", async (context) => {
   const { service } = await open(context);
   const options: readonly [unknown, RegExp][] = [
     [undefined, /^Cannot open animal store: give it options/],
@@ -251,7 +262,7 @@ test("what cannot be meant is refused when it is given, and names what is wrong"
   assert.equal((await service.keys.list()).length, 1);
 });
 
-test("once closed, no key is made or changed: the folder may be another's by then", async (context) => {
+test("keys cannot be created or changed after close(): another service may hold the folder", async (context) => {
   const { service } = await open(context);
   const [first] = await service.keys.list();
   await service.close();

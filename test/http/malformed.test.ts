@@ -1,6 +1,6 @@
 /**
- * What is no request gets an answer all the same: an Error body, the rate fields, then the connection closes. Damage
- * never overtakes the answer to a request before it (contract, section 4; RFC 9112, 2.2, 2.3, 3.2, 6.3).
+ * Bytes that are no request get a response too: an Error body, the rate fields, then the connection closes. It never
+ * overtakes the response to an earlier request (RFC 9112, 2.2, 2.3, 3.2, 6.3).
  */
 
 import assert from "node:assert/strict";
@@ -34,14 +34,14 @@ const damaged: Readonly<Record<string, () => string>> = {
   "HTTP/3": () => `GET /v1/pets HTTP/3\r\nHost: a\r\n${authorization()}\r\n`,
   "the preface of HTTP/2": () => "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
   "no version": () => "GET /v1/pets\r\n\r\n",
-  "a method that nobody knows": () => `BREW /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}\r\n`,
+  "an unknown method": () => `BREW /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}\r\n`,
   "a method in lower case": () => `get /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}\r\n`,
   "garbage": () => "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
   "both lengths": () =>
     `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
   "two lengths": () =>
     `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef`,
-  "a length that is none": () => `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}Content-Length: +5\r\n\r\nabcde`,
+  "a length with a sign": () => `POST /v1/pets HTTP/1.1\r\nHost: a\r\n${authorization()}Content-Length: +5\r\n\r\nabcde`,
   "a space before the colon": () => `GET /v1/pets HTTP/1.1\r\nHost : a\r\n${authorization()}\r\n`,
   "a folded field": () => `GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n${authorization()}\r\n`.replace("X-A: b", "X A"),
   "a NUL in a field": () => `GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n${authorization()}\r\n`,
@@ -88,7 +88,7 @@ test("a malformed request shows the address's bucket where its fields were not r
   }
 });
 
-test("a request behind a malformed one is not handled", async (context) => {
+test("a request after a malformed one is not handled", async (context) => {
   const store = new GatedStore();
   const gated = await runningService(context, { options: { store } });
   const wire = await Wire.open(gated.port);
@@ -127,7 +127,7 @@ test("content that ends before its length is 400, and nothing is stored", async 
   assert.equal(running.service.gauges.animalCount, before);
 });
 
-test("garbage behind a POST that is being stored: its 201 first and whole, then 400, then close", async (context) => {
+test("garbage after a POST that is being stored: its 201 first and whole, then 400, then close", async (context) => {
   const store = new GatedStore();
   const gated = await runningService(context, { options: { store }, limits: { drainBytesMax: 4_096 } });
   const damage = once(gated.listener.server, "clientError");
@@ -147,7 +147,7 @@ test("garbage behind a POST that is being stored: its 201 first and whole, then 
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("garbage behind pipelined requests: their answers in order, then 400, then close", async () => {
+test("garbage after pipelined requests: their responses in order, then 400, then close", async () => {
   const wire = await Wire.open(running.port);
   const requests = [
     request({ key }),
@@ -164,7 +164,7 @@ test("garbage behind pipelined requests: their answers in order, then 400, then 
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("garbage behind content that nobody wanted: the answer alone, then close", async () => {
+test("garbage after content that is not read: the response alone, then close", async () => {
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", fields: ["Transfer-Encoding: chunked"] }));
   assert.equal((await wire.response()).status, 401);
@@ -191,7 +191,7 @@ test("CONNECT over the limit is 429", async () => {
   assertPromised(response);
 });
 
-test("CONNECT behind a POST that is being stored waits for its 201", async () => {
+test("CONNECT after a POST that is being stored waits for its 201", async () => {
   const wire = await Wire.open(running.port);
   wire.send(Buffer.concat([
     request({ method: "POST", key, content: rex }),

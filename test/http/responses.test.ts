@@ -1,5 +1,5 @@
 /**
- * What every response has, whatever the request (contract, sections 3, 4 and 8).
+ * What every response has, whatever the request (RFC 9110).
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ after(() => running.close());
 
 const isPublic = true;
 
-test("HEAD answers as GET without content", async () => {
+test("HEAD has the response of GET without content", async () => {
   for (const target of ["/v1/pets", "/v1/pets/1", "/v1/pets/2", "/v1/pets?limit=0", "/v1/nothing", "/healthz"]) {
     const get = await exchange(running.port, request({ target, key }));
     const head = await exchange(running.port, request({ method: "HEAD", target, key }));
@@ -76,7 +76,7 @@ function assertDeprecated(response: WireResponse, isDeprecated: boolean): void {
   assert.equal(response.value("link"), link);
 }
 
-test("every answer of /pets/{petId} says that it is deprecated, and no other does", async (context) => {
+test("every response of /pets/{petId} says that it is deprecated, and no other does", async (context) => {
   const table = [
     [200, "GET", "/v1/pets/1", true],
     [404, "GET", "/v1/pets/2", true],
@@ -115,7 +115,7 @@ test("X-Request-Id is the client's where it is short and plain, else one of our 
   assert.equal(seen.size, 9);
 });
 
-test("pipelined requests are answered in their order", async () => {
+test("responses to pipelined requests come in the order of the requests", async () => {
   const wire = await Wire.open(running.port);
   const table = [
     [201, { method: "POST", content: rex }],
@@ -153,7 +153,7 @@ test("Connection: close is obeyed, and HTTP/1.0 is closed unless it asks to be k
   assert.equal((await old.closed()).rest, "");
 });
 
-test("an exception in a handler is 500 for that request alone, and says nothing of the inside", async (context) => {
+test("an exception in a handler is 500 for that request alone, and says nothing about the cause", async (context) => {
   const store = new FailingStore();
   const broken = await runningService(context, { options: { store } });
   const wire = await Wire.open(broken.port);

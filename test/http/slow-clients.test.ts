@@ -1,9 +1,9 @@
 /**
- * Slow clients hold their sockets and nothing else: a polite client beside them is served. In full, as a measurement:
+ * Slow clients hold their sockets and nothing else: a client beside them is served. As a measurement at full size:
  *
  *     SLOW_COUNT=1000 IDLE_COUNT=10000 node --test build/test/http/slow-clients.test.js
  *
- * (descriptors: `ulimit -n 32768`). The latencies with and without the attack are told, in one run.
+ * (descriptors: `ulimit -n 32768`). One run reports the latencies with and without the attack.
  */
 
 import assert from "node:assert/strict";
@@ -36,7 +36,7 @@ async function politeLatencies(port: number, key: string): Promise<readonly numb
   return latencies.sort((one, other) => one - other);
 }
 
-function told(latencies: readonly number[]): string {
+function describe(latencies: readonly number[]): string {
   const at = (share: number): string => (latencies[Math.floor(latencies.length * share)] ?? NaN).toFixed(2);
   return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(0.9999)} ms`;
 }
@@ -70,7 +70,7 @@ test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite clien
   const drip = setInterval(() => wires.slice(0, slowCount).forEach((wire) => wire.socket.write("x")), 200);
   const beside = await politeLatencies(port, key);
   clearInterval(drip);
-  context.diagnostic(`without: ${told(without)}; beside: ${told(beside)}`);
+  context.diagnostic(`without: ${describe(without)}; beside: ${describe(beside)}`);
   wires.forEach((wire) => wire.destroy());
   assert.equal(await program.stop(), 0);
 });

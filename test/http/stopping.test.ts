@@ -1,6 +1,5 @@
 /**
- * Stopping: what is being answered gets its answer, nothing new is begun, and nobody can hold the service up (contract,
- * section 9).
+ * Stopping: requests under way get their responses, no new ones are taken, and no client can delay it beyond its bound.
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +15,7 @@ import { runningService } from "../support/running-service.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
-test("a request that is being answered gets its answer, told that the connection closes", async (context) => {
+test("stop() lets a request under way finish; its response says Connection: close", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);
@@ -33,7 +32,7 @@ test("a request that is being answered gets its answer, told that the connection
   await stopped;
 });
 
-test("of requests that were pipelined, the last one's answer closes the connection, and none is lost", async (context) => {
+test("stop() loses no pipelined request; the last response closes the connection", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);
@@ -52,7 +51,28 @@ test("of requests that were pipelined, the last one's answer closes the connecti
   await stopped;
 });
 
-test("fields that were half sent are still taken, and /healthz says 503", async (context) => {
+test("stop() closes after Upgrade: what Node dropped is not answered by a later request", async (context) => {
+  const store = new GatedStore();
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  const creation = request({ method: "POST", key, fields: ["Connection: Upgrade", "Upgrade: h2c"], content: rex });
+  wire.send(creation.subarray(0, 20));
+  await exchange(port, request({ target: "/healthz" }));
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  wire.send(Buffer.concat([creation.subarray(20), request({ target: "/healthz" })]));
+  await store.added(1);
+  wire.send(request({ method: "POST", key, content: rex }));
+  await once(listener.server, "request");
+  store.open();
+  const response = await wire.response();
+  assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
+  assert.equal((await wire.closed()).rest, "");
+  assert.equal(store.addCount, 1);
+  await stopped;
+});
+
+test("stop() still takes a request whose fields were half sent, and /healthz is 503", async (context) => {
   const { service, listener, port } = await runningService(context);
   const wire = await Wire.open(port);
   const connection = once(listener.server, "connection");
@@ -71,7 +91,7 @@ test("fields that were half sent are still taken, and /healthz says 503", async 
   await stopped;
 });
 
-test("an answer that its reader has not taken yet is not cut", async (context) => {
+test("stop() does not cut off a response that its client is still reading", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(4_000_000)}1]`;
   const { service, listener, port, key } = await runningService(context, { options: { store } });
@@ -88,7 +108,7 @@ test("an answer that its reader has not taken yet is not cut", async (context) =
   await stopped;
 });
 
-test("whoever does not come to an end is cut off when the grace is over", async (context) => {
+test("stop() closes every connection when the grace is over", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const never = await Wire.open(port);
@@ -113,7 +133,7 @@ function temporaryFolder(context: TestContext): string {
   return folder;
 }
 
-/** Posts one animal after the other and returns the ids that were answered, until the connection closes. */
+/** Posts one animal after the other until the connection closes. Returns the ids of the 201 responses. */
 async function load(port: number, key: string): Promise<number[]> {
   const ids: number[] = [];
   for (;;) {
@@ -154,7 +174,7 @@ async function startWithKey(context: TestContext): Promise<{ program: RunningPro
   return { program, port: Number(new URL(program.url).port), key, data };
 }
 
-test("SIGTERM under load: every answer that was given is on disk, and the exit code is 0", async (context) => {
+test("SIGTERM under load: every animal that was acknowledged is on disk, and the exit code is 0", async (context) => {
   const { program, port, key, data } = await startWithKey(context);
   const loads = Array.from({ length: 8 }, () => load(port, key));
   const idle = await Wire.open(port);
@@ -162,9 +182,9 @@ test("SIGTERM under load: every answer that was given is on disk, and the exit c
   const never = await Wire.open(port);
   const held = await Wire.open(port);
   const create = request({ method: "POST", key, content: rex });
-  held.send(create.subarray(0, -1)); // Read before the exchanges below, which begin later, have their answers.
+  held.send(create.subarray(0, -1)); // Read before the exchanges below, which begin later, have their responses.
   while (!(await exchange(port, request({ target: "/v1/pets?limit=100", key }))).content.includes('"id":100,')) {
-    // Until the load has come to speed.
+    // Until the load is at full speed.
   }
   const stopped = program.stop();
   assert.equal((await idle.closed()).rest, "");

@@ -1,6 +1,6 @@
 /**
- * Whoever is too slow is cut off, and told so where there is something to answer (contract, section 4, "Times"). The
- * limits are short ones, and each test waits for the event itself.
+ * Clients that are too slow are cut off, with an error response if they have begun a request. The limits are short, and
+ * each test waits for the event itself.
  */
 
 import assert from "node:assert/strict";
@@ -46,13 +46,13 @@ test("content that takes too long is 408 with the key's fields, and nothing is s
   assert.equal(store.addCount, 0);
 });
 
-test("a connection that never sent a byte is closed without an answer", async (context) => {
+test("a connection that never sent a byte is closed without a response", async (context) => {
   const { port } = await runningService(context, { limits });
   const wire = await Wire.open(port);
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("a slow request behind one that is still being answered is 408 after that one's answer", async (context) => {
+test("a slow request after one that is still under way is 408, after the response to that one", async (context) => {
   const store = new GatedStore();
   const { port, key, listener } = await runningService(context, { limits, options: { store } });
   const late = once(listener.server, "clientError");
@@ -66,7 +66,7 @@ test("a slow request behind one that is still being answered is 408 after that o
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("a request that we are slow to answer is not cut off, not even behind an answer that waited for its reader", async (context) => {
+test("a request whose response takes long is not cut off, also after a response that waited for its reader", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(5_000_000)}1]`;
   const { port, key, listener } = await runningService(context, {

@@ -31,7 +31,7 @@ test("parsers of the Prometheus text format read /metrics", async (context) => {
   ]);
   console.log(`${families.size} families: ${[...families.keys()].join(", ")}`);
 
-  await context.test("promtool has nothing to say", (inner) => {
+  await context.test("promtool finds no fault", (inner) => {
     const promtool = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
     if (promtool.error !== undefined) {
       inner.skip("promtool is not installed (Debian: prometheus)");

@@ -1,6 +1,5 @@
 /**
- * The README's nginx recipe, run as it stands but for ports and the paths of the certificate, in front of the server
- * that the README starts behind it.
+ * The nginx recipe, run with other ports and certificate paths, in front of a server with the flags of the systemd unit.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { freePort, here, startService, wholeAnswer } from "./running-service.js";
+import { freePort, here, startService, wholeResponse } from "./running-service.js";
 
 const isMissing = spawnSync("nginx", ["-v"]).error !== undefined;
 const skip = isMissing ? "nginx is not installed (Debian: nginx)" : false;
@@ -31,16 +30,16 @@ before(async () => {
   if (isMissing) {
     return;
   }
-  const readme = await readFile(join(here, "..", "..", "README.md"), "utf8");
-  const [, flags] = /^node dist\/server\.js (--base-url .* --trust-proxy 1)$/m.exec(readme);
+  const recipes = join(here, "..", "recipes");
+  const unit = await readFile(join(recipes, "animal-store.service"), "utf8");
+  const [, flags] = /^ExecStart=.* (--base-url .* --trust-proxy 1)$/m.exec(unit);
   service = await startService(flags.split(" "));
   key.authorization = `Bearer ${service.apiKey}`;
   relay = await startRelay(Number(new URL(service.origin).port));
   folder = await mkdtemp(join(tmpdir(), "animal-store-nginx-"));
-  await chmod(folder, 0o755); // Where root starts nginx, somebody else runs its workers.
+  await chmod(folder, 0o755); // If root starts nginx, its workers run as another user.
   port = await freePort();
-  const [, recipe] = /^```nginx\n(.*?)^```$/ms.exec(readme);
-  await startNginx(recipe);
+  await startNginx(await readFile(join(recipes, "nginx.conf"), "utf8"));
 });
 
 after(async () => {
@@ -55,7 +54,7 @@ after(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Counts connections on their way. */
+/** Passes connections on to the service and counts them. */
 async function startRelay(servicePort) {
   const server = createServer((socket) => {
     connectionCount += 1;
@@ -81,7 +80,7 @@ async function startNginx(recipe) {
   ];
   let server = recipe;
   for (const [theirs, ours] of replacements) {
-    assert.equal(server.split(theirs).length, 2, `"${theirs}" stands in the recipe once`);
+    assert.equal(server.split(theirs).length, 2, `the recipe contains "${theirs}" once`);
     server = server.replace(theirs, ours);
   }
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
@@ -101,10 +100,10 @@ async function startNginx(recipe) {
   });
 }
 
-/** Each request has a connection to nginx of its own. */
+/** Sends a request on a new connection to nginx. */
 function ask(path, { method = "GET", headers = key, content, localAddress } = {}) {
   const options = { host: "127.0.0.1", port, path, method, headers, localAddress, agent: false, rejectUnauthorized: false };
-  return wholeAnswer(request(options), content);
+  return wholeResponse(request(options), content);
 }
 
 function add(content) {
@@ -123,7 +122,7 @@ test("nginx: animals are added and listed, and links lead to the public address"
   assert.equal((await ask("/healthz", { headers: {} })).text, '{"status":"ok"}');
 });
 
-test("nginx: the errors of the server come through, up to its own bounds", { skip }, async () => {
+test("nginx: the errors of the service arrive unchanged, up to its own bounds", { skip }, async () => {
   const tooLarge = await add(" ".repeat(1_048_576));
   const table = [
     [413, "body_too_large", tooLarge],
@@ -136,13 +135,13 @@ test("nginx: the errors of the server come through, up to its own bounds", { ski
     [404, "route_not_found", await ask("//v1/pets")],
     [401, "missing_api_key", await ask("/v1/pets", { headers: {} })],
   ];
-  for (const [status, code, answer] of table) {
-    assert.deepEqual([answer.status, JSON.parse(answer.text).code], [status, code]);
-    assert.match(answer.headers["x-ratelimit-limit"], /^\d+$/, code);
+  for (const [status, code, response] of table) {
+    assert.deepEqual([response.status, JSON.parse(response.text).code], [status, code]);
+    assert.match(response.headers["x-ratelimit-limit"], /^\d+$/, code);
   }
 });
 
-test("nginx: a client is charged by its own address, whatever addresses it makes up", { skip }, async () => {
+test("nginx: failed authentication counts for the client itself, also with a forged X-Forwarded-For", { skip }, async () => {
   const statuses = [];
   for (let count = 0; count < 61; count += 1) {
     const headers = { "x-forwarded-for": `10.0.0.${count}` };

@@ -1,6 +1,6 @@
 /**
- * Makes the package that would be published and lays it into node_modules, so that everything here imports
- * "animal-store" as its users will: from the tarball, not from the sources.
+ * Makes the package that would be published and unpacks it into node_modules. So everything here imports "animal-store"
+ * as its users do: from the tarball, not from the sources.
  */
 
 import { execFileSync } from "node:child_process";
@@ -18,6 +18,7 @@ mkdirSync(generated);
 mkdirSync(installed);
 
 const root = join(here, "..", "..");
+rmSync(join(root, "dist"), { recursive: true, force: true }); // Packing builds it, without files of an earlier build.
 const pack = ["pack", "--json", "--pack-destination", generated];
 const report = execFileSync("npm", pack, { cwd: root, encoding: "utf8" });
 writeFileSync(join(generated, "pack.json"), report);

@@ -18,17 +18,17 @@ test("the tarball holds dist with its types, README, LICENSE and package.json, a
   console.log(report.files.map(({ path, size }) => `${String(size).padStart(8)}  ${path}`).join("\n"));
   const others = paths.filter((path) => !/^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path));
   assert.deepEqual(others.sort(), ["LICENSE", "README.md", "package.json"]);
-  assert.ok(report.size < 150_000, `${report.size} bytes`);
+  assert.ok(report.size < 200_000, `${report.size} bytes`);
 });
 
-test("publint is content", () => {
+test("publint finds no fault in the package", () => {
   const { output, status } = runJudge("publint", ["--strict", tarball]);
   console.log(output);
   assert.equal(status, 0);
   assert.match(output, /All good/);
 });
 
-test("are the types wrong? No", () => {
+test("attw finds no fault in the types", () => {
   // The package is for import alone: Node >= 20.15 cannot require it in every release.
   const plain = ["--format", "ascii", "--no-emoji", "--no-color"];
   const { output, status } = runJudge("attw", [tarball, "--profile", "esm-only", ...plain]);
@@ -49,7 +49,7 @@ test("the tarball installs alone in an empty folder, with no dependency, and run
 
 test("the installed program serves", async () => {
   const program = join(folder, "node_modules", "animal-store", "dist", "server.js");
-  createKey(join(folder, "data"), "free"); // Or a first start would tell of its key before it tells its address.
+  createKey(join(folder, "data"), "free"); // Otherwise the first line would be about the first key.
   const { child, firstLine } = await startProgram([program, "--port", "0", "--data", join(folder, "data")]);
   const origin = new URL(firstLine.replace("listening on ", "")).origin;
   assert.deepEqual(await (await fetch(`${origin}/healthz`)).json(), { status: "ok" });

@@ -1,39 +1,74 @@
 /**
- * Recipes of the README for whoever runs or measures the server, each as it is quoted.
+ * The recipes in test/recipes and the commands of the README, run as they are written.
  */
 
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
 import { here, programPath } from "./running-service.js";
 
-const readme = await readFile(join(here, "..", "..", "README.md"), "utf8");
+const project = join(here, "..", "..");
+const readme = await readFile(join(project, "README.md"), "utf8");
 
-test("systemd has nothing to say of the README's unit", async (context) => {
+/** @returns the recipe's text */
+function recipe(name) {
+  return readFile(join(project, "test", "recipes", name), "utf8");
+}
+
+test("systemd-analyze finds no fault in the systemd unit", async (context) => {
   if (spawnSync("systemd-analyze", ["--version"]).error !== undefined) {
     context.skip("systemd-analyze is not installed (Debian: systemd)");
     return;
   }
-  const [, unit] = /^```ini\n(.*?)^```$/ms.exec(readme);
   const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
   const path = join(folder, "animal-store.service");
+  const unit = await recipe("animal-store.service");
   await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
   const { stdout, stderr, status } = spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" });
-  // It also looks at the units that ours names, which are the machine's.
-  const said = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
-  assert.deepEqual([status, said], [0, []]);
+  // It also checks the machine's own units that this one names.
+  const faults = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
+  assert.deepEqual([status, faults], [0, []]);
   await rm(folder, { recursive: true });
 });
 
-test("a log that is damaged is cut before the damage, and the rest is served again", async () => {
+/** Follows the Dockerfile without Docker: what it copies is all that the build gets. */
+test("the Dockerfile copies all that the build needs, and starts the program that it makes", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-image-"));
+  const [build, image] = (await recipe("Dockerfile")).split(/^FROM /m).slice(1);
+  for (const [, instruction, rest] of build.matchAll(/^(COPY|RUN) (.*)$/gm)) {
+    if (instruction === "RUN") {
+      execFileSync("sh", ["-c", rest], { cwd: folder, stdio: "pipe" });
+      continue;
+    }
+    const paths = rest.split(" ");
+    const target = join(folder, paths.pop());
+    for (const path of paths) {
+      const isFolder = (await stat(join(project, path))).isDirectory();
+      await cp(join(project, path), isFolder ? target : join(target, basename(path)), { recursive: true });
+    }
+  }
+  const root = join(folder, "image");
+  for (const [, from, to] of image.matchAll(/^COPY --from=build \/app\/(\S+) (\S+)$/gm)) {
+    const target = to.endsWith("/") ? join(root, to, basename(from)) : join(root, to);
+    await mkdir(dirname(target), { recursive: true });
+    await cp(join(folder, from), target, { recursive: true });
+  }
+  const [program] = JSON.parse(/^CMD (.*)$/m.exec(image)[1]).slice(1);
+  const { version } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
+  const printed = execFileSync(process.execPath, [join(root, program), "--version"], { encoding: "utf8" });
+  assert.equal(printed, `${version}\n`);
+  await rm(folder, { recursive: true });
+});
+
+test("the README's command cuts a damaged log before the damage, and the rest is served", async () => {
   const folder = await mkdtemp(join(tmpdir(), "animal-store-damaged-"));
   const ending = { encoding: "utf8", timeout: 30_000 };
   const run = (...args) => spawnSync(process.execPath, [programPath, ...args, "--data", folder], ending);
-  for (let count = 0; count < 2; count += 1) { // The second group vouches for the first: damage there is no torn end.
-    assert.equal(run("import", join(here, "..", "..", "data", "sample.jsonl")).status, 0);
+  for (let count = 0; count < 2; count += 1) { // With a second group after it, damage in the first is corruption.
+    assert.equal(run("import", join(project, "data", "sample.jsonl")).status, 0);
   }
   const path = join(folder, "pets.jsonl");
   const log = await readFile(path, "utf8");
@@ -41,9 +76,9 @@ test("a log that is damaged is cut before the damage, and the rest is served aga
   lines[9] = lines[9].replace('"id":10', '"id":11');
   await writeFile(path, `${lines.join("\n")}{"id":`);
 
-  const refused = run("--port", "0");
-  assert.equal(refused.status, 1);
-  const [, line, byte] = /line (\d+), byte (\d+)/.exec(refused.stderr);
+  const rejected = run("--port", "0");
+  assert.equal(rejected.status, 1);
+  const [, line, byte] = /line (\d+), byte (\d+)/.exec(rejected.stderr);
   assert.equal(line, "10");
   const [, command] = /^(cp pets\.jsonl .*BYTE.*)$/m.exec(readme);
   assert.equal(spawnSync("sh", ["-c", command.replace("BYTE", byte)], { cwd: folder }).status, 0);
@@ -52,13 +87,16 @@ test("a log that is damaged is cut before the damage, and the rest is served aga
   await rm(folder, { recursive: true });
 });
 
-test("the profile and the comparison of two builds still come to their end", () => {
-  const dist = join(here, "..", "..", "dist");
+test("the programs of the bench run to their end", () => {
+  const dist = join(project, "dist");
   const bench = (file, ...args) => spawnSync(process.execPath, [join(here, "..", "bench", file), ...args], { encoding: "utf8" });
   const profile = bench("profile.js", dist, "--only", "W3", "--seconds", "1");
   assert.equal(profile.status, 0, profile.stderr);
-  assert.match(profile.stdout, /^ +[\d.]+ %  #route  request-path\.js:\d+$/m);
+  assert.match(profile.stdout, /^ +[\d.]+ %  \S+  pipeline\.js:\d+$/m);
   const comparison = bench("compare.js", dist, dist, "--only", "W3", "--launches", "1", "--rounds", "1", "--floor");
   assert.equal(comparison.status, 0, comparison.stderr);
   assert.match(comparison.stdout, /^  to the floor: A \d+\.\d+, B \d+\.\d+$/m);
+  const startUp = bench("start-up.js", "--animals", "1000", "--rounds", "1", "--dist", dist);
+  assert.equal(startUp.status, 0, startUp.stderr);
+  assert.match(startUp.stdout, /^\| this service \|/m);
 });

@@ -12,10 +12,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 export const here = dirname(fileURLToPath(import.meta.url));
-/** Of the package as it would be published. */
+/** The program of the packed package. */
 export const programPath = join(here, "node_modules", "animal-store", "dist", "server.js");
 
-/** Starts the server; `args` come after its port and folder. `stop` ends it and fails unless it ended well. */
+/** Starts the server. `args` follow its port and folder. `stop` ends it, and fails unless the exit code is 0. */
 export async function startService(args = []) {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-judges-"));
   const apiKey = createKey(dataDir, "business");
@@ -28,8 +28,8 @@ export async function startService(args = []) {
   return { baseUrl, origin: new URL(baseUrl).origin, apiKey, dataDir, stop };
 }
 
-/** Sends the request, with content or without, and resolves to the whole answer. */
-export function wholeAnswer(outgoing, content) {
+/** Sends the request, with content or without, and resolves to the whole response. */
+export function wholeResponse(outgoing, content) {
   return new Promise((resolve, reject) => {
     outgoing.on("response", (incoming) => {
       let text = "";
@@ -55,7 +55,7 @@ export function createKey(dataDir, plan) {
   return stdout.trim();
 }
 
-/** Resolves with the first line that the program prints; everything else that it prints is shown where it fails. */
+/** Resolves with the first line that the program prints. If the program fails, the error shows its stderr. */
 export async function startProgram(args, options = {}) {
   const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
   let said = "";
@@ -65,11 +65,11 @@ export async function startProgram(args, options = {}) {
     throw new Error(`Cannot start ${args.join(" ")}: it ended and said ${said}`);
   });
   const [firstLine] = await Promise.race([once(lines, "line"), ended]);
-  ended.catch(() => undefined); // From here on its end is for `stopProgram` to judge.
+  ended.catch(() => undefined); // From here on `stopProgram` judges the exit.
   return { child, firstLine };
 }
 
-/** SIGTERM; fails unless the program then ends by itself, with code 0. */
+/** Sends SIGTERM. Fails unless the program then ends by itself with code 0. */
 export async function stopProgram(child) {
   const exited = once(child, "exit");
   child.kill("SIGTERM");
@@ -81,7 +81,7 @@ export async function stopProgram(child) {
   }
 }
 
-/** A port that nobody listens on at this moment, for programs that cannot pick one. */
+/** A port that is free at this moment, for programs that cannot pick one. */
 export async function freePort() {
   const server = createServer();
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -90,7 +90,7 @@ export async function freePort() {
   return port;
 }
 
-/** Runs a judge of node_modules/.bin to its end, without colours, updates or telemetry. */
+/** Runs a program of node_modules/.bin to its end, without colours, updates or telemetry. */
 export function runJudge(name, args) {
   const { stdout, stderr, status } = spawnSync(join(here, "node_modules", ".bin", name), args, {
     cwd: here,

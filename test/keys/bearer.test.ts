@@ -37,7 +37,7 @@ for (const field of otherSchemes) {
   });
 }
 
-test("bearerToken() takes Bearer and any further character of a scheme's name for another scheme", () => {
+test("bearerToken() finds no credentials if the scheme only begins with Bearer", () => {
   for (const letter of "!#$%&'*+-.^_`|~09azAZ") {
     assert.equal(bearerToken(`Bearer${letter} abc`), undefined, letter);
   }
@@ -60,7 +60,7 @@ const illFormed: readonly string[] = [
 ];
 
 for (const field of illFormed) {
-  test(`bearerToken() takes ${JSON.stringify(field)} for a key that is wrong, not for none`, () => {
+  test(`bearerToken() returns "" for ${JSON.stringify(field)}: the client has sent a wrong key`, () => {
     assert.equal(bearerToken(field), "");
   });
 }

@@ -50,7 +50,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
   assert.deepEqual(await (await folder.open()).list(), [expected]);
 });
 
-test("KeyStore.create() keeps the file for its owner alone, and of a key only the SHA-256", async (context) => {
+test("KeyStore.create() writes a file for its owner alone, with only the SHA-256 of a key", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const made = await store.create({ label: "shop" });
@@ -65,7 +65,7 @@ test("KeyStore.create() keeps the file for its owner alone, and of a key only th
   assert.ok(!JSON.stringify(await store.list()).includes("as_"));
 });
 
-test("KeyStore.create() makes the data folder where it is missing", async (context) => {
+test("KeyStore.create() makes the data folder if it is missing", async (context) => {
   const folder = await KeyFolder.make(context);
   const dataDir = join(folder.path, "a", "b");
   const { id } = await (await folder.open({ dataDir })).create();
@@ -82,7 +82,7 @@ const wrongChoices: Readonly<Record<string, object>> = {
   "an expiry in the past": { expires: "2026-11-20" },
 };
 
-test("KeyStore.create() refuses wrong choices and writes nothing", async (context) => {
+test("KeyStore.create() rejects wrong options and writes nothing", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   for (const [name, choice] of Object.entries(wrongChoices)) {
@@ -91,7 +91,7 @@ test("KeyStore.create() refuses wrong choices and writes nothing", async (contex
   assert.deepEqual(await readdir(folder.path), []);
 });
 
-test("KeyStore.create() refuses random numbers that repeat, and the file stays as it was", async (context) => {
+test("KeyStore.create() rejects an id that exists, and the file stays as it was", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
   await store.create();
@@ -100,7 +100,7 @@ test("KeyStore.create() refuses random numbers that repeat, and the file stays a
   assert.equal(await folder.content(), before);
 });
 
-test("KeyStore.revoke() holds at once, for good, and a second time changes nothing", async (context) => {
+test("KeyStore.revoke() takes effect at once and for good; a second call changes nothing", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id, key } = await store.create();
@@ -124,14 +124,14 @@ const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<
 };
 
 for (const [verb, change] of Object.entries(changes)) {
-  test(`KeyStore refuses to ${verb} a key that nobody made`, async (context) => {
+  test(`KeyStore refuses to ${verb} an unknown key`, async (context) => {
     const folder = await KeyFolder.make(context);
     const message = new RegExp(`^Cannot ${verb} key: no key has the id "${unknownId}"$`);
     await assert.rejects(change(await folder.open(), unknownId), keyError("unknown_key", message));
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  test(`KeyStore does not repeat a secret that was given for an id to ${verb}`, async (context) => {
+  test(`KeyStore does not repeat a secret that was given as the id to ${verb}`, async (context) => {
     const folder = await KeyFolder.make(context);
     const store = await folder.open();
     const { key } = await store.create();
@@ -163,7 +163,7 @@ test("KeyStore.plan() changes the plan and its numbers", async (context) => {
   await assert.rejects(store.plan(id, { plan: "free", perDay: 5 }), RangeError);
 });
 
-test("KeyStore.rotate() gives the same id a new secret, and without grace ends the old one", async (context) => {
+test("KeyStore.rotate() gives the same id a new secret, and ends the old one if there is no grace period", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const old = await store.create({ plan: "pro", label: "shop" });
@@ -173,7 +173,7 @@ test("KeyStore.rotate() gives the same id a new secret, and without grace ends t
   assert.deepEqual([(await store.list())[0]?.label, (await store.list()).length], ["shop", 1]);
 });
 
-test("KeyStore.rotate() lets the old secret work for the grace, also across a restart", async (context) => {
+test("KeyStore.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {
   const folder = await KeyFolder.make(context);
   const old = await (await folder.open()).create();
   const renewed = await (await folder.open()).rotate(old.id, { graceSeconds: 60 });
@@ -186,7 +186,7 @@ test("KeyStore.rotate() lets the old secret work for the grace, also across a re
   }
 });
 
-test("KeyStore.rotate() takes a grace from 0 seconds to a year", async (context) => {
+test("KeyStore.rotate() accepts a grace period from 0 seconds to a year", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create();
@@ -198,7 +198,7 @@ test("KeyStore.rotate() takes a grace from 0 seconds to a year", async (context)
   }
 });
 
-test("KeyStore.rotate() refuses an expired key, whose new secret could not work", async (context) => {
+test("KeyStore.rotate() rejects an expired key", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create({ expires: "2026-11-21T12:00:01Z" });
@@ -219,7 +219,7 @@ test("KeyStore.exists is false only if there was no key file when the store was 
   assert.deepEqual(folder.reports, []);
 });
 
-test("KeyStore.open() takes an empty or torn file for an existing one, and reports that it has no keys", async (context) => {
+test("KeyStore.open() treats an empty or torn file as existing, and reports that it has no keys", async (context) => {
   const folder = await KeyFolder.make(context);
   await (await folder.open()).create();
   const [made = ""] = await folder.lines();
@@ -238,7 +238,7 @@ test("KeyStore.open() takes an empty or torn file for an existing one, and repor
   }
 });
 
-test("KeyStore.unban() is told once, to the store that made it and to those that follow", async (context) => {
+test("KeyStore.unban() calls onUnban once, in its own store and in those that follow", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create();
@@ -251,7 +251,7 @@ test("KeyStore.unban() is told once, to the store that made it and to those that
   assert.deepEqual(folder.unbanned, [id, id]);
 });
 
-test("KeyStore.open() knows when each key was last unbanned", async (context) => {
+test("KeyStore.open() reads when each key was last unbanned", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const { id } = await store.create();
@@ -265,7 +265,7 @@ test("KeyStore.open() knows when each key was last unbanned", async (context) =>
   assert.deepEqual(folder.unbanned, []);
 });
 
-test("KeyStore.close() waits for the change under way, and follows nobody after it", async (context) => {
+test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   const making = store.create();

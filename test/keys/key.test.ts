@@ -14,7 +14,7 @@ function numberOf(text: string): bigint {
   return Array.from(text).reduce((sum, digit) => sum * 62n + BigInt(digits.indexOf(digit)), 0n);
 }
 
-test("createSecret() gives as_ and 43 letters and digits, which a double click selects", () => {
+test("createSecret() returns as_ and 43 letters and digits, which a double click selects", () => {
   for (let round = 0; round < 200; round += 1) {
     const secret = key.createSecret(randomBytes);
     assert.match(secret, /^as_[0-9A-Za-z]{43}$/);
@@ -22,7 +22,7 @@ test("createSecret() gives as_ and 43 letters and digits, which a double click s
   }
 });
 
-test("createSecret() asks for 32 random bytes and loses none of their 256 bits", seeded((random) => {
+test("createSecret() uses 32 random bytes and loses none of their 256 bits", seeded((random) => {
   for (let round = 0; round < 300; round += 1) {
     const bytes = Uint8Array.from({ length: 32 }, () => random.integer(0, 255));
     const secret = key.createSecret((byteCount) => {
@@ -33,7 +33,7 @@ test("createSecret() asks for 32 random bytes and loses none of their 256 bits",
   }
 }));
 
-test("base62() has one width for the smallest and the greatest number of a length", () => {
+test("base62() pads the smallest number to the width of the greatest", () => {
   const greatest = new Uint8Array(32).fill(0xff);
   assert.equal(key.base62(new Uint8Array(32)), "0".repeat(43));
   assert.equal(key.base62(greatest).length, 43);
@@ -41,17 +41,17 @@ test("base62() has one width for the smallest and the greatest number of a lengt
   assert.equal(key.base62(new Uint8Array(11).fill(0xff)).length, 15);
 });
 
-test("createKeyId() gives key_ and 15 letters and digits", () => {
+test("createKeyId() returns key_ and 15 letters and digits", () => {
   assert.match(key.createKeyId(randomBytes), /^key_[0-9A-Za-z]{15}$/);
   assert.ok(key.isKeyId(key.createKeyId(randomBytes)));
 });
 
-test("digestOf() is the SHA-256 in hexadecimal", () => {
+test("digestOf() returns the SHA-256 in hexadecimal", () => {
   const secret = key.createSecret(randomBytes);
   assert.equal(key.digestOf(secret), createHash("sha256").update(secret).digest("hex"));
 });
 
-test("isSecret() refuses another length, letter or beginning", () => {
+test("isSecret() is false for another length, letter or prefix", () => {
   const right = `as_${"a".repeat(43)}`;
   assert.equal(key.isSecret(right), true);
   for (const wrong of ["", right.slice(1), `${right}a`, right.slice(0, -1), `AS_${"a".repeat(43)}`, `${right}\n`,
@@ -68,12 +68,12 @@ test("checkedLabel() counts code points up to 64", () => {
   }
 });
 
-test("checkedLabel() takes an empty label for none", () => {
+test("checkedLabel() returns undefined for an empty label", () => {
   assert.equal(key.checkedLabel(""), undefined);
   assert.equal(key.checkedLabel(undefined), undefined);
 });
 
-test("checkedLabel() refuses what is not printable", () => {
+test("checkedLabel() rejects what is not printable", () => {
   const faults = {
     "a control character": "\u001b[31m", "a newline": "a\nb", "a C1 control": "\u0085", "a line separator": "\u2028",
     "a paragraph separator": "\u2029", "a lone surrogate": "\ud800", "a change of direction": "\u202e",
@@ -94,7 +94,7 @@ const expiries: readonly (readonly [text: string, expiresMs: number])[] = [
 ];
 
 for (const [text, expected] of expiries) {
-  test(`expiryMs() reads ${text}, a date being its first instant in UTC`, () => {
+  test(`expiryMs() reads ${text}; a date is its first instant in UTC`, () => {
     assert.equal(key.expiryMs(text, nowMs), expected);
   });
 }
@@ -106,18 +106,18 @@ const wrongExpiries: readonly string[] = [
 ];
 
 for (const text of wrongExpiries) {
-  test(`expiryMs() refuses ${JSON.stringify(text)}`, () => {
+  test(`expiryMs() rejects ${JSON.stringify(text)}`, () => {
     assert.throws(() => key.expiryMs(text, nowMs), /^RangeError: Cannot set expiry: must be a date such as/);
   });
 }
 
-test("expiryMs() refuses the past and the present", () => {
+test("expiryMs() rejects the past and the present", () => {
   for (const text of ["2026-11-21", "2026-11-21T11:59:59.999Z", "2026-11-21T12:00:00Z"]) {
     assert.throws(() => key.expiryMs(text, nowMs), /^RangeError: Cannot set expiry: must be in the future/, text);
   }
 });
 
-test("keyState() changes at the very millisecond of expiry and of the grace's end", () => {
+test("keyState() changes at the exact millisecond of the expiry and of the end of the grace period", () => {
   const made: ApiKey = {
     id: "key_a", plan: createPlan("free"), label: undefined, createdMs: nowMs, expiresMs: nowMs + 20,
     revokedMs: undefined, graceUntilMs: nowMs + 10, unbannedMs: undefined,

@@ -54,7 +54,7 @@ class Scene {
   }
 }
 
-test("Keyring.authenticate() opens the key whatever the scheme's case, and each time again", () => {
+test("Keyring.authenticate() finds the key for any case of the scheme, each time", () => {
   const scene = new Scene();
   const { id, secret } = scene.make();
   for (const scheme of ["Bearer", "bearer", "BEARER", "Bearer  "]) {
@@ -64,7 +64,7 @@ test("Keyring.authenticate() opens the key whatever the scheme's case, and each 
   }
 });
 
-test("Keyring.authenticate() tells a missing key from an invalid one by the scheme alone", () => {
+test("Keyring.authenticate() distinguishes a missing key from an invalid one by the scheme alone", () => {
   const scene = new Scene();
   const { secret } = scene.make();
   assert.equal(scene.ask(undefined), "missing");
@@ -75,7 +75,7 @@ test("Keyring.authenticate() tells a missing key from an invalid one by the sche
   assert.equal(scene.ask(`Bearer ${secret.slice(3)}`), "invalid");
 });
 
-test("Keyring.authenticate() gives one and the same answer for unknown, revoked, expired and rotated-away keys", () => {
+test("Keyring.authenticate() returns the same for unknown, revoked and expired keys and replaced secrets", () => {
   const scene = new Scene();
   const revoked = scene.make();
   const expired = scene.make({ expiresInMs: 1_000 });
@@ -91,7 +91,7 @@ test("Keyring.authenticate() gives one and the same answer for unknown, revoked,
   }
 });
 
-test("Keyring.authenticate() refuses a key from its expiry on, also one whose field it remembers", () => {
+test("Keyring.authenticate() rejects a key from its expiry on, also if its field is cached", () => {
   const scene = new Scene();
   const { id, field } = scene.make({ expiresInMs: 1_000 });
   const answers = [0, 999, 1, 1].map((durationMs) => {
@@ -101,7 +101,7 @@ test("Keyring.authenticate() refuses a key from its expiry on, also one whose fi
   assert.deepEqual(answers, [id, id, "invalid", "invalid"]);
 });
 
-test("Keyring.authenticate() lets the old secret work until the grace is over, and the new one from the start", () => {
+test("Keyring.authenticate() accepts the old secret in the grace period, and the new one at once", () => {
   const scene = new Scene();
   const old = scene.make();
   assert.equal(scene.ask(old.field), old.id);
@@ -113,7 +113,7 @@ test("Keyring.authenticate() lets the old secret work until the grace is over, a
   assert.deepEqual(answers, [[old.id, old.id], [old.id, old.id], ["invalid", old.id]]);
 });
 
-test("Keyring.authenticate() refuses old secrets after a rotation without grace, even if the clock steps back", () => {
+test("Keyring.authenticate() rejects old secrets after a rotation without grace, also if the clock steps back", () => {
   const scene = new Scene();
   const first = scene.make();
   const second = scene.rotate(first.id, 60_000);
@@ -122,7 +122,7 @@ test("Keyring.authenticate() refuses old secrets after a rotation without grace,
   assert.deepEqual([first, second, third].map(({ field }) => scene.ask(field)), ["invalid", "invalid", first.id]);
 });
 
-test("Keyring.authenticate() does not let a longer grace lengthen an earlier one", () => {
+test("Keyring.authenticate() does not let a grace period prolong an earlier one", () => {
   const scene = new Scene();
   const first = scene.make();
   const second = scene.rotate(first.id, 1_000);
@@ -132,7 +132,7 @@ test("Keyring.authenticate() does not let a longer grace lengthen an earlier one
   assert.equal(scene.ring.get(first.id)?.graceUntilMs, scene.clock.wallMs() + 4_000);
 });
 
-test("Keyring.authenticate() refuses a rotated key's secrets, old and new, from the expiry on", () => {
+test("Keyring.authenticate() rejects the secrets of a rotated key, old and new, from the expiry on", () => {
   const scene = new Scene();
   const old = scene.make({ expiresInMs: 1_000 });
   const renewed = scene.rotate(old.id, 5_000);
@@ -140,7 +140,7 @@ test("Keyring.authenticate() refuses a rotated key's secrets, old and new, from 
   assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], ["invalid", "invalid"]);
 });
 
-test("Keyring.apply() makes a revocation hold from the next request, for a remembered field and in the grace", () => {
+test("Keyring.apply() revokes a key for the next request, also a cached one and in the grace period", () => {
   const scene = new Scene();
   const old = scene.make();
   const renewed = scene.rotate(old.id, 1_000);
@@ -149,7 +149,7 @@ test("Keyring.apply() makes a revocation hold from the next request, for a remem
   assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], ["invalid", "invalid"]);
 });
 
-test("Keyring.apply() makes a change of plan hold from the next request", () => {
+test("Keyring.apply() changes the plan for the next request", () => {
   const scene = new Scene();
   const { id, field } = scene.make();
   scene.ask(field);
@@ -160,7 +160,7 @@ test("Keyring.apply() makes a change of plan hold from the next request", () => 
   assert.deepEqual(plan, createPlan("pro"));
 });
 
-test("Keyring.authenticate() remembers nothing of fields that open no key, nor of padded ones", () => {
+test("Keyring.authenticate() caches no invalid fields, and no padded ones", () => {
   const scene = new Scene();
   const expired = scene.make({ expiresInMs: 1 });
   const { secret } = scene.make();
@@ -175,7 +175,7 @@ test("Keyring.authenticate() remembers nothing of fields that open no key, nor o
   assert.equal(scene.ring.fieldCount, 1);
 });
 
-test("Keyring.authenticate() remembers a bounded number of fields, and goes on answering past the bound", () => {
+test("Keyring.authenticate() caches a bounded number of fields, and works beyond it", () => {
   const scene = new Scene();
   const made = Array.from({ length: fieldsMax + 1 }, () => scene.make());
   for (const [index, { id, field }] of made.entries()) {
@@ -184,7 +184,7 @@ test("Keyring.authenticate() remembers a bounded number of fields, and goes on a
   }
 });
 
-test("Keyring.apply() forgets the remembered fields at every event", () => {
+test("Keyring.apply() empties the cache of fields at every event", () => {
   const scene = new Scene();
   const { id, field } = scene.make();
   scene.ask(field);
@@ -192,7 +192,7 @@ test("Keyring.apply() forgets the remembered fields at every event", () => {
   assert.equal(scene.ring.fieldCount, 0);
 });
 
-test("Keyring.list() names every key in the order of making, revoked ones included", () => {
+test("Keyring.list() returns every key in the order of creation, revoked ones too", () => {
   const scene = new Scene();
   const ids = [scene.make().id, scene.make({ expiresInMs: 5 }).id, scene.make().id];
   scene.revoke(ids[0] ?? "");
@@ -200,7 +200,7 @@ test("Keyring.list() names every key in the order of making, revoked ones includ
   assert.equal(scene.ring.list()[0]?.revokedMs, scene.clock.wallMs());
 });
 
-test("Keyring.apply() refuses what cannot have happened, and is as it was", () => {
+test("Keyring.apply() returns why an event cannot have happened, and changes nothing", () => {
   const scene = new Scene();
   const { id, secret, field } = scene.make();
   const revoked = scene.make();

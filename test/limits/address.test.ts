@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { clientAddress } from "../../src/limits/address.ts";
 
-/** What the socket says -> the bucket. */
+/** Address of the socket -> name of the bucket. */
 const sockets: ReadonlyMap<string | undefined, string> = new Map([
   ["192.0.2.1", "192.0.2.1"],
   ["::ffff:192.0.2.1", "192.0.2.1"],

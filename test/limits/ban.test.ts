@@ -17,9 +17,9 @@ function setOff(ban: Ban, fromMs: number): void {
 
 /** The refusals of a streak of which exactly the last is expected to ban, or none. */
 const streaks: Readonly<Record<string, { readonly refusedMs: readonly number[]; readonly bans: boolean }>> = {
-  "nine different seconds": { refusedMs: [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => at * second), bans: false },
-  "ten different seconds": { refusedMs: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => at * second), bans: true },
-  "ten seconds, the last one short by 1 ms": {
+  "refusals in nine different seconds": { refusedMs: [0, 1, 2, 3, 4, 5, 6, 7, 8].map((at) => at * second), bans: false },
+  "refusals in ten different seconds": { refusedMs: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((at) => at * second), bans: true },
+  "refusals in ten seconds, the last 1 ms too early": {
     refusedMs: [0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000, 8_000, 8_999],
     bans: false,
   },
@@ -27,7 +27,7 @@ const streaks: Readonly<Record<string, { readonly refusedMs: readonly number[]; 
     refusedMs: Array.from({ length: 1_000 }, (_, atMs) => atMs),
     bans: false,
   },
-  "every 999 ms, where each tenth falls into a second that is counted": {
+  "refusals every 999 ms": {
     refusedMs: Array.from({ length: 11 }, (_, index) => index * 999),
     bans: true,
   },
@@ -35,7 +35,7 @@ const streaks: Readonly<Record<string, { readonly refusedMs: readonly number[]; 
 };
 
 for (const [name, { refusedMs, bans }] of Object.entries(streaks)) {
-  test(`Ban: ${name} ${bans ? "ban" : "do not ban"} a key`, () => {
+  test(`countRefusal() ${bans ? "bans" : "does not ban"} a key for ${name}`, () => {
     const ban = noBan();
     const outcomes = refusedMs.map((atMs) => countRefusal(ban, 777 + atMs));
     assert.deepEqual(
@@ -45,20 +45,20 @@ for (const [name, { refusedMs, bans }] of Object.entries(streaks)) {
   });
 }
 
-test("Ban lasts five minutes, to the millisecond", () => {
+test("isBanned() is true for five minutes, to the millisecond", () => {
   const ban = noBan();
   setOff(ban, 0);
   const endMs = 9 * second + 5 * minute;
   assert.deepEqual([-1, 0, 1].map((differenceMs) => isBanned(ban, endMs + differenceMs)), [true, false, false]);
 });
 
-test("Ban begins with no refusal counted once it is over", () => {
+test("countRefusal() starts from 0 after a ban", () => {
   const ban = noBan();
   setOff(ban, 0);
   setOff(ban, ban.untilMs);
 });
 
-test("Ban: a request served in between begins the count anew", () => {
+test("endStreak() sets the count back to 0", () => {
   const ban = noBan();
   for (let index = 0; index < 9; index++) {
     countRefusal(ban, index * second);
@@ -67,7 +67,7 @@ test("Ban: a request served in between begins the count anew", () => {
   setOff(ban, 9 * second);
 });
 
-test("Ban doubles each time up to an hour: 5, 10, 20, 40, 60, 60 minutes", () => {
+test("countRefusal() doubles each further ban up to an hour: 5, 10, 20, 40, 60, 60 minutes", () => {
   const ban = noBan();
   const lengths: number[] = [];
   for (let fromMs = 0; lengths.length < 6; fromMs = ban.untilMs) {
@@ -77,7 +77,7 @@ test("Ban doubles each time up to an hour: 5, 10, 20, 40, 60, 60 minutes", () =>
   assert.deepEqual(lengths, [5, 10, 20, 40, 60, 60]);
 });
 
-test("Ban is a further one until 24 h after the end of the last one", () => {
+test("countRefusal() treats a ban as a further one until 24 h after the end of the last", () => {
   for (const [differenceMs, minutes] of [[-1, 10], [0, 10], [1, 5]] as const) {
     const ban = noBan();
     setOff(ban, 0);
@@ -87,7 +87,7 @@ test("Ban is a further one until 24 h after the end of the last one", () => {
   }
 });
 
-test("Ban that is lifted ends at once, and its next one is a further one", () => {
+test("liftBan() ends the ban at once, and the next one is a further one", () => {
   const ban = noBan();
   setOff(ban, 0);
   liftBan(ban, minute);
@@ -96,7 +96,7 @@ test("Ban that is lifted ends at once, and its next one is a further one", () =>
   assert.equal(ban.durationMs, 10 * minute);
 });
 
-test("Ban that is over is not moved by lifting it", () => {
+test("liftBan() does not move the end of a ban that is over", () => {
   const ban = noBan();
   setOff(ban, 0);
   const { untilMs } = ban;

@@ -13,22 +13,22 @@ interface Step {
 }
 
 const tables: Readonly<Record<string, readonly Step[]>> = {
-  "opens full with the first request and is full again a window later": [
+  "opens a full bucket, which is full again a window later": [
     { atMs: 500, quota: 3, tokensBefore: 3, asked: 1, allowed: 1, fullAgainMs: 60_500 },
     { atMs: 30_000, quota: 3, tokensBefore: 2, asked: 3, allowed: 2, fullAgainMs: 60_500 },
     { atMs: 60_499, quota: 3, tokensBefore: 0, asked: 1, allowed: 0, fullAgainMs: 60_500 },
     { atMs: 60_500, quota: 3, tokensBefore: 3, asked: 1, allowed: 1, fullAgainMs: 120_500 },
     { atMs: 60_501, quota: 3, tokensBefore: 2, asked: 0, allowed: 0, fullAgainMs: 120_500 },
   ],
-  "lets nothing trickle in between": [
+  "gives no token back before the end of the window": [
     { atMs: 0, quota: 2, tokensBefore: 2, asked: 2, allowed: 2, fullAgainMs: 60_000 },
     { atMs: 59_999, quota: 2, tokensBefore: 0, asked: 2, allowed: 0, fullAgainMs: 60_000 },
   ],
-  "stays closed while nobody asks": [
+  "opens the bucket only with the first token": [
     { atMs: 0, quota: 1, tokensBefore: 1, asked: 0, allowed: 0, fullAgainMs: 60_000 },
     { atMs: 59_000, quota: 1, tokensBefore: 1, asked: 1, allowed: 1, fullAgainMs: 119_000 },
   ],
-  "keeps what is used when the quota changes, and never has less than 0": [
+  "keeps what is used if the quota changes, and never leaves less than 0": [
     { atMs: 0, quota: 5, tokensBefore: 5, asked: 4, allowed: 4, fullAgainMs: 60_000 },
     { atMs: 1, quota: 3, tokensBefore: 0, asked: 1, allowed: 0, fullAgainMs: 60_000 },
     { atMs: 2, quota: 4, tokensBefore: 0, asked: 1, allowed: 0, fullAgainMs: 60_000 },
@@ -38,7 +38,7 @@ const tables: Readonly<Record<string, readonly Step[]>> = {
 };
 
 for (const [promise, steps] of Object.entries(tables)) {
-  test(`Bucket ${promise}`, () => {
+  test(`takeToken() ${promise}`, () => {
     const bucket = closedBucket();
     for (const [index, step] of steps.entries()) {
       const { atMs, quota } = step;

@@ -76,7 +76,7 @@ test("Limiter.take() admits exactly 60 of 200 parallel requests on Free", async 
   assert.equal(kinds.filter((kind) => kind === "allowed").length, 60);
 });
 
-test("Limiter.take() says on 429 when the minute is full again, and serves whoever waits that long", () => {
+test("Limiter.take() says on 429 when the minute is full again, and serves a client that waits that long", () => {
   const { clock, take } = bench();
   take(60);
   clock.advance(1_500);
@@ -98,7 +98,7 @@ test("Limiter.take() never asks for less than a second, nor for more than the wi
   }
 });
 
-test("Limiter.take() takes no token when it refuses, from neither bucket", () => {
+test("Limiter.take() takes no token from either bucket if it refuses", () => {
   const { clock, take } = bench();
   take(60);
   take(900);
@@ -126,7 +126,7 @@ test("Limiter.take() reports the bucket with fewer tokens left, the day towards 
   assert.deepEqual([limit, remaining, resetSeconds], [1_000, 39, startSeconds + day / second + 1]);
 });
 
-test("Limiter.take() reports the bucket that resets later where both have as many left", () => {
+test("Limiter.take() reports on a tie the bucket that resets later", () => {
   const plan = createPlan("enterprise", { perMinute: 5, perDay: 5 });
   const { clock, take } = bench();
   assert.equal(take(1, plan).resetSeconds, startSeconds + day / second + 1);
@@ -135,7 +135,7 @@ test("Limiter.take() reports the bucket that resets later where both have as man
   assert.deepEqual([late.limit, late.remaining, late.resetSeconds], [4, 3, startSeconds + day / second - 1 + 60 + 1]);
 });
 
-test("Limiter.take() names on 429 the later reset of two empty buckets", () => {
+test("Limiter.take() reports on 429 the later reset of two empty buckets", () => {
   const plan = createPlan("enterprise", { perMinute: 2, perDay: 2 });
   const { clock, take, refused } = bench();
   take(2, plan);
@@ -154,7 +154,7 @@ test("Limiter.take() shows the same Reset on every response of a window", () => 
   assert.deepEqual([...new Set(resets)], [startSeconds + 61]);
 });
 
-test("Limiter.take() bans at the tenth second refused, and that request is told so", () => {
+test("Limiter.take() bans the key with the refusal in the tenth second, which is key_banned itself", () => {
   const parts = bench();
   const banned = ban(parts);
   assert.deepEqual([banned.limit, banned.remaining, banned.retryAfterSeconds], [60, 0, 300]);
@@ -163,7 +163,7 @@ test("Limiter.take() bans at the tenth second refused, and that request is told 
   assert.equal(parts.limiter.bannedKeyCount, 1);
 });
 
-test("Limiter.take() neither lengthens a ban nor counts towards the next during one", () => {
+test("Limiter.take() neither prolongs a ban nor counts towards the next one during a ban", () => {
   const parts = bench();
   const { resetSeconds } = ban(parts);
   for (let index = 0; index < 299; index++) {
@@ -177,7 +177,7 @@ test("Limiter.take() neither lengthens a ban nor counts towards the next during 
   assert.equal(parts.take(60).kind, "rate_limited");
 });
 
-test("Limiter.take() bans nobody for a burst of any size before its first 429 was read", () => {
+test("Limiter.take() does not ban a key for a burst of any size within a second", () => {
   const { clock, take } = bench();
   for (let index = 0; index < 100; index++) {
     assert.notEqual(take(100).kind, "key_banned");
@@ -185,7 +185,7 @@ test("Limiter.take() bans nobody for a burst of any size before its first 429 wa
   }
 });
 
-test("Limiter.take() waits for the day where it ends after the ban", () => {
+test("Limiter.take() reports the end of the day if it is later than the end of the ban", () => {
   const plan = createPlan("enterprise", { perMinute: 10, perDay: 1 });
   const { clock, take, refused } = bench();
   take(1, plan);
@@ -196,20 +196,20 @@ test("Limiter.take() waits for the day where it ends after the ban", () => {
   assert.deepEqual([refusals[9]?.kind, refusals[9]?.retryAfterSeconds], ["key_banned", day / second - 10]);
 });
 
-test("Limiter: an upgrade lifts a 429 at once and keeps what is used", () => {
+test("Limiter.take() serves a key at once after an upgrade, and keeps what is used", () => {
   const { take } = bench();
   assert.equal(take(61).kind, "rate_limited");
   const upgraded = take(1, pro);
   assert.deepEqual([upgraded.kind, upgraded.limit, upgraded.remaining], ["allowed", 300, 239]);
 });
 
-test("Limiter: an upgrade lifts no ban", () => {
+test("Limiter.take() keeps a ban after an upgrade", () => {
   const parts = bench();
   ban(parts);
   assert.equal(parts.take(1, pro).kind, "key_banned");
 });
 
-test("Limiter: a downgrade leaves 0, not less", () => {
+test("Limiter.take() reports 0 left after a downgrade, not less", () => {
   const { take } = bench();
   take(100, pro);
   assert.deepEqual([take().kind, take().remaining], ["rate_limited", 0]);
@@ -226,14 +226,14 @@ test("Limiter.unban() lifts the ban of that key and nothing else", () => {
   assert.equal(parts.take().kind, "allowed");
 });
 
-test("Limiter: one key's fate never touches another's", () => {
+test("Limiter.take() serves a key while another is banned", () => {
   const parts = bench();
   ban(parts);
   assert.equal(parts.limiter.take("another", free).remaining, 59);
 });
 
 for (const stepMs of [hour, -hour, year, -year]) {
-  test(`Limiter: a clock stepped by ${stepMs / hour} h neither blocks nor frees a key, and moves Reset with it`, () => {
+  test(`Limiter.take() decides the same after a clock step of ${stepMs / hour} h, and Reset moves with it`, () => {
     const { clock, take, refused } = bench();
     take(60);
     clock.stepWall(stepMs);
@@ -247,7 +247,7 @@ for (const stepMs of [hour, -hour, year, -year]) {
   });
 }
 
-test("Limiter: a clock stepped by less than a second moves Reset, so that a request at Reset is served", () => {
+test("Limiter.take() serves a request at Reset, also after a clock step of less than a second", () => {
   const { clock, take } = bench();
   const { resetSeconds } = take(60);
   clock.stepWall(900);
@@ -269,13 +269,13 @@ test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () 
   assert.equal(take().kind, "rate_limited");
 });
 
-test("Limiter.peek() shows what the 429 of a banned key shows", () => {
+test("Limiter.peek() returns the status of the 429 for a banned key", () => {
   const parts = bench();
   const { limit, remaining, resetSeconds } = ban(parts);
   assert.deepEqual(parts.limiter.peek("key", free), { limit, remaining, resetSeconds });
 });
 
-test("Limiter.quotas() tells what is left of both buckets, and when each is full again", () => {
+test("Limiter.quotas() returns what is left of both buckets, and when each is full again", () => {
   const { clock, limiter, take } = bench();
   const minuteReset = startSeconds + 61;
   const dayReset = startSeconds + day / second + 1;
@@ -296,7 +296,7 @@ test("Limiter.quotas() tells what is left of both buckets, and when each is full
   assert.deepEqual(dayStatus, { limit: 1_000, remaining: 940, resetSeconds: dayReset });
 });
 
-test("Limiter.quotas() has the numbers of the plan it is given, never less than 0 left", () => {
+test("Limiter.quotas() returns the numbers of the given plan, never less than 0 left", () => {
   const { limiter, take } = bench();
   take(100, pro);
   const { minute, day: dayStatus } = limiter.quotas("key", free);

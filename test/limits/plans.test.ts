@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { createPlan, quotaMax } from "../../src/limits/plans.ts";
 
-test("createPlan() knows the published table", () => {
+test("createPlan() returns the published quotas", () => {
   const table = ["free", "pro", "business"].map((name) => createPlan(name).quota);
   assert.deepEqual(table, [
     { perMinute: 60, perDay: 1_000 },
@@ -12,7 +12,7 @@ test("createPlan() knows the published table", () => {
   ]);
 });
 
-test("createPlan() takes Enterprise numbers from 1 to the bound", () => {
+test("createPlan() accepts Enterprise numbers from 1 to the bound", () => {
   for (const count of [0, 1, 2, quotaMax - 1, quotaMax, quotaMax + 1]) {
     for (const quota of [{ perMinute: count, perDay: 5 }, { perMinute: 5, perDay: count }]) {
       if (count >= 1 && count <= quotaMax) {
@@ -24,7 +24,7 @@ test("createPlan() takes Enterprise numbers from 1 to the bound", () => {
   }
 });
 
-test("createPlan() refuses Enterprise numbers that are missing or no integers, and says which", () => {
+test("createPlan() rejects Enterprise numbers that are missing or not integers, and names them", () => {
   for (const [quota, name] of [
     [undefined, "perMinute"],
     [{ perMinute: 1 }, "perDay"],
@@ -39,7 +39,7 @@ test("createPlan() refuses Enterprise numbers that are missing or no integers, a
   }
 });
 
-test("createPlan() refuses numbers for the other plans, and plans that there are not", () => {
+test("createPlan() rejects numbers for the other plans, and unknown plans", () => {
   assert.throws(() => createPlan("free", { perMinute: 61 }), /only enterprise has numbers of its own/);
   for (const name of ["", "Free", "gold", "__proto__", "constructor"]) {
     assert.throws(() => createPlan(name), /must be one of free, pro, business, enterprise/);

@@ -125,7 +125,7 @@ test("LimitsSnapshot does not count one second twice because of a restart within
 
 for (const stepMs of [-year, -hour, hour, year]) {
   const step = `${stepMs / hour} h`;
-  test(`LimitsSnapshot: a clock stepped by ${step} across a restart holds nobody beyond a window`, async (context) => {
+  test(`LimitsSnapshot blocks no key beyond a window after a clock step of ${step} across a restart`, async (context) => {
     const folder = await Folder.make(context);
     const snapshot = await folder.start();
     folder.ban();
@@ -139,7 +139,7 @@ for (const stepMs of [-year, -hour, hour, year]) {
   });
 }
 
-test("LimitsSnapshot believes no instant beyond the window or the ban's length", async (context) => {
+test("LimitsSnapshot restores no bucket or ban that ends later than its length from now", async (context) => {
   const folder = await Folder.make(context);
   const savedMs = folder.clock.wallMs();
   const farMs = savedMs + year;
@@ -232,7 +232,7 @@ test("LimitsSnapshot.save() writes only when something has changed", async (cont
   assert.equal(renameCount, 3);
 });
 
-test("LimitsSnapshot.save() tells a failure once until it works again, and tries again each time", async (context) => {
+test("LimitsSnapshot.save() reports a failure once until it works again, and tries each time", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
   for (const round of [1, 2]) {
@@ -266,7 +266,7 @@ test("LimitsSnapshot.save() saves again after a report that throws", async (cont
   assert.equal(folder.limiter.peek("key", free).remaining, 59);
 });
 
-test("LimitsSnapshot.save() leaves no file behind that could not be written whole", async (context) => {
+test("LimitsSnapshot.save() leaves no part of a file after a failure", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
   folder.take();
@@ -342,7 +342,7 @@ test("LimitsSnapshot.save() leaves the event loop free while it saves many keys"
   assert.ok(appendedBytesMax <= 100_000, `${appendedBytesMax} bytes at once`);
 });
 
-const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting one saves what came meanwhile";
+const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile";
 test(overlapping, { timeout: 10 * second }, async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
@@ -383,7 +383,7 @@ async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
   }
 }
 
-test("LimitsSnapshot is nobody else's business: the file has mode 0600 and nothing lies beside it", async (context) => {
+test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
   folder.take();
@@ -392,7 +392,7 @@ test("LimitsSnapshot is nobody else's business: the file has mode 0600 and nothi
   assert.equal((await stat(folder.file)).mode & 0o777, 0o600);
 });
 
-test("decodeSnapshot() sees any cut and any flipped bit", () => {
+test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
   const limiter = new Limiter({ clock: new ManualClock() });
   limiter.take("key", free);
   const sound = Buffer.from([...snapshotPieces(limiter)].join(""));
@@ -438,7 +438,7 @@ test("snapshotPieces() saves each key once, also if requests are decided between
   assert.equal(saved.keys.filter(({ id }) => id.startsWith("key")).length, 1_200);
 });
 
-test("snapshotPieces() leaves out what is over, and has the limiter forget keys of which nothing is left", async (context) => {
+test("snapshotPieces() leaves out what is over, and forgets keys of which nothing is left", async (context) => {
   const folder = await Folder.make(context);
   await folder.start();
   folder.ban();

@@ -21,7 +21,7 @@ for (const stepMs of [2, 3, 999, 3_600_000]) {
   }
 }
 
-/** What real clocks do: the wall clock leaves off fractions, and the process may pause between two readings. */
+/** Like real clocks: the wall clock leaves off fractions, and the process may pause between two readings. */
 class RealisticClock implements Clock {
   /** How long the next readings pause before they are made. */
   readonly pausesMs: number[] = [];
@@ -45,7 +45,7 @@ class RealisticClock implements Clock {
   }
 }
 
-test("Timeline.toWallMs() stays the same while nobody sets the clock, whatever the fractions are", seeded((random) => {
+test("Timeline.toWallMs() stays the same without a clock step, whatever the fractions of the clocks", seeded((random) => {
   const clock = new RealisticClock();
   const timeline = new Timeline(clock);
   const before = timeline.toWallMs(0);
@@ -56,7 +56,7 @@ test("Timeline.toWallMs() stays the same while nobody sets the clock, whatever t
   }
 }));
 
-test("Timeline.toWallMs() takes no pause between two readings for a step of the clock", () => {
+test("Timeline.toWallMs() ignores a pause between two readings", () => {
   for (const pausesMs of [[0, 50], [0, 50, 50], [0, 50, 0, 50], [0, 50, 0, 0, 50], [0, 50, 0, 50, 50]]) {
     const clock = new RealisticClock();
     const timeline = new Timeline(clock);
@@ -67,7 +67,7 @@ test("Timeline.toWallMs() takes no pause between two readings for a step of the 
   }
 });
 
-test("Timeline.toWallMs() recovers from a pause while it was made", () => {
+test("Timeline.toWallMs() corrects a pause in the constructor", () => {
   const clock = new RealisticClock();
   const right = new Timeline(clock).toWallMs(0);
   clock.pausesMs.push(50, 50, 50);

@@ -1,5 +1,5 @@
 /**
- * What `keys unban` does to a ban in limits.json, where the two files meet: in a service that starts.
+ * Goal: `keys unban` lifts a ban in limits.json, also if no server runs. Method: services that start on the two files.
  */
 
 import assert from "node:assert/strict";

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { isChecksumAt, hasChecksum, checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
-import { viewOf } from "../../src/log/literal.ts";
+import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum } from "../../src/log/checksum.ts";
 import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { seeded } from "../support/seeded-random.ts";
@@ -19,11 +18,11 @@ const chunkBytes = 4_194_304;
 class TestLines implements LineReader {
   readonly taken: string[] = [];
 
-  take(bytes: Buffer, start: number, end: number): LineFault | undefined {
-    if (!hasChecksum(viewOf(bytes), start, end)) {
-      return { kind: "damage", reason: "no seal" };
+  take(bytes: DataView, start: number, end: number): LineFault | undefined {
+    if (!hasChecksum(bytes, start, end)) {
+      return { kind: "damage", reason: "no checksum" };
     }
-    const line = bytes.toString("latin1", start, end);
+    const line = textOf(bytes, start, end);
     if (line.startsWith('{"wrong"')) {
       return { kind: "wrong", reason: "cannot be" };
     }
@@ -31,11 +30,13 @@ class TestLines implements LineReader {
     return undefined;
   }
 
-  provesEarlierLines(bytes: Buffer, start: number, end: number): boolean {
-    const checksumStart = bytes.subarray(start, end).indexOf(',"crc":"');
-    const isGroup = bytes.toString("latin1", start, start + 8) === '{"group"';
-    return isGroup && checksumStart > 0 && isChecksumAt(viewOf(bytes), start, start + checksumStart, end);
+  provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
+    return textOf(bytes, start, Math.min(start + 8, end)) === '{"group"' && endOfChecksummedLine(bytes, start, end) > 0;
   }
+}
+
+function textOf(bytes: DataView, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("latin1");
 }
 
 function line(number: number): string {
@@ -106,7 +107,7 @@ test("a fault in a line across the border is told with the line's number and byt
     assert.deepEqual({ ...corrupt.end, reason: "" }, { kind: "corrupt", lineNumber, offset: before.length, reason: "" });
     const torn = await read(before + damaged + line(1));
     const tornBytes = damaged.length + line(1).length;
-    const expected = { kind: "torn", lengthBytes: before.length, lineCount: lineNumber - 1, tornBytes, reason: "no seal" };
+    const expected = { kind: "torn", lengthBytes: before.length, lineCount: lineNumber - 1, tornBytes, reason: "no checksum" };
     assert.deepEqual(torn.end, expected);
   }
 });
@@ -202,7 +203,7 @@ test("`to` is the end of the file: what stands behind it neither is read nor vou
   for (let to = first.length + 1; to < content.length - 1; to++) {
     const { end } = await read(content, { to });
     const isDamaged = to >= first.length + "damage\n".length;
-    const reason = isDamaged ? "no seal" : "the last line has no newline";
+    const reason = isDamaged ? "no checksum" : "the last line has no newline";
     assert.deepEqual(end, { kind: "torn", lengthBytes: first.length, lineCount: 2, tornBytes: to - first.length, reason });
   }
   assert.equal((await read(content, { to: content.length - 1 })).end.kind, "corrupt", "it vouches without its newline");

@@ -1,6 +1,6 @@
 /**
- * The limits of one key as section 5 of the contract tells them, in the most naive way: every instant is kept, and each
- * question is answered by going through all of them. Shares no arithmetic with src/limits.
+ * A naive model of the limits of one key: every instant is kept, and each question is answered by going through all of
+ * them. Shares no arithmetic with src/limits.
  */
 
 export interface Expected {
@@ -9,7 +9,7 @@ export interface Expected {
   readonly remaining: number;
   /** The instant that Reset names. */
   readonly resetMs: number;
-  /** The instant until which Retry-After waits; undefined where the request is allowed. */
+  /** The instant until which Retry-After waits; undefined if the request is allowed. */
   readonly waitUntilMs: number | undefined;
 }
 
@@ -51,7 +51,7 @@ export class KeyModel {
     return { ...expected, kind: this.#isBanned(now) ? "key_banned" : "rate_limited", waitUntilMs: expected.resetMs };
   }
 
-  /** What an answer shows that is no request. */
+  /** The status of a response that takes no token. */
   look(now: number, quota: { perMinute: number; perDay: number }): Expected {
     const [first, second] = this.#windows(now, quota)
       .map((window) => ({ ...window, left: Math.max(window.quota - window.life.length, 0) }))
@@ -101,7 +101,7 @@ export class KeyModel {
   }
 
   #windows(now: number, quota: { perMinute: number; perDay: number }): readonly Window[] {
-    // The day first: where both have as many left and reset at one instant, it is the one that is shown.
+    // The day first: if both have as many left and the same reset, the day is reported.
     return [
       { quota: quota.perDay, lengthMs: day, life: lifeAt(now, this.#admitted, day) },
       { quota: quota.perMinute, lengthMs: minute, life: lifeAt(now, this.#admitted, minute) },

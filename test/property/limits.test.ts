@@ -1,7 +1,7 @@
 /**
  * Goal: no order of requests, waits, plan changes, unbans, restarts and clock steps makes the limiter say anything but
- * what the contract's section 5 says. Method: worlds of a few hundred random steps with two keys; each decision is
- * compared, whole, with that of a model that keeps every instant and goes through all of them.
+ * what the model says. Method: worlds of a few hundred random steps with two keys; each decision is compared, whole,
+ * with that of a model that keeps every instant and goes through all of them.
  *
  * LIMITS_STEPS sets how many steps (300,000 by default), SEED which.
  */
@@ -29,7 +29,7 @@ const minute = 60 * second;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Small quotas are used up often, equal ones tie, and the published ones are what is sold. */
+/** Small quotas are used up often, and equal ones tie. */
 const plans: readonly Plan[] = [
   createPlan("free"),
   createPlan("enterprise", { perMinute: 1, perDay: 1 }),
@@ -56,7 +56,7 @@ class World {
   readonly #keys: readonly Key[];
   #clock: ManualClock;
   #limiter: Limiter;
-  /** The model's clock, which nobody ever sets. */
+  /** The model's clock, which never steps. */
   #nowMs = 0;
 
   constructor(random: SeededRandom) {
@@ -84,7 +84,7 @@ class World {
       () => this.#unban(key),
       () => this.#peek(key),
     ];
-    // What wears a quota down comes more often than what changes the world.
+    // Requests are more frequent than other steps.
     this.#random.pick([...steps, ...steps.slice(0, 5), ...steps.slice(0, 3)])();
     this.stepsLeft--;
   }
@@ -113,7 +113,7 @@ class World {
     }
   }
 
-  /** A client that waits exactly as long as it was told is served. */
+  /** A client that waits exactly as long as Retry-After says is served. */
   #waitAsTold(key: Key): void {
     if (this.#isRefused(key)) {
       this.#wait(key.retryAfterSeconds * second);
@@ -128,7 +128,7 @@ class World {
     }
   }
 
-  /** Asks anew, since plan and time may have changed since the last refusal. */
+  /** Sends a request, because plan and time may have changed since the last refusal. */
   #isRefused(key: Key): boolean {
     return this.#request(key).kind !== "allowed";
   }

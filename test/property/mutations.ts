@@ -6,7 +6,7 @@ import type { SeededRandom } from "../support/seeded-random.ts";
 
 const methods = [
   ...Array<string>(9).fill("GET"), ...Array<string>(9).fill("POST"), "HEAD", "HEAD", "OPTIONS", "PUT", "DELETE", "CONNECT",
-  "TRACE", "BREW",
+  "TRACE", "BREW", "SOURCE", "DESCRIBE",
 ];
 const targets = [
   ...Array<string>(10).fill("/v1/pets"), "/v1/pets?limit=3", "/v1/pets/1", "/v1/pets/x", "/healthz", "/openapi.json",
@@ -21,20 +21,21 @@ const contents = [
 ];
 const fields = [
   "Content-Type: application/json", "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
-  "Expect: nothing", "Host: b", "Connection: close", "Connection: keep-alive", "Connection: Upgrade", "Upgrade: h2c",
-  "X-Request-Id: abc", "X-Forwarded-For: 1.2.3.4", "Origin: https://shop.example", "Access-Control-Request-Method: GET",
-  "Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Content-Length: 5", "Content-Length: 29", "TE: trailers",
+  "Expect: nothing", "Host: b", "Host: a b/c@d", "Connection: close", "Connection: keep-alive", "Connection: Upgrade\r\nUpgrade: h2c", "Upgrade: h2c",
+  "X-Forwarded-For: 1.2.3.4", "Origin: https://shop.example", "Access-Control-Request-Method: GET",
+  "Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Content-Length: 5", "Content-Length: 29", "Content-Length: +29", "TE: trailers",
   "Authorization: Basic YTpi", "Cookie: a=b", "X-Empty:", `X-Long: ${"y".repeat(17_000)}`, "Keep-Alive: timeout=1",
 ];
 const tokens = ["\r\n", "\n", "\r", "\0", ":", " ", "\t", "0\r\n\r\n", "5\r\nabcde\r\n", "HTTP/1.1", "\xff", "%00", "zz", ";", ","];
 
-/** Bytes of one to three requests, the latter ones behind the first. */
+/** The bytes of one to three requests, one after the other. Their X-Request-Ids are r0, r1, r2. */
 export function requests(random: SeededRandom, key: string): Buffer {
   const count = random.oneIn(4) ? random.integer(2, 3) : 1;
-  return Buffer.concat(random.times(count, () => oneRequest(random, key)));
+  let index = 0;
+  return Buffer.concat(random.times(count, () => oneRequest(random, key, `r${index++}`)));
 }
 
-function oneRequest(random: SeededRandom, key: string): Buffer {
+function oneRequest(random: SeededRandom, key: string, id: string): Buffer {
   const content = random.oneIn(2) ? random.pick(contents) : "";
   const lines = [`${random.pick(methods)} ${random.pick(targets)} HTTP/${random.pick(versions)}`];
   if (!random.oneIn(20)) {
@@ -43,7 +44,7 @@ function oneRequest(random: SeededRandom, key: string): Buffer {
   if (!random.oneIn(8)) {
     lines.push(`Authorization: Bearer ${random.oneIn(8) ? "as_wrong" : key}`);
   }
-  lines.push(`X-Forwarded-For: 10.${random.integer(0, 255)}.${random.integer(0, 255)}.1`);
+  lines.push(`X-Request-Id: ${id}`, `X-Forwarded-For: 10.${random.integer(0, 255)}.${random.integer(0, 255)}.1`);
   if (content !== "" && !random.oneIn(20)) {
     lines.push(random.oneIn(4) ? "Transfer-Encoding: chunked" : `Content-Length: ${content.length}`);
   }

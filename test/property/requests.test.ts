@@ -1,9 +1,10 @@
 /**
- * Mutated requests over raw sockets. Goal: no crash, no hang, no 5xx, and no response that breaks the contract.
+ * A hostile client: mutated requests over raw sockets. Goal: no crash, no hang, no 5xx, no response that breaks a
+ * promise, nothing after a response that closes the connection, and no response that shifts to another request.
  *
  * Each round opens a connection, sends right, odd or damaged requests in random packets, half-closes, and reads until
- * the service closes. What came must be responses and nothing else, each as the contract promises. FUZZ_COUNT sets
- * how many rounds there are, SEED replays them.
+ * the service closes. What came must be responses and nothing else. FUZZ_COUNT sets how many rounds there are, SEED
+ * replays them.
  */
 
 import assert from "node:assert/strict";
@@ -41,9 +42,13 @@ function talk(port: number, packets: readonly Buffer[]): Promise<Buffer> {
   });
 }
 
-/** Fails unless the bytes are whole responses. Returns their statuses. */
-function judge(received: Buffer, sent: Buffer): readonly number[] {
+/**
+ * Fails unless the bytes are whole responses, in the order of the requests, and the last one alone closes the
+ * connection. Returns their statuses.
+ */
+function judge(received: Buffer, sent: Buffer, isMutated: boolean): readonly number[] {
   const statuses: number[] = [];
+  let isClosed = false;
   const isHeadPossible = sent.includes("HEAD ");
   let rest = received.toString("latin1");
   while (rest !== "") {
@@ -55,6 +60,8 @@ function judge(received: Buffer, sent: Buffer): readonly number[] {
       assert.equal(head.text, "HTTP/1.1 100 Continue");
       continue;
     }
+    assert.ok(!isClosed, `comes after a response that closes: ${head.text}`);
+    isClosed = head.value("connection") === "close";
     const isHead = isHeadPossible && !/^[{[]/.test(rest);
     const length = isHead ? 0 : Number(head.value("content-length") ?? 0);
     assert.ok(rest.length >= length, `content is cut: ${head.text}\n${rest}`);
@@ -64,12 +71,16 @@ function judge(received: Buffer, sent: Buffer): readonly number[] {
     assert.ok(!isPublic || [200, 204, 405].includes(head.status), head.text);
     assertPromised({ ...head, content, contentBytes: length }, { isPublic, isHead });
     assert.ok(head.status < 500, `${head.text}\n${content}`);
+    assert.ok(isClosed || !content.startsWith('{"code":"malformed_request"'), `keeps the connection: ${head.text}`);
+    const id = head.value("x-request-id") ?? "";
+    // A response to bytes that are no request has an id of the service's own.
+    assert.ok(isMutated || (isClosed && !/^r\d$/.test(id)) || id === `r${statuses.length}`, `has shifted: ${head.text}`);
     statuses.push(head.status);
   }
   return statuses;
 }
 
-test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response that breaks the contract`, async (context) => {
+test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response that shifts or breaks a promise`, async (context) => {
   const seed = seedFromEnvironment();
   const running = await runningService(context, { options: { trustProxy: 1 }, limits: { fieldsMs: 2_000, requestMs: 3_000, timeoutCheckMs: 50 } });
   const seen = new Map<number, number>();
@@ -79,11 +90,12 @@ test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response tha
       const round = next++;
       // Each round has randomness of its own, so that it is the same one whatever runs beside it.
       const random = new SeededRandom((seed + round * 7_919) >>> 0);
-      const sent = mutate(random, requests(random, running.key));
+      const whole = requests(random, running.key);
+      const sent = mutate(random, whole);
       const at = random.integer(0, sent.length);
       const received = await talk(running.port, random.oneIn(3) ? [sent.subarray(0, at), sent.subarray(at)] : [sent]);
       try {
-        judge(received, sent).forEach((status) => seen.set(status, (seen.get(status) ?? 0) + 1));
+        judge(received, sent, sent !== whole).forEach((status) => seen.set(status, (seen.get(status) ?? 0) + 1));
       } catch (cause) {
         throw new Error(`SEED=${seed} round ${round}: ${JSON.stringify(sent.toString("latin1").slice(0, 600))}`, { cause });
       }

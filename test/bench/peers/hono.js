@@ -34,7 +34,7 @@ app.get("/v1/pets", (context) => {
   const query = { limit: Number(limit), after: Number(after), status };
   const isPage = query.limit >= 1 && query.limit <= 100 && query.after >= 0;
   if (!isPage || (status !== undefined && !statuses.has(status))) {
-    return refuse(context, 400, "invalid_parameter");
+    return sendError(context, 400, "invalid_parameter");
   }
   const page = animals.list(query);
   if (page.next !== undefined) context.header("Link", page.next);
@@ -43,7 +43,7 @@ app.get("/v1/pets", (context) => {
 
 app.get("/v1/pets/:id", (context) => {
   const found = animals.get(context.req.param("id"));
-  return found === undefined ? refuse(context, 404, "pet_not_found") : context.json(found);
+  return found === undefined ? sendError(context, 404, "pet_not_found") : context.json(found);
 });
 
 app.post("/v1/pets", validator("json", validNewPet), (context) => {
@@ -59,10 +59,10 @@ function validNewPet({ name, categoryId, status, ...unknown }, context) {
     Number.isSafeInteger(categoryId) &&
     (status === undefined || statuses.has(status)) &&
     Object.keys(unknown).length === 0;
-  return isValid ? { name, categoryId, status } : refuse(context, 400, "invalid_body");
+  return isValid ? { name, categoryId, status } : sendError(context, 400, "invalid_body");
 }
 
-function refuse(context, status, code) {
+function sendError(context, status, code) {
   return context.json({ code, message: code, status }, status);
 }
 

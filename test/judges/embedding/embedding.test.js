@@ -1,6 +1,6 @@
 /**
- * The examples that the README quotes, each run as it stands: the API beside another route, a whole round through it,
- * links that lead where the client is, and an end by itself.
+ * Runs each embedding example as it is written: the API beside another route, a whole round through it,
+ * links that work for the client, and a process that ends by itself.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createKey, freePort, here, startProgram, stopProgram, wholeAnswer } from "../running-service.js";
+import { createKey, freePort, here, startProgram, stopProgram, wholeResponse } from "../running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with. */
 const examples = [
@@ -41,7 +41,7 @@ function ask(send, port, { method = "GET", path, key, content }) {
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     ...(content === undefined ? {} : { "content-type": "application/json", "content-length": content.length }),
   };
-  return wholeAnswer(send({ host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false }), content);
+  return wholeResponse(send({ host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false }), content);
 }
 
 for (const { name, base, links } of examples) {
@@ -58,8 +58,8 @@ for (const { name, base, links } of examples) {
 
     const hello = await ask(send, port, { path: "/hello" });
     assert.deepEqual([hello.status, hello.text], [200, "hello"]);
-    const refused = await ask(send, port, { path: `${base}/pets` });
-    assert.equal(JSON.parse(refused.text).code, "missing_api_key");
+    const rejected = await ask(send, port, { path: `${base}/pets` });
+    assert.equal(JSON.parse(rejected.text).code, "missing_api_key");
 
     const list = await followedBy(() => ask(send, port, { path: `${base}/pets`, key }));
     assert.deepEqual([list.status, list.text], [200, "[]"]);
@@ -80,13 +80,13 @@ for (const { name, base, links } of examples) {
   });
 }
 
-/** A running service follows a new key within a second (contract, section 1): asks until it has. */
+/** Repeats a request until the running service knows the new key, which takes a second at most. */
 async function followedBy(act) {
   const untilMs = performance.now() + 10_000;
-  let answer = await act();
-  while (answer.status === 401 && performance.now() < untilMs) {
+  let response = await act();
+  while (response.status === 401 && performance.now() < untilMs) {
     await new Promise((resolve) => setTimeout(resolve, 250));
-    answer = await act();
+    response = await act();
   }
-  return answer;
+  return response;
 }

@@ -4,7 +4,7 @@ import express from "express";
 const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
 
 const app = express();
-app.use(service.handle); // Ahead of express.json(), which would eat the content.
+app.use(service.handle); // Before express.json(), which would read the content.
 app.get("/hello", (request, response) => response.send("hello"));
 
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));

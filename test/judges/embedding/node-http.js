@@ -4,7 +4,7 @@ import { openAnimalStore } from "animal-store";
 const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
 
 const server = createServer((request, response) => {
-  service.handle(request, response, () => response.end("hello")); // Outside /v1 the request is ours.
+  service.handle(request, response, () => response.end("hello")); // Called for paths outside /v1.
 });
 server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
 

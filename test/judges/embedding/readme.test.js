@@ -14,7 +14,7 @@ test("every embedding example of the README is one of the programs that are run 
   const examples = quoted.filter((code) => code.includes('from "animal-store"'));
   assert.ok(examples.length > 0, "the README shows how to embed the service");
   for (const code of examples) {
-    assert.ok(programs.has(code), `not as it is run:\n${code}`);
+    assert.ok(programs.has(code), `differs from the program that is run:\n${code}`);
   }
   console.log(`The README quotes ${examples.map((code) => programs.get(code)).join(", ")}`);
 });

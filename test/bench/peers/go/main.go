@@ -36,7 +36,7 @@ func (s *service) ServeHTTP(response http.ResponseWriter, request *http.Request)
 		known = s.keys[field[len(scheme):]]
 	}
 	if known == nil {
-		refuse(response, 401, "invalid_api_key")
+		sendError(response, 401, "invalid_api_key")
 		return
 	}
 	remaining, reset, isAllowed := known.take(time.Now())
@@ -46,7 +46,7 @@ func (s *service) ServeHTTP(response http.ResponseWriter, request *http.Request)
 	fields.Set("X-RateLimit-Reset", strconv.FormatInt(reset.Unix(), 10))
 	if !isAllowed {
 		fields.Set("Retry-After", strconv.Itoa(int(time.Until(reset)/time.Second)+1))
-		refuse(response, 429, "rate_limited")
+		sendError(response, 429, "rate_limited")
 		return
 	}
 	switch {
@@ -57,7 +57,7 @@ func (s *service) ServeHTTP(response http.ResponseWriter, request *http.Request)
 	case strings.HasPrefix(request.URL.Path, "/v1/pets/") && request.Method == "GET":
 		s.get(response, request.URL.Path[len("/v1/pets/"):])
 	default:
-		refuse(response, 404, "route_not_found")
+		sendError(response, 404, "route_not_found")
 	}
 }
 
@@ -78,7 +78,7 @@ func (s *service) list(response http.ResponseWriter, request *http.Request) {
 		}
 	}
 	if limit < 1 || limit > 100 || after < 0 || (status != "" && !isStatus(status)) {
-		refuse(response, 400, "invalid_parameter")
+		sendError(response, 400, "invalid_parameter")
 		return
 	}
 	page, hasMore := s.page(limit, int64(after), status)
@@ -90,17 +90,17 @@ func (s *service) list(response http.ResponseWriter, request *http.Request) {
 		next := fmt.Sprintf("</v1/pets?limit=%d%s&after=%d>; rel=\"next\"", limit, filter, page[len(page)-1].ID)
 		response.Header().Set("Link", next)
 	}
-	answer(response, 200, page)
+	respond(response, 200, page)
 }
 
 func (s *service) get(response http.ResponseWriter, text string) {
 	id, err := strconv.ParseInt(text, 10, 64)
 	pet, isKnown := s.one(id)
 	if err != nil || !isKnown {
-		refuse(response, 404, "pet_not_found")
+		sendError(response, 404, "pet_not_found")
 		return
 	}
-	answer(response, 200, pet)
+	respond(response, 200, pet)
 }
 
 func (s *service) create(response http.ResponseWriter, request *http.Request) {
@@ -109,19 +109,19 @@ func (s *service) create(response http.ResponseWriter, request *http.Request) {
 	body := newPet{Status: "available"}
 	err := decoder.Decode(&body)
 	if err != nil || body.Name == nil || *body.Name == "" || body.CategoryID == nil || !isStatus(body.Status) {
-		refuse(response, 400, "invalid_body")
+		sendError(response, 400, "invalid_body")
 		return
 	}
 	pet, err := s.add(Pet{Name: *body.Name, CategoryID: *body.CategoryID, Status: body.Status})
 	if err != nil {
-		refuse(response, 503, "storage_unavailable")
+		sendError(response, 503, "storage_unavailable")
 		return
 	}
 	response.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
-	answer(response, 201, pet)
+	respond(response, 201, pet)
 }
 
-func answer(response http.ResponseWriter, status int, value any) {
+func respond(response http.ResponseWriter, status int, value any) {
 	content, err := json.Marshal(value)
 	if err != nil {
 		status, content = 500, []byte(`{"code":"internal_error","message":"internal_error","status":500}`)
@@ -130,11 +130,11 @@ func answer(response http.ResponseWriter, status int, value any) {
 	fields.Set("Content-Type", "application/json; charset=utf-8")
 	fields.Set("Content-Length", strconv.Itoa(len(content)))
 	response.WriteHeader(status)
-	_, _ = response.Write(content) // A client that is gone needs no answer.
+	_, _ = response.Write(content) // A client that has left needs no response.
 }
 
-func refuse(response http.ResponseWriter, status int, code string) {
-	answer(response, status, map[string]any{"code": code, "message": code, "status": status})
+func sendError(response http.ResponseWriter, status int, code string) {
+	respond(response, status, map[string]any{"code": code, "message": code, "status": status})
 }
 
 func isStatus(status string) bool {

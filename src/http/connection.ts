@@ -1,0 +1,125 @@
+/**
+ * One connection: its last request, and whether a further one may follow.
+ *
+ * Responses leave a connection in the order of its requests. So once the response to the last request is out, all are.
+ */
+
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+import type { ErrorCode } from "./errors.ts";
+import { mayBeFollowed } from "./upgrade.ts";
+
+/** The part of a request's state that its connection needs. */
+export interface OpenRequest {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse | undefined;
+  /** While content is being read: ends the reading with this error. */
+  readonly damage: ((code: ErrorCode) => void) | undefined;
+}
+
+export class Connection {
+  /** The last request; undefined if the response to it is out and keeps the connection. */
+  request: OpenRequest | undefined = undefined;
+  /** The `bytesRead` at the first bytes that are no request: nothing after them is read as one. */
+  damagedAtBytes: number | undefined = undefined;
+  /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
+  #nextAtBytes: number | undefined = 0;
+  /** Whether the last response says `Connection: close` only because the server stops. */
+  #closesToStop = false;
+
+  /**
+   * Whether a further request is handled. After a response that says `Connection: close` none is (RFC 9112, 9.6). If
+   * that is only because the server stops, and has not been sent yet, a later response says it instead.
+   */
+  mayFollow(): boolean {
+    const outgoing = this.request?.outgoing;
+    if (outgoing === undefined || outgoing.shouldKeepAlive) {
+      return true;
+    }
+    if (outgoing.headersSent || !this.#closesToStop) {
+      return false;
+    }
+    outgoing.shouldKeepAlive = true;
+    return true;
+  }
+
+  /** A request has arrived: decides whether its response closes the connection. */
+  begin(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
+    if (incoming.headers.upgrade === undefined) {
+      this.#nextAtBytes = undefined;
+    } else {
+      this.#keepIfAlone(incoming, outgoing, isStopping);
+    }
+    this.#closesToStop = false;
+    if (isStopping) {
+      this.#closeToStop(outgoing);
+    }
+  }
+
+  /** The server stops: the response under way closes the connection. Calls `then` when it is out. */
+  stop(then: () => void): void {
+    const outgoing = this.request?.outgoing;
+    if (outgoing !== undefined && !this.isAnswered()) {
+      this.#closeToStop(outgoing);
+      this.afterResponse(then);
+    }
+  }
+
+  isAnswered(): boolean {
+    const outgoing = this.request?.outgoing;
+    return outgoing === undefined || isOut(outgoing) || outgoing.destroyed || outgoing.writableFinished;
+  }
+
+  /** Whether the last response is complete, but its client has not taken it all. */
+  isBeingTaken(): boolean {
+    return this.request?.outgoing?.writableEnded === true && !this.isAnswered();
+  }
+
+  /** Calls `then` when the response to the last request, and so every response before it, is with the system. */
+  afterResponse(then: () => void): void {
+    const outgoing = this.request?.outgoing;
+    if (outgoing === undefined || this.isAnswered()) {
+      then();
+    } else {
+      outgoing.once("close", then);
+    }
+  }
+
+  #closeToStop(outgoing: ServerResponse): void {
+    this.#closesToStop ||= outgoing.shouldKeepAlive;
+    outgoing.shouldKeepAlive = false;
+  }
+
+  /** Closes the connection after a request with `Upgrade`, unless nothing can have come after it. */
+  #keepIfAlone(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
+    const startBytes = this.#nextAtBytes;
+    this.#nextAtBytes = undefined;
+    if (!outgoing.shouldKeepAlive || startBytes === undefined) {
+      outgoing.shouldKeepAlive = false;
+      return;
+    }
+    const decide = (): void => {
+      outgoing.shouldKeepAlive = !mayBeFollowed(incoming, startBytes);
+      this.#nextAtBytes = outgoing.shouldKeepAlive ? incoming.socket.bytesRead : undefined;
+    };
+    decide();
+    if (!outgoing.shouldKeepAlive && !isStopping) {
+      incoming.once("end", decide); // Its content may have been still to come.
+    }
+  }
+}
+
+/** From Node 24 on `writableFinished` says so a turn later. */
+function isOut({ writableEnded, socket }: ServerResponse): boolean {
+  return writableEnded && socket?.writableLength === 0;
+}
+
+/** Gives the client time to read the last response before unread bytes reset the connection (RFC 9112, 9.6). */
+export function linger(socket: Duplex, drainMs: number): void {
+  if (socket.destroyed) {
+    return; // "close" does not come again: the timer would keep the process alive.
+  }
+  const timer = setTimeout(() => socket.destroy(), drainMs);
+  socket.once("close", () => clearTimeout(timer));
+}

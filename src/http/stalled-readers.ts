@@ -1,0 +1,42 @@
+/**
+ * Cuts off clients that do not read their response.
+ */
+
+import type { Server } from "node:http";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+
+import type { Connection } from "./connection.ts";
+
+export interface ReaderTimes {
+  /** How long a client may read nothing while output waits for it. */
+  readonly stalledReaderMs: number;
+  readonly timeoutCheckMs: number;
+}
+
+/**
+ * Only a socket with output waiting gets a time-out, by a periodic look at all of them: `server.setTimeout` would set
+ * one with each request and each response (3 % of a request's time).
+ */
+export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Connection>, times: ReaderTimes): void {
+  const { stalledReaderMs, timeoutCheckMs } = times;
+  const look = (): void => {
+    for (const socket of connections.keys()) {
+      // Node restarts the time-out with every byte that is taken; the next request on the connection may remove it.
+      if (socket.writableLength > 0 && socket instanceof Socket && socket.timeout !== stalledReaderMs) {
+        socket.setTimeout(stalledReaderMs);
+      }
+    }
+  };
+  let timer: NodeJS.Timeout | undefined;
+  server.on("listening", () => {
+    timer = setInterval(look, timeoutCheckMs).unref();
+  });
+  server.on("close", () => clearInterval(timer));
+  server.on("timeout", (socket: Socket) => {
+    // Node destroys idle connections only if nobody listens here. While a response is being made, quiet is our doing.
+    if (socket.writableLength > 0 || connections.get(socket)?.isAnswered() !== false) {
+      socket.destroy();
+    }
+  });
+}

@@ -1,0 +1,90 @@
+/**
+ * Adds that carry an idempotency token: each token adds one animal, however often the add is repeated.
+ *
+ * A token is remembered once its animal is on disk, in the same step that shows the animal to readers. Until then the
+ * add is in progress, and a repeated one waits for it and shares its outcome. A failed add leaves nothing behind.
+ *
+ * While the process runs, 24 hours are measured on the monotonic clock, so no step of the system clock makes one
+ * creation two. Lines on disk hold Unix seconds: only they outlive the process.
+ */
+
+import type { Clock } from "../disk/clock.ts";
+import { viewOf } from "../log/checksum.ts";
+import { OnceReusedError, type StoredPet } from "../pets/pet-store.ts";
+import { type NewPet, petToJson } from "../pets/pet.ts";
+import { onceSecondsMax, OnceTable, onceTokenCharacters } from "./once-table.ts";
+
+export class OnceAdds {
+  readonly #clock: Clock;
+  readonly #table = new OnceTable();
+  readonly #inProgress = new Map<string, Promise<StoredPet>>();
+  readonly #text = Buffer.alloc(onceTokenCharacters);
+  readonly #textView = viewOf(this.#text);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The `at` of a line that is written now: Unix seconds. */
+  get wallSeconds(): number {
+    return Math.floor(this.#clock.wallMs() / 1_000);
+  }
+
+  /**
+   * Adds the animal by `store`, or returns the one that an earlier add with the token stored.
+   *
+   * @param textOf the stored text of an animal
+   * @throws {OnceReusedError}
+   */
+  async add(
+    newPet: NewPet,
+    token: string,
+    store: () => Promise<StoredPet>,
+    textOf: (id: number) => string | undefined,
+  ): Promise<StoredPet> {
+    const earlierId = (await this.#inProgress.get(token))?.id ?? this.#find(token);
+    if (earlierId !== undefined) {
+      return replay(earlierId, textOf(earlierId), newPet);
+    }
+    const adding = store();
+    this.#inProgress.set(token, adding);
+    try {
+      return await adding;
+    } finally {
+      this.#inProgress.delete(token);
+    }
+  }
+
+  /** Remembers the token of an animal that is on disk; the token's characters are in `bytes` at `start`. */
+  remember(bytes: DataView, start: number, petId: number): void {
+    this.#table.add(bytes, start, petId, this.#nowSeconds());
+  }
+
+  /**
+   * Remembers the token of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
+   * was set back meanwhile, the line counts as written now.
+   */
+  restore(bytes: DataView, start: number, petId: number, atSeconds: number): void {
+    const ageSeconds = Math.max(0, this.wallSeconds - atSeconds);
+    if (ageSeconds < onceSecondsMax) {
+      this.#table.add(bytes, start, petId, this.#nowSeconds() - ageSeconds);
+    }
+  }
+
+  #find(token: string): number | undefined {
+    this.#text.write(token, "latin1");
+    return this.#table.find(this.#textView, 0, this.#nowSeconds());
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#clock.monotonicMs() / 1_000);
+  }
+}
+
+function replay(id: number, json: string | undefined, newPet: NewPet): StoredPet {
+  const { name, categoryId, status } = newPet;
+  if (json === undefined || json !== petToJson({ id, name, categoryId, status })) {
+    throw new OnceReusedError("the token belongs to another animal");
+  }
+  return { id, json, isReplay: true };
+}

@@ -1,0 +1,105 @@
+/**
+ * The README's function that sends a request until it knows the outcome, run as it is written. Its waits are recorded
+ * and take no time.
+ */
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { test } from "node:test";
+import { here, startService } from "./running-service.js";
+
+const readme = await readFile(join(here, "..", "..", "README.md"), "utf8");
+const [, code] = /^```js\n(async function addAnimal.*?)^```$/ms.exec(readme);
+const animal = { name: "Rex", categoryId: 1 };
+
+/** @returns the function, and the seconds that it has waited so far */
+function quoted() {
+  const waitsSeconds = [];
+  const setTimeout = (resolve, ms) => {
+    waitsSeconds.push(ms / 1_000);
+    resolve();
+  };
+  return { addAnimal: new Function("setTimeout", `${code}\nreturn addAnimal;`)(setTimeout), waitsSeconds };
+}
+
+/** Starts a server that gives each request to `handle`, with its content. */
+async function listen(handle) {
+  const server = createServer(async (request, response) => {
+    let content = "";
+    for await (const chunk of request.setEncoding("utf8")) {
+      content += chunk;
+    }
+    handle(request, response, content);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return { url: `http://127.0.0.1:${server.address().port}/v1/pets`, close: () => server.close() };
+}
+
+/** A server that treats its requests as the script says, one after the other, and keeps their keys. */
+async function scripted(script) {
+  const keys = [];
+  const server = await listen((request, response) => {
+    const [status, fields, isCut] = script[keys.length];
+    keys.push(request.headers["idempotency-key"]);
+    if (status === undefined) {
+      request.socket.destroy();
+    } else if (isCut) {
+      response.writeHead(status, { "Content-Length": 100 }).write("{");
+      setImmediate(() => request.socket.destroy());
+    } else {
+      response.writeHead(status, { ...fields, Connection: "close" }).end(`status ${status}`);
+    }
+  });
+  return { ...server, keys };
+}
+
+test("the README's function sends the same key until it gets a response to keep", async () => {
+  const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [502, {}], [201, {}]];
+  const server = await scripted(script);
+  const { addAnimal, waitsSeconds } = quoted();
+  assert.equal((await addAnimal(server.url, "as_key", animal)).text, "status 201");
+  server.close();
+  assert.deepEqual(waitsSeconds, [1, 2, 300, 8, 16]);
+  assert.equal(server.keys.length, script.length);
+  assert.equal(new Set(server.keys).size, 1);
+});
+
+test("the README's function stops at an error of the request, and after ten attempts", async () => {
+  for (const status of [400, 401, 413, 422]) {
+    const server = await scripted([[status, {}]]);
+    const { addAnimal, waitsSeconds } = quoted();
+    assert.equal((await addAnimal(server.url, "as_key", animal)).response.status, status);
+    server.close();
+    assert.deepEqual(waitsSeconds, []);
+  }
+  const server = await scripted(Array(10).fill([]));
+  await assert.rejects(quoted().addAnimal(server.url, "as_key", animal), /no attempt succeeded/);
+  server.close();
+  assert.equal(server.keys.length, 10);
+});
+
+test("the README's function adds one animal although the first response is lost", async (context) => {
+  const service = await startService();
+  context.after(() => service.stop());
+  let attemptCount = 0;
+  const relay = await listen(async ({ headers, socket }, response, content) => {
+    const { authorization, "content-type": type, "idempotency-key": key } = headers;
+    const onward = { authorization, "content-type": type, "idempotency-key": key };
+    const received = await fetch(`${service.baseUrl}/pets`, { method: "POST", headers: onward, body: content });
+    const text = await received.text();
+    attemptCount += 1;
+    if (attemptCount === 1) {
+      socket.destroy();
+    } else {
+      response.writeHead(received.status, { Connection: "close" }).end(text);
+    }
+  });
+  context.after(() => relay.close());
+  const { response, text } = await quoted().addAnimal(relay.url, service.apiKey, animal);
+  const pet = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
+  assert.deepEqual([attemptCount, response.status, text], [2, 201, pet]);
+  const listed = await fetch(`${service.baseUrl}/pets`, { headers: { authorization: `Bearer ${service.apiKey}` } });
+  assert.equal(await listed.text(), `[${pet}]`);
+});
