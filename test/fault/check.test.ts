@@ -120,9 +120,10 @@ test("check says of a sound folder, and of an empty one, that the server would s
 });
 
 for (const name of ["pets", "keys"] as const) {
-  test(`check says what a start says of ${name}.jsonl cut at any byte of its last three lines`, async () => {
+  test(`check says what a start says of ${name}.jsonl cut at any byte of its last lines`, async () => {
     const content = sound[name];
-    const firstCut = joined(linesOf(content).slice(0, -3)).length;
+    const cutLines = name === "pets" ? 3 : 1; // The last group of animals and a line before it; keys have no groups.
+    const firstCut = joined(linesOf(content).slice(0, -cutLines)).length;
     for (let size = firstCut; size < content.length; size++) {
       assert.equal(await compare({ [name]: content.subarray(0, size) }, `cut at ${size}`), true, `cut at ${size}`);
     }
