@@ -102,7 +102,7 @@ export class OnceTable {
     this.#words[tokenWords - 1] = bytes.getUint16(start + (tokenWords - 1) * 4);
   }
 
-  /** The slot of the token in `#words`, or the free slot where it would be. Tokens are random, so one word hashes well. */
+  /** The slot of the token in `#words`, or the free slot where it would be. Tokens are random: one word suffices. */
   #slotIn({ tokens, petIds }: Segment): number {
     const words = this.#words;
     let slot = Math.imul(words[0] ?? 0, 0x9e3779b1) >>> (32 - slotBits);
