@@ -11,7 +11,7 @@ import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";
 import { createPlan } from "../limits/plans.ts";
-import { checkPetLog, type CheckResult } from "../store/check-pet-log.ts";
+import { checkPetLog, type CheckResult } from "../store/load.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { dataDirOf } from "./settings.ts";
 import { exitDone, exitNotDone, type Terminal } from "./terminal.ts";
