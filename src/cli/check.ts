@@ -11,7 +11,7 @@ import { messageOf } from "../disk/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import { checkPetLog, type CheckResult, petFileName } from "../store/check-pet-log.ts";
+import { checkPetLog, type CheckResult, petFileName } from "../store/load.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";

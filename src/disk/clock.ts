@@ -1,8 +1,8 @@
 /**
- * Time, handed to whoever needs it, so that tests bring their own.
+ * Time as a dependency, so that tests can use their own.
  *
- * Durations are measured on the monotonic clock, which no administrator and no time server moves. The wall clock is
- * only for what is shown to people or has to be understood by a later process.
+ * Durations are measured by the monotonic clock, which setting the time does not change. The wall clock is only for
+ * what people see and what a later process reads.
  */
 
 import { performance } from "node:perf_hooks";
@@ -10,7 +10,7 @@ import { performance } from "node:perf_hooks";
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */
   wallMs(): number;
-  /** Milliseconds since some fixed instant. Never goes back, never jumps. */
+  /** Milliseconds since a fixed instant. Never goes back, never jumps. */
   monotonicMs(): number;
 }
 

@@ -1,24 +1,24 @@
 /**
- * The file seam: the few things that this program asks of a disk, each with what it promises. Everything that is kept
- * goes through here, so that a test can bring a disk that fails, forgets or tears.
+ * The file seam: what this program asks of a disk, and what each operation promises. Everything durable goes through
+ * here, so that tests can use a disk that fails, forgets or tears.
  */
 
 /** An open file. Errors are Node's own, with their `code` (`ENOSPC`, `EIO` …). */
 export interface DiskFile {
-  /** Reads into `target` from `position` (bytes); resolves to how many bytes came, 0 at the end of the file. */
+  /** Reads into `target` from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
   read(target: Uint8Array, position: number): Promise<number>;
   /**
-   * Writes at the end of the file, wherever that is by then. Resolves to how many bytes were taken: **fewer than given,
-   * without an error, where the disk was full**, so the count has to be compared, always.
+   * Writes at the present end of the file. Resolves to the number of bytes written. **If the disk is full, that is
+   * fewer than given, and no error**, so the caller must compare.
    */
   append(bytes: Uint8Array): Promise<number>;
-  /** Resolves when all that was written would survive a loss of power (fdatasync: content and size). */
+  /** Resolves when all that was written survives a loss of power (fdatasync: content and size). */
   sync(): Promise<void>;
-  /** Cuts the file to `size` bytes. Not durable before the next `sync`. */
+  /** Truncates the file to `size` bytes. Not durable before the next `sync`. */
   truncate(size: number): Promise<void>;
   /**
-   * Bytes in the file now. Synchronous: it reads the inode in memory and never waits for the disk, and an asynchronous
-   * call before each group of appends would cost more than the whole check is worth.
+   * Bytes in the file now. Synchronous: it reads the inode in memory and never waits for the disk. An asynchronous call
+   * for each group of appends costs more than the check.
    */
   size(): number;
   /** Whether the path that the file was opened by still leads to it. Synchronous, for the same reason. */
@@ -29,7 +29,7 @@ export interface DiskFile {
 export interface FileStatus {
   readonly size: number;
   readonly modifiedMs: number;
-  /** Which file stands behind the name: changes when another takes its place. */
+  /** Identifies the file: another file at the same path has another one. */
   readonly inode: number;
 }
 
@@ -39,21 +39,21 @@ export interface Lock {
 }
 
 export interface Disk {
-  /** Opens for reading only. Resolves to undefined where there is no such file. */
+  /** Opens for reading only. Resolves to undefined if there is no such file. */
   openToRead(path: string): Promise<DiskFile | undefined>;
-  /** Opens for reading and appending; makes the file, mode 0600, where there is none. Its name is not durable yet. */
+  /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
-  /** Writes `bytes` over those at `position` of a file that is there. Not durable before a `sync` of the file. */
+  /** Writes `bytes` over those at `position` of an existing file. Not durable before a `sync` of the file. */
   overwrite(path: string, bytes: Uint8Array, position: number): Promise<void>;
-  /** Undefined where there is no such file. */
+  /** Resolves to undefined if there is no such file. */
   status(path: string): Promise<FileStatus | undefined>;
-  /** Atomically puts `from` in the place of `to`. Not durable before `syncFolder`. */
+  /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file; one that is not there is fine. */
+  /** Removes a file, if there is one. */
   remove(path: string): Promise<void>;
-  /** Makes the folder and those above it where they are missing, with mode 0700; the names it made are durable. */
+  /** Makes the folder and those above it that are missing, mode 0700. The new names are durable. */
   makeFolder(path: string): Promise<void>;
-  /** Resolves when the names in the folder would survive a loss of power. */
+  /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
   /**
    * Locks a name, one process at a time. A dead process cannot keep a lock. Resolves to undefined if one living process

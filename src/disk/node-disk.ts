@@ -1,26 +1,26 @@
 /**
- * The disk of this machine, through Node's callbacks, each wrapped by hand: `FILEHANDLE`.
+ * The disk of this machine, through Node's callback functions.
  */
 
 import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { lock, isLocked } from "./lock.ts";
+import { isLocked, lock } from "./lock.ts";
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
-/** Keys and catalogue are nobody else's business. */
+/** Only the owner may read keys and catalogue. */
 const fileMode = 0o600;
 const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
-  openToRead: (path) => undefinedWhereAbsent(openFile(path, O_RDONLY)),
+  openToRead: (path) => undefinedIfAbsent(openFile(path, O_RDONLY)),
   openToAppend: (path) => openFile(path, O_RDWR | O_APPEND | O_CREAT),
   overwrite,
-  status: (path) => undefinedWhereAbsent(statusOf(path)),
+  status: (path) => undefinedIfAbsent(statusOf(path)),
   rename: (from, to) => done((callback) => fs.rename(from, to, callback)),
-  remove: (path) => undefinedWhereAbsent(done((callback) => fs.unlink(path, callback))),
+  remove: (path) => undefinedIfAbsent(done((callback) => fs.unlink(path, callback))),
   makeFolder,
   syncFolder,
   lock,
@@ -41,8 +41,8 @@ class NodeFile implements DiskFile {
   }
 
   /**
-   * Synchronous underneath: the system takes the bytes into its memory, and only `sync` waits for the disk. By way of
-   * another thread a group of appends took 7 % longer.
+   * Synchronous inside: the system copies the bytes into its memory, and only `sync` waits for the disk. Through
+   * another thread a group of appends takes 7 % longer.
    */
   append(bytes: Uint8Array): Promise<number> {
     return new Promise((resolve) => resolve(fs.writeSync(this.#descriptor, bytes)));
@@ -75,7 +75,7 @@ async function openFile(path: string, flags: number): Promise<DiskFile> {
   return new NodeFile(path, await result((callback) => fs.open(path, flags, fileMode, callback)));
 }
 
-/** By a descriptor of its own: on Linux one with O_APPEND writes at the end, whatever the position. */
+/** Through its own descriptor: on Linux, one with O_APPEND writes at the end at any position. */
 async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
   const descriptor = await result<number>((callback) => fs.open(path, O_WRONLY, callback));
   try {
@@ -96,8 +96,8 @@ async function statusOf(path: string): Promise<FileStatus> {
 }
 
 /**
- * A new folder is a name in the one above it, which has to be synced, or a power cut takes all that is in it. One by
- * one: in a place like /proc, which takes no folder, Node's `recursive` tries for ever.
+ * A new folder is a name in the one above it, which must be synced, or a loss of power removes the folder with all its
+ * files. One by one: Node's `recursive` never ends in a place like /proc, where no folder can be made.
  */
 async function makeFolder(path: string): Promise<void> {
   const missing: string[] = [];
@@ -112,12 +112,12 @@ async function makeFolder(path: string): Promise<void> {
         throw error;
       }
     }
-    await syncFolder(dirname(folder)); // Also where another has just made it: it may not have been synced yet.
+    await syncFolder(dirname(folder)); // Also if another process has just made it: it may not be synced yet.
   }
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  const stats = await undefinedWhereAbsent(result<fs.Stats>((callback) => fs.stat(path, callback)));
+  const stats = await undefinedIfAbsent(result<fs.Stats>((callback) => fs.stat(path, callback)));
   return stats?.isDirectory() ?? false;
 }
 
@@ -130,7 +130,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-async function undefinedWhereAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
+async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
   try {
     return await pending;
   } catch (error) {

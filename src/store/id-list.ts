@@ -1,10 +1,10 @@
 /**
- * A growing list of ascending ids, in segments, so that growing never copies what is there.
+ * A growing list of ascending ids, in segments, so that growing copies nothing.
  */
 
 const segmentLength = 4_096;
 
-export class PositionList {
+export class IdList {
   readonly #segments: Uint32Array[] = [];
   #length = 0;
 
@@ -25,12 +25,12 @@ export class PositionList {
     this.#length++;
   }
 
-  /** The id at `index`, which has to be below `length`. */
+  /** The id at `index`, which must be below `length`. */
   at(index: number): number {
     return this.#segments[Math.floor(index / segmentLength)]?.[index % segmentLength] ?? 0;
   }
 
-  /** The index of the first id greater than `id`; `length` where there is none. */
+  /** The index of the first id greater than `id`; `length` if there is none. */
   firstAfter(id: number): number {
     let low = 0;
     let high = this.#length;

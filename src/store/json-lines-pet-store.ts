@@ -1,11 +1,12 @@
 /**
- * The catalogue in memory over its log on disk, `pets.jsonl` (contract, section 7).
+ * The catalogue in memory over its log on disk, `pets.jsonl`.
  *
- * Opening reads the log once and checks every line. A torn end is set aside; any other damage stops the start with the
- * file as it was. What was read is synced before it is served, so that no reader sees what a loss of power could undo;
- * and as a sync that failed before this start may have left the last group in the kernel's memory only, that is written
- * over with itself first (log/write-again.ts).
- * From then on an animal is appended, synced, put into memory and handed out, in this order.
+ * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
+ * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
+ * could undo. A sync that failed before this start may have left the last group in the kernel's memory only, so that
+ * group is rewritten first (`rewriteTail`).
+ *
+ * From then on an animal is appended, synced, put into memory and returned, in this order.
  */
 
 import { join } from "node:path";
@@ -20,7 +21,6 @@ import {
 } from "../log/group-writer.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import { viewOf } from "../log/checksum.ts";
-import { readLog } from "../log/reader.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 
 import {
@@ -33,12 +33,11 @@ import {
   type StoredPet,
 } from "../pets/pet-store.ts";
 import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
-import { Catalogue } from "./catalogue.ts";
-import { damageText, petFileName, type Torn, tornText } from "./check-pet-log.ts";
-import { PetLog } from "./load.ts";
+import type { Catalogue } from "./catalogue.ts";
+import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 
-/** A file is damaged where no crash could have damaged it. */
+/** A file is damaged in a way that no crash damages files. */
 export class DamagedLogError extends Error {
   override readonly name = "DamagedLogError";
 }
@@ -47,22 +46,24 @@ export interface PetStoreOptions {
   readonly disk: Disk;
   readonly dataDir: string;
   readonly report: (message: string) => void;
-  /** The system's where not given. */
+  /** Default: the system's. */
   readonly clock?: Clock | undefined;
-  /** Told of each group that came onto the disk. */
+  /** Called after each group that is on disk. */
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
+  /** Ends the loading: opening rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Loading that takes longer than this is told about, and again each such time. */
+/** A load that takes longer reports its progress, each time that so long has passed. */
 const progressMs = 2_000;
 
-/** An import hands to the writer so many animals at most, and no more bytes than a group takes, before it waits. */
+/** An import adds at most so many animals, and at most the bytes of a group, before it waits. */
 const importBatchLength = 2_000;
 const importBatchBytes = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
 /**
- * Opens the catalogue of a folder that this process has locked, and makes it where there is none.
+ * Opens the catalogue of a folder that this process has locked. Makes it if there is none.
  *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
@@ -71,16 +72,15 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
   try {
-    const catalogue = new Catalogue(petStatuses.length);
-    const end = await readLog(file, new PetLog(catalogue), {
-      tornBytesMax: groupBytesMax,
+    const { catalogue, end } = await loadPets(file, {
       onProgress: reportProgress(path, file, options),
+      signal: options.signal,
     });
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
-    // No group is longer, so this covers the last one.
+    // No group is longer, so this includes the last one.
     await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
@@ -91,7 +91,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   }
 }
 
-/** On a full disk the torn end cannot be copied yet: reads need not wait for that, writes do, with what is returned. */
+/**
+ * On a full disk the torn tail cannot be copied. Reads do not wait for that. Writes do, and call the function that is
+ * returned.
+ */
 async function setAside(
   { disk, report }: PetStoreOptions,
   path: string,
@@ -136,7 +139,7 @@ export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #file: DiskFile;
   readonly #writer: GroupWriter<NewPet, StoredPet>;
-  /** The group that is being written: its lines, each with its start, the end of its text, and its status. */
+  /** The group that is being written. */
   #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
   #closing: Promise<void> | undefined;
 
@@ -165,15 +168,15 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   /**
-   * Adds many, as durable as one by one, in large groups. `onProgress` is told how many of them, from the first on, are
-   * on disk; where this rejects, the ones after those were not added, or as `OutcomeUnknownError` says.
+   * Adds many, as durable as one by one, in large groups. `onProgress` gets how many of them, from the first on, are on
+   * disk. If this rejects, the ones after those were not added, or with `OutcomeUnknownError` may have been.
    */
   async addAll(newPets: AsyncIterable<NewPet>, onProgress: (addedCount: number) => void): Promise<void> {
     let batch: NewPet[] = [];
     let batchBytes = 0;
     let addedCount = 0;
     const finish = async (): Promise<void> => {
-      // Handed over at once, and they fit: so they are one group, which is added as a whole or not at all.
+      // Added at once, and they fit into one group, which is added as a whole or not at all.
       await Promise.all(batch.map((newPet) => this.add(newPet)));
       addedCount += batch.length;
       batch = [];

@@ -1,13 +1,33 @@
 /**
- * Reads the lines of pets.jsonl into the catalogue: the rules between lines, where pet-line.ts has those within one.
+ * Reads pets.jsonl into a catalogue, and says what is wrong with it. Here are the rules between lines; pet-line.ts has
+ * those within one.
  *
- * Ids are 1, 2, 3, …; a line's group is its own id, which begins a group, or that of the line before it. A sound line
- * that breaks this was not written here in this place (one is missing, doubled or moved), and that is no crash's work.
+ * Ids are 1, 2, 3, …. A line's group is its own id, which begins a group, or the group of the line before it. If a line
+ * with a right checksum breaks this rule, a line is missing, doubled or moved, which no crash does.
  */
 
-import type { LineFault, LineReader } from "../log/reader.ts";
-import type { Catalogue } from "./catalogue.ts";
+import { join } from "node:path";
+
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import { groupBytesMax } from "../log/group-writer.ts";
+import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
+import { petStatuses } from "../pets/pet.ts";
+import { Catalogue } from "./catalogue.ts";
 import { createPetLine, isGroupStart, readPetLine } from "./pet-line.ts";
+
+export const petFileName = "pets.jsonl";
+
+export interface LoadedPets {
+  readonly catalogue: Catalogue;
+  readonly end: LogEnd;
+}
+
+/** Reads all animals up to the end of the log or the first fault. */
+export async function loadPets(file: DiskFile, options: Omit<ReadLogOptions, "tornBytesMax">): Promise<LoadedPets> {
+  const catalogue = new Catalogue(petStatuses.length);
+  const end = await readLog(file, new PetLog(catalogue), { ...options, tornBytesMax: groupBytesMax });
+  return { catalogue, end };
+}
 
 export class PetLog implements LineReader {
   readonly #catalogue: Catalogue;
@@ -37,7 +57,47 @@ export class PetLog implements LineReader {
   }
 
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
-    // A page of an earlier line, which a crash may leave in the torn end, says nothing of what is before it.
+    // A torn tail may hold old pages: the line of an earlier animal proves nothing.
     return isGroupStart(bytes, start, end, this.#line) && this.#line.id > this.#catalogue.count;
   }
+}
+
+export interface CheckResult {
+  readonly wouldServe: boolean;
+  readonly finding: string;
+}
+
+/** Says what opening the catalogue would find. Changes nothing, also beside a running server. */
+export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<CheckResult> {
+  const path = join(dataDir, petFileName);
+  const file = await disk.openToRead(path);
+  if (file === undefined) {
+    return { wouldServe: true, finding: `${path} is not there: a start would make it` };
+  }
+  try {
+    // Up to the size of now: a line that a running server is writing is no damage before the lines that follow it.
+    const { catalogue, end } = await loadPets(file, { to: file.size() });
+    const sound = `${path} is sound: ${catalogue.count} animals`;
+    if (end.kind === "whole") {
+      return { wouldServe: true, finding: sound };
+    }
+    if (end.kind === "corrupt") {
+      return { wouldServe: false, finding: damageText(path, end) };
+    }
+    const torn = isServed ? "a write is under way behind them" : `${tornText(path, end)}; a start would set them aside`;
+    return { wouldServe: true, finding: `${sound}; ${torn}` };
+  } finally {
+    await file.close();
+  }
+}
+
+type Corrupt = Extract<LogEnd, { readonly kind: "corrupt" }>;
+export type Torn = Extract<LogEnd, { readonly kind: "torn" }>;
+
+export function damageText(path: string, { lineNumber, offset, reason }: Corrupt): string {
+  return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;
+}
+
+export function tornText(path: string, { tornBytes, reason }: Torn): string {
+  return `the last ${tornBytes} bytes of ${path} are an unfinished write (${reason})`;
 }

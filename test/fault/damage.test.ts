@@ -8,7 +8,7 @@ import { before, test } from "node:test";
 
 import { checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
-import { checkPetLog } from "../../src/store/check-pet-log.ts";
+import { checkPetLog } from "../../src/store/load.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
@@ -55,7 +55,7 @@ async function start(content: Buffer): Promise<Start> {
     const { json } = await store.list({ after: 0, limit: 100, status: undefined });
     assert.ok(wouldServe, "check says that a start would serve");
     const tornBytes = /the last \d+ bytes/.exec(reports[0] ?? "")?.[0];
-    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check tells of the same torn end");
+    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check tells of the same torn tail");
     return { served: Buffer.from(json).toString(), refusal: undefined, reports, disk };
   } catch (error) {
     if (!(error instanceof DamagedLogError)) {
@@ -130,13 +130,13 @@ for (const [title, change] of wrongLogs) {
   });
 }
 
-test("a page of an earlier line in the torn end does not keep the server from starting", async () => {
+test("a page of an earlier line in the torn tail does not keep the server from starting", async () => {
   const stale = lines[0] ?? "";
   const { served } = await start(Buffer.concat([log, Buffer.from(`\0\0\0\n${stale}`)]));
   assert.equal(served, textOf(lines.length));
 });
 
-test("a torn end that a full disk cannot take is served around, and set aside once there is room", async () => {
+test("a torn tail that a full disk cannot take is served around, and set aside once there is room", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, log.subarray(0, -5));
   disk.plan = () => "short";

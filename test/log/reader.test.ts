@@ -277,3 +277,30 @@ test("readLog() takes a damaged end of tornBytesMax bytes for torn, and a longer
     }
   }
 });
+
+test("readLog() stops at the next chunk with the reason of its signal, and no read is left under way", async () => {
+  for (const content of [filler(3 * chunkBytes), `damage\n${"z".repeat(3 * chunkBytes)}`]) {
+    const stopping = new AbortController();
+    const reason = new Error("SIGTERM");
+    const file = memoryFile(Buffer.from(content));
+    let readsUnderWay = 0;
+    let readCount = 0;
+    const slow = {
+      ...file,
+      read: async (target: Uint8Array, position: number) => {
+        readsUnderWay++;
+        readCount++;
+        await new Promise((resolve) => setImmediate(resolve));
+        readsUnderWay--;
+        if (position > 0) {
+          stopping.abort(reason);
+        }
+        return file.read(target, position);
+      },
+    };
+    const reading = readLog(slow, new TestLines(), { tornBytesMax: Infinity, signal: stopping.signal });
+    await assert.rejects(reading, reason);
+    assert.equal(readsUnderWay, 0);
+    assert.ok(readCount <= 3, `${readCount} reads`);
+  }
+});

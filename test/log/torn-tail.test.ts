@@ -33,7 +33,7 @@ interface Outcome {
 /** The work on a disk whose `nth` call has that fault. */
 async function withFault(work: (disk: Disk) => Promise<unknown>, fault: Fault, nth: number, seed: number): Promise<Outcome> {
   const disk = new SimulatedDisk(new SeededRandom(seed));
-  disk.place(path, Buffer.from("sound.torn end"));
+  disk.place(path, Buffer.from("sound.torn tail"));
   disk.plan = (call) => (call === nth ? fault : "none");
   const working = work(disk.boot()).then(
     () => "done" as const,
@@ -60,10 +60,10 @@ function testFaults(title: string, work: (disk: Disk) => Promise<unknown>, check
   }
 }
 
-testFaults("a torn end is in the log or beside it", (disk) => setAside(disk, "sound.".length), ({ outcome, disk }, about) => {
+testFaults("a torn tail is in the log or beside it", (disk) => setAside(disk, "sound.".length), ({ outcome, disk }, about) => {
   const log = disk.seen(path).toString();
   const aside = disk.seen(`${path}.torn`).toString();
-  assert.ok(log === "sound.torn end" || aside === "torn end", `${about}: ${log}, ${aside}`);
+  assert.ok(log === "sound.torn tail" || aside === "torn tail", `${about}: ${log}, ${aside}`);
   assert.ok(log.startsWith("sound."), about);
   assert.ok(outcome !== "done" || log === "sound.", about);
 });
@@ -71,11 +71,11 @@ testFaults("a torn end is in the log or beside it", (disk) => setAside(disk, "so
 testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, ["new ", "content"]),
   ({ outcome, disk }, about) => {
     const content = disk.seen(path).toString();
-    assert.ok(content === "new content" || (content === "sound.torn end" && outcome !== "done"), `${about}: ${content}`);
+    assert.ok(content === "new content" || (content === "sound.torn tail" && outcome !== "done"), `${about}: ${content}`);
   },
 );
 
-test("torn ends of several crashes are kept one behind the other", async () => {
+test("torn tails of several crashes are kept one behind the other", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   for (const end of ["first end", "second end"]) {
     disk.place(path, Buffer.from(`sound.${end}`));
@@ -85,7 +85,7 @@ test("torn ends of several crashes are kept one behind the other", async () => {
   assert.equal(disk.kept(`${path}.torn`).toString(), "first endsecond end");
 });
 
-test("a torn end that is longer than what is copied at a time is put aside whole", async () => {
+test("a torn tail that is longer than what is copied at a time is put aside whole", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const end = Buffer.alloc(2_500_000, "0123456789");
   disk.place(path, Buffer.concat([Buffer.from("sound."), end]));

@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { viewOf } from "../../src/log/checksum.ts";
 import { Catalogue } from "../../src/store/catalogue.ts";
-import { PositionList } from "../../src/store/id-list.ts";
+import { IdList } from "../../src/store/id-list.ts";
 import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 
 const statusCount = 3;
@@ -86,7 +86,7 @@ test("pages asked again while the catalogue grows stay right", seeded((random) =
 }));
 
 test("firstAfter is the index of the first greater id, or the length", seeded((random) => {
-  const list = new PositionList();
+  const list = new IdList();
   const ids: number[] = [];
   assert.equal(list.firstAfter(0), 0);
   for (let id = 0; ids.length < 4_100; ) {

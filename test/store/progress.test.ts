@@ -1,9 +1,9 @@
 /**
- * Loading that takes its time is told about: every two seconds, and not before.
+ * A load reports its progress every two seconds, and ends when its signal is aborted.
  */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -34,3 +34,15 @@ for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as cons
     }
   });
 }
+
+test("openPetStore() rejects with the reason of its signal, and leaves the file as it is", async (context) => {
+  const dataDir = mkdtempSync(join(tmpdir(), "animal-store-progress-"));
+  context.after(() => rmSync(dataDir, { recursive: true }));
+  const path = join(dataDir, "pets.jsonl");
+  const line = lineWithChecksum('{"id":1,"name":"Rex","categoryId":1,"status":"sold","group":1}');
+  writeFileSync(path, line);
+  const reason = new Error("SIGTERM");
+  const opening = openPetStore({ disk: nodeDisk, dataDir, report: assert.fail, signal: AbortSignal.abort(reason) });
+  await assert.rejects(opening, reason);
+  assert.equal(readFileSync(path, "utf8"), line);
+});

@@ -1,0 +1,73 @@
+/**
+ * Reads a file in chunks that are long enough for lines to be cut from them.
+ */
+
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { viewOf } from "./checksum.ts";
+
+/** Long enough for the disk to stream, short enough to leave the event loop a turn every few milliseconds. */
+export const chunkBytesMax = 4_194_304;
+
+/** Bytes to read into and to search, and the same bytes for the reader of lines. */
+export interface Chunk {
+  readonly bytes: Buffer;
+  readonly view: DataView;
+}
+
+export function createChunk(byteCount: number): Chunk {
+  const bytes = Buffer.allocUnsafeSlow(byteCount);
+  return { bytes, view: viewOf(bytes) };
+}
+
+/**
+ * Two buffers: while one is parsed, the other is filled. Each has room before `start` for the beginning of a line that
+ * the previous chunk cut, so that every line is in one piece.
+ */
+export class Chunks {
+  /** Where chunks begin in their buffers. */
+  readonly start: number;
+  readonly #file: ReadableFile;
+  /** The chunk that `next` made the current one. */
+  current: Chunk;
+  #next: Chunk;
+  #position: number;
+  #pending: Promise<number>;
+  #lastCount = 0;
+
+  /** @param restBytesMax how many bytes of a chunk the next one may begin with */
+  constructor(file: ReadableFile, position: number, restBytesMax: number) {
+    this.start = restBytesMax;
+    this.#file = file;
+    this.#position = position;
+    const expectedBytes = file.size() - position;
+    const chunkBytes = Math.min(Math.max(expectedBytes, 1), chunkBytesMax);
+    this.current = createChunk(this.start + chunkBytes);
+    this.#next = createChunk(this.start + chunkBytes);
+    this.#pending = this.#read();
+  }
+
+  /**
+   * Makes the next chunk the current one, after the last `restBytes` of this one. Resolves to its length, 0 at the end.
+   */
+  async next(restBytes: number): Promise<number> {
+    const count = await this.#pending;
+    const chunkEnd = this.start + this.#lastCount;
+    this.current.bytes.copy(this.#next.bytes, this.start - restBytes, chunkEnd - restBytes, chunkEnd);
+    [this.current, this.#next] = [this.#next, this.current];
+    this.#position += count;
+    this.#lastCount = count;
+    if (count > 0) {
+      this.#pending = this.#read();
+    }
+    return count;
+  }
+
+  /** Resolves when no read is under way. */
+  async settle(): Promise<void> {
+    await this.#pending;
+  }
+
+  #read(): Promise<number> {
+    return this.#file.read(this.#next.bytes.subarray(this.start), this.#position);
+  }
+}
