@@ -11,6 +11,7 @@ import { bounds } from "../http/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
+import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./flags.ts";
 import { readLines } from "./read-lines.ts";
@@ -102,7 +103,7 @@ async function addAll(source: ValidSource, dataDir: string, terminal: Terminal):
   let addedCount = 0;
   let nextProgress = progressEvery;
   try {
-    await store.addAll(animals(source), (count) => {
+    await addInBatches(store, animals(source), (count) => {
       addedCount = count;
       if (addedCount >= nextProgress) {
         nextProgress += progressEvery;

@@ -32,9 +32,10 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
-import { nameCodePointsMax, type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.ts";
+import { OnceAdds } from "./once-adds.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash damages files. */
@@ -57,11 +58,6 @@ export interface PetStoreOptions {
 /** A load that takes longer reports its progress, each time that so long has passed. */
 const progressMs = 2_000;
 
-/** An import adds at most so many animals, and at most the bytes of a group, before it waits. */
-const importBatchLength = 2_000;
-const importBatchBytes = groupBytesMax - petLineBytesMax;
-const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
-
 /**
  * Opens the catalogue of a folder that this process has locked. Makes it if there is none.
  *
@@ -71,8 +67,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const { disk, dataDir } = options;
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
+  const onceAdds = new OnceAdds(options.clock ?? systemClock);
   try {
     const { catalogue, end } = await loadPets(file, {
+      onceAdds,
       onProgress: reportProgress(path, file, options),
       signal: options.signal,
     });
@@ -84,7 +82,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
-    return new JsonLinesPetStore(catalogue, { ...options, file, lengthBytes: end.lengthBytes, prepare });
+    return new JsonLinesPetStore({ catalogue, onceAdds }, { ...options, file, lengthBytes: end.lengthBytes, prepare });
   } catch (error) {
     await file.close();
     throw error;
@@ -132,22 +130,40 @@ function reportProgress(
 }
 
 interface WrittenGroup extends LineBytes {
-  readonly lines: { readonly start: number; readonly textEnd: number; readonly statusIndex: number }[];
+  readonly lines: {
+    readonly start: number;
+    readonly textEnd: number;
+    readonly statusIndex: number;
+    readonly onceStart: number;
+  }[];
+}
+
+/** An animal that waits to be written, with its idempotency token. */
+interface Item {
+  readonly newPet: NewPet;
+  readonly token: string | undefined;
+}
+
+interface Contents {
+  readonly catalogue: Catalogue;
+  readonly onceAdds: OnceAdds;
 }
 
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
+  readonly #onceAdds: OnceAdds;
   readonly #file: DiskFile;
-  readonly #writer: GroupWriter<NewPet, StoredPet>;
+  readonly #writer: GroupWriter<Item, StoredPet>;
   /** The group that is being written. */
   #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
   #closing: Promise<void> | undefined;
 
-  constructor(catalogue: Catalogue, options: GroupWriterOptions) {
+  constructor({ catalogue, onceAdds }: Contents, options: GroupWriterOptions) {
     this.#catalogue = catalogue;
+    this.#onceAdds = onceAdds;
     this.#file = options.file;
     const owner = {
-      encode: (waiting: readonly { readonly item: NewPet }[], bytes: Buffer) => this.#encode(waiting, bytes),
+      encode: (waiting: readonly { readonly item: Item }[], bytes: Buffer) => this.#encode(waiting, bytes),
       publish: () => this.#publish(),
       errorOf: ({ kind, reason }: WriteFailure) =>
         kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
@@ -163,37 +179,9 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.lengthBytes;
   }
 
-  add(newPet: NewPet): Promise<StoredPet> {
-    return this.#writer.add(newPet);
-  }
-
-  /**
-   * Adds many, as durable as one by one, in large groups. `onProgress` gets how many of them, from the first on, are on
-   * disk. If this rejects, the ones after those were not added, or with `OutcomeUnknownError` may have been.
-   */
-  async addAll(newPets: AsyncIterable<NewPet>, onProgress: (addedCount: number) => void): Promise<void> {
-    let batch: NewPet[] = [];
-    let batchBytes = 0;
-    let addedCount = 0;
-    const finish = async (): Promise<void> => {
-      // Added at once, and they fit into one group, which is added as a whole or not at all.
-      await Promise.all(batch.map((newPet) => this.add(newPet)));
-      addedCount += batch.length;
-      batch = [];
-      batchBytes = 0;
-      onProgress(addedCount);
-    };
-    for await (const newPet of newPets) {
-      const lineBytes = newPet.name.length * 6 + lineBytesBesideName;
-      if (batch.length === importBatchLength || batchBytes + lineBytes > importBatchBytes) {
-        await finish();
-      }
-      batch.push(newPet);
-      batchBytes += lineBytes;
-    }
-    if (batch.length > 0) {
-      await finish();
-    }
+  add(newPet: NewPet, token?: string): Promise<StoredPet> {
+    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, token });
+    return token === undefined ? write() : this.#onceAdds.add(newPet, token, write, (id) => this.#catalogue.get(id));
   }
 
   get(id: number): JsonText | undefined {
@@ -218,10 +206,11 @@ export class JsonLinesPetStore implements PetStore {
     await this.#file.close();
   }
 
-  #encode(waiting: readonly { readonly item: NewPet }[], bytes: Buffer): EncodedGroup<StoredPet> {
+  #encode(waiting: readonly { readonly item: Item }[], bytes: Buffer): EncodedGroup<StoredPet> {
     const line = createPetLine();
     const firstId = this.#catalogue.count + 1;
     line.group = firstId;
+    line.atSeconds = this.#onceAdds.wallSeconds;
     const results: StoredPet[] = [];
     const group: WrittenGroup = { bytes, view: viewOf(bytes), lines: [] };
     this.#group = group;
@@ -231,11 +220,13 @@ export class JsonLinesPetStore implements PetStore {
         break;
       }
       const id = firstId + results.length;
-      const { name, categoryId, status } = item;
-      const json = petToJson({ id, name, categoryId, status }); // { ...item, id } took 300 ns.
+      const { newPet, token } = item;
+      const { name, categoryId, status } = newPet;
+      const json = petToJson({ id, name, categoryId, status }); // { ...newPet, id } took 300 ns.
       const start = end;
-      end = encodePetLine(group, start, json, line);
-      group.lines.push({ start, textEnd: line.textEnd, statusIndex: petStatuses.indexOf(status) });
+      end = encodePetLine(group, start, json, line, token);
+      const { textEnd, onceStart } = line;
+      group.lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(status), onceStart });
       results.push({ id, json });
     }
     return { byteCount: end, results };
@@ -243,8 +234,11 @@ export class JsonLinesPetStore implements PetStore {
 
   #publish(): void {
     const { view, lines } = this.#group;
-    for (const { start, textEnd, statusIndex } of lines) {
+    for (const { start, textEnd, statusIndex, onceStart } of lines) {
       this.#catalogue.append(view, start, textEnd, statusIndex);
+      if (onceStart > 0) {
+        this.#onceAdds.remember(view, onceStart, this.#catalogue.count);
+      }
     }
   }
 }

@@ -42,7 +42,9 @@ export class OnceAdds {
     store: () => Promise<StoredPet>,
     textOf: (id: number) => string | undefined,
   ): Promise<StoredPet> {
-    const earlierId = (await this.#inProgress.get(token))?.id ?? this.#find(token);
+    const inProgress = this.#inProgress.get(token);
+    // Awaited only if there is one: between looking and adding, no other add may begin.
+    const earlierId = inProgress === undefined ? this.#find(token) : (await inProgress).id;
     if (earlierId !== undefined) {
       return replay(earlierId, textOf(earlierId), newPet);
     }

@@ -1,26 +1,30 @@
 /**
  * One animal <-> one line of pets.jsonl:
  *
- *     line     = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '","group":' group checksum LF
+ *     line     = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '","group":' group [ once ]
+ *                checksum LF
  *     id       = group = decimal, 1 or more
  *     name     = JSON string as JSON.stringify writes it
  *     int64    = decimal
  *     status   = "available" / "pending" / "sold"
+ *     once     = ',"once":"' 22( base64url character ) '","at":' decimal
  *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      log/checksum.ts
  *
  * For instance, the second animal of the group that began with animal 7:
  *
  *     {"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7,"crc":"1c291ca3"}
  *
- * `group` is the id of the first animal written with the same fdatasync. A client gets the line up to `,"group"`, and a
- * `}`. The checksum proves that a release of this program wrote the bytes, so reading only has to find the members, and
- * to see that there are no others. It allocates nothing: a start reads millions of lines.
+ * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency token of a create
+ * that carried one, and `at` its time in Unix seconds. A client gets the line up to `,"group"`, and a `}`. The checksum
+ * proves that a release of this program wrote the bytes, so reading only has to find the members, and to see that there
+ * are no others. It allocates nothing: a start reads millions of lines.
  */
 
 import { checksumBytes, checksumText, crc32, endOfChecksummedLine, hasChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
+import { onceTokenCharacters } from "./once-table.ts";
 
 /** No line is longer: each code point of a name takes six bytes at most, escaped, and the rest of a line 200. */
 export const petLineBytesMax: number = nameCodePointsMax * 6 + 200;
@@ -33,12 +37,16 @@ export interface PetLine {
   statusIndex: number;
   /** End of the served text, without its `}`. */
   textEnd: number;
+  /** Start of the token; 0 if the line has none. */
+  onceStart: number;
+  /** When the animal with the token was created, in Unix seconds. */
+  atSeconds: number;
   /** Where the integer ends that was read last. */
   at: number;
 }
 
 export function createPetLine(): PetLine {
-  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, at: 0 };
+  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, onceStart: 0, atSeconds: 0, at: 0 };
 }
 
 /** Bytes that lines are written to, and the same bytes to read them. */
@@ -51,12 +59,21 @@ export interface LineBytes {
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
  *
  * @param json the served text, with its `}`
- * @param line gets the end of the served text
+ * @param line gets the end of the served text and the start of the token
+ * @param token of a create that carried one, which is written with `line.atSeconds`
  */
-export function encodePetLine({ bytes, view }: LineBytes, start: number, json: string, line: PetLine): number {
+export function encodePetLine(
+  { bytes, view }: LineBytes,
+  start: number,
+  json: string,
+  line: PetLine,
+  token?: string,
+): number {
   const group = `,"group":${line.group}`;
-  const end = start + bytes.write(json.slice(0, -1) + group, start);
-  line.textEnd = end - group.length;
+  const once = token === undefined ? "" : `,"once":"${token}","at":${line.atSeconds}`;
+  const end = start + bytes.write(json.slice(0, -1) + group + once, start);
+  line.textEnd = end - once.length - group.length;
+  line.onceStart = token === undefined ? 0 : end - once.length + onceStart.length;
   return end + bytes.write(checksumText(crc32(view, start, end)), end, "latin1");
 }
 
@@ -65,6 +82,8 @@ const nameStart = new Literal(',"name":"');
 const categoryIdStart = new Literal('","categoryId":');
 const statusStart = new Literal(',"status":"');
 const groupStart = new Literal('","group":');
+const onceStart = new Literal(',"once":"');
+const atStart = new Literal('","at":');
 const statuses: readonly Literal[] = petStatuses.map((status) => new Literal(status));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is sound. */
@@ -110,7 +129,23 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   }
   line.textEnd = statusEnd + 1;
   line.group = readInteger(bytes, statusEnd + groupStart.length, line);
-  return line.group > 0 && line.at === end;
+  return line.group > 0 && readOnce(bytes, end, line);
+}
+
+/** Returns whether the line ends after its group, or has a token and its time there. */
+function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
+  line.onceStart = 0;
+  if (line.at === end) {
+    return true;
+  }
+  const tokenStart = line.at + onceStart.length;
+  const tokenEnd = tokenStart + onceTokenCharacters;
+  if (tokenEnd + atStart.length >= end || !onceStart.isAt(bytes, line.at) || !atStart.isAt(bytes, tokenEnd)) {
+    return false;
+  }
+  line.onceStart = tokenStart;
+  line.atSeconds = readInteger(bytes, tokenEnd + atStart.length, line);
+  return line.atSeconds > 0 && line.at === end;
 }
 
 /** Returns -1 if none of them is there. */

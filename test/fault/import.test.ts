@@ -9,6 +9,7 @@ import { test } from "node:test";
 import { OutcomeUnknownError } from "../../src/pets/pet-store.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { addInBatches } from "../../src/store/add-in-batches.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -36,7 +37,7 @@ async function importWithFault(random: SeededRandom, nth: number, fault: Fault):
   const firstCall = disk.calls;
   disk.plan = (call) => (call - firstCall === nth ? fault : "none");
   const toldCounts: number[] = [];
-  const outcome = await store.addAll(longNames(), (count) => void toldCounts.push(count)).then(
+  const outcome = await addInBatches(store, longNames(), (count) => void toldCounts.push(count)).then(
     () => "done" as const,
     (error: unknown) => (error instanceof OutcomeUnknownError ? "unknown" as const : "refused" as const),
   );

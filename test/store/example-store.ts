@@ -9,6 +9,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import {
   type JsonText,
   type NewPet,
+  OnceReusedError,
   type PetPage,
   type PetQuery,
   type PetStore,
@@ -18,11 +19,14 @@ import {
 } from "../../src/index.ts";
 
 type Question =
-  | { readonly kind: "add"; readonly newPet: NewPet }
+  | { readonly kind: "add"; readonly newPet: NewPet; readonly once: string | undefined }
   | { readonly kind: "get"; readonly id: number }
   | { readonly kind: "list"; readonly query: PetQuery };
 
-type Reply = { readonly kind: "result"; readonly result: unknown } | { readonly kind: "down" };
+type Reply =
+  | { readonly kind: "result"; readonly result: unknown }
+  | { readonly kind: "reused" }
+  | { readonly kind: "down" };
 
 interface Row {
   readonly id: number;
@@ -34,33 +38,42 @@ export class ExampleEngine {
   /** As long as it is set, every question is answered with "down". */
   isDown = false;
   readonly #rows: Row[] = [];
+  /** The animal of each token. A real engine forgets a token 24 hours after its creation. */
+  readonly #idsByToken = new Map<string, number>();
 
   /** A connection, to be closed by whoever asked for it. */
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", ([number, question]: readonly [number, Question]) => {
-      const reply: Reply = this.isDown ? { kind: "down" } : { kind: "result", result: this.#answer(question) };
-      port1.postMessage([number, reply]);
+      port1.postMessage([number, this.isDown ? { kind: "down" } : this.#answer(question)]);
     });
     return port2;
   }
 
-  #answer(question: Question): unknown {
+  #answer(question: Question): Reply {
     switch (question.kind) {
       case "add":
-        return this.#add(question.newPet);
+        return this.#add(question.newPet, question.once);
       case "get":
-        return this.#rows[question.id - 1]?.json;
+        return { kind: "result", result: this.#rows[question.id - 1]?.json };
       case "list":
-        return this.#list(question.query);
+        return { kind: "result", result: this.#list(question.query) };
     }
   }
 
-  #add(newPet: NewPet): StoredPet {
-    const id = this.#rows.length + 1;
+  #add(newPet: NewPet, once: string | undefined): Reply {
+    const earlierId = once === undefined ? undefined : this.#idsByToken.get(once);
+    const id = earlierId ?? this.#rows.length + 1;
     const json = petToJson({ ...newPet, id });
+    if (earlierId !== undefined) {
+      const isEqual = this.#rows[earlierId - 1]?.json === json;
+      return isEqual ? { kind: "result", result: { id, json, isReplay: true } } : { kind: "reused" };
+    }
     this.#rows.push({ id, status: newPet.status, json });
-    return { id, json };
+    if (once !== undefined) {
+      this.#idsByToken.set(once, id);
+    }
+    return { kind: "result", result: { id, json } };
   }
 
   #list({ after, limit, status }: PetQuery): PetPage {
@@ -87,8 +100,8 @@ export class ExampleStore implements PetStore {
     });
   }
 
-  async add(newPet: NewPet): Promise<StoredPet> {
-    return (await this.#ask({ kind: "add", newPet })) as StoredPet; // As the engine answers "add".
+  async add(newPet: NewPet, once?: string): Promise<StoredPet> {
+    return (await this.#ask({ kind: "add", newPet, once })) as StoredPet; // As the engine answers "add".
   }
 
   async get(id: number): Promise<JsonText | undefined> {
@@ -123,6 +136,9 @@ export class ExampleStore implements PetStore {
     this.#isDown = reply.kind === "down";
     if (reply.kind === "down") {
       throw new StorageUnavailableError("the engine is down");
+    }
+    if (reply.kind === "reused") {
+      throw new OnceReusedError("the token belongs to another animal");
     }
     return reply.result;
   }

@@ -9,6 +9,7 @@ import { test, type TestContext } from "node:test";
 import {
   type JsonText,
   type NewPet,
+  OnceReusedError,
   type PetPage,
   type PetStatus,
   type PetStore,
@@ -47,6 +48,7 @@ const int64s = [0n, 1n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n **
 /** @param createPlace makes a new and empty place */
 export function testPetStore(name: string, createPlace: () => Promise<StorePlace>): void {
   testAdding(name, createPlace);
+  testRepeatedAdding(name, createPlace);
   testReading(name, createPlace);
   testReadingWhileAdding(name, createPlace);
   testClosing(name, createPlace);
@@ -91,6 +93,63 @@ function testAdding(name: string, createPlace: () => Promise<StorePlace>): void 
         assert.equal(textOf(listed.json), `[${textOf(json)}]`);
       }),
     );
+  });
+}
+
+function tokenOf(number: number): string {
+  return `token-${number}`.padEnd(22, "_");
+}
+
+function testRepeatedAdding(name: string, createPlace: () => Promise<StorePlace>): void {
+  test(`${name}: add() with a token adds one animal, however often it is repeated`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const first = await store.add(petOf(1), tokenOf(1));
+    assert.deepEqual([first.id, first.isReplay ?? false], [1, false]);
+    for (let time = 0; time < 3; time++) {
+      const again = await store.add(petOf(1), tokenOf(1));
+      assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, textOf(first.json), true]);
+    }
+    assert.equal((await store.add(petOf(1), tokenOf(2))).id, 2, "another token adds another animal");
+    assert.equal((await store.add(petOf(1))).id, 3, "and so does none");
+    assert.equal((await walk(store, { limit: 100, status: undefined })).length, 3);
+  });
+
+  test(`${name}: add() with the token of another animal throws OnceReusedError and adds nothing`, async (context) => {
+    const store = await openStore(context, createPlace);
+    await store.add(rex, tokenOf(1));
+    const others: readonly Partial<NewPet>[] = [{ name: "rex" }, { categoryId: 2n }, { status: "sold" }];
+    for (const other of others) {
+      await assert.rejects(store.add({ ...rex, ...other }, tokenOf(1)), OnceReusedError);
+    }
+    assert.equal((await store.add(rex, tokenOf(1))).id, 1);
+    assert.equal((await walk(store, { limit: 100, status: undefined })).length, 1);
+  });
+
+  test(`${name}: 64 adds with one token at once add one animal, and share its result`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const results = await Promise.all(idsFrom(1, 64).map(() => store.add(rex, tokenOf(1))));
+    assert.deepEqual(new Set(results.map(({ id, json }) => `${id} ${textOf(json)}`)).size, 1);
+    assert.equal(results.filter(({ isReplay }) => isReplay !== true).length, 1);
+    const [other, same] = await Promise.allSettled([store.add(petOf(2), tokenOf(1)), store.add(rex, tokenOf(1))]);
+    assert.ok(other?.status === "rejected" && other.reason instanceof OnceReusedError);
+    assert.ok(same?.status === "fulfilled" && same.value.isReplay === true);
+    assert.equal((await walk(store, { limit: 100, status: undefined })).length, 1);
+  });
+
+  test(`${name}: a token counts after the store was closed and opened again`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    const first = await place.open();
+    await Promise.all(idsFrom(1, 20).map((number) => first.add(petOf(number), tokenOf(number))));
+    await first.close();
+    const second = await place.open();
+    context.after(() => second.close());
+    for (const number of idsFrom(1, 20)) {
+      const again = await second.add(petOf(number), tokenOf(number));
+      assert.deepEqual([again.id, again.isReplay], [number, true]);
+    }
+    await assert.rejects(second.add(petOf(1), tokenOf(2)), OnceReusedError);
+    assert.equal((await second.add(rex, tokenOf(21))).id, 21);
   });
 }
 
