@@ -54,6 +54,11 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     schema: { type: "string", format: "uri-reference", pattern: "/pets/[1-9][0-9]*$" },
     example: "/v1/pets/1",
   },
+  "Idempotent-Replayed": {
+    description: "Present if an earlier request with this `Idempotency-Key` added the animal, and this one added none.",
+    schema: { type: "string", const: "true" },
+    isOptional: true,
+  },
   "Link-next": {
     description: "The next page, with the same `limit` and `status`; absent on the last page (RFC 8288).",
     schema: { type: "string", pattern: '^<[^>]*/pets\\?([^>]*&)?after=[0-9]+>; rel="next"$' },

@@ -7,7 +7,7 @@ import { publishedQuotas } from "../limits/plans.ts";
 import { sunsetField } from "../pets/get.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { errorResponses, response } from "./responses.ts";
-import { type JsonObject, listParameters, petIdParameter, rex } from "./schemas.ts";
+import { idempotencyKeyParameter, type JsonObject, listParameters, petIdParameter, rex } from "./schemas.ts";
 
 const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 
@@ -70,16 +70,22 @@ const listPets: JsonObject = {
 const createPet: JsonObject = {
   operationId: "createPet",
   summary: "Add an animal",
-  description: "Responds once the animal is on disk: neither a crash nor a loss of power can undo a 201.",
+  description:
+    "Responds once the animal is on disk: neither a crash nor a loss of power can undo a 201. With an " +
+    "`Idempotency-Key` it is always right to send the request again, also after a broken connection or " +
+    "`outcome_unknown`.",
   tags: ["animals"],
+  parameters: [idempotencyKeyParameter],
   requestBody: newPetBody,
   responses: {
-    201: response("The new animal.", petContent, ["Location"]),
+    201: response("The new animal.", petContent, ["Location", "Idempotent-Replayed"]),
     ...errorResponses([
       "malformed_json",
       "invalid_body",
+      "invalid_idempotency_key",
       "body_too_large",
       "unsupported_media_type",
+      "idempotency_key_reused",
       "internal_error",
       "storage_unavailable",
       "outcome_unknown",

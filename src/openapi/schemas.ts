@@ -7,6 +7,7 @@
 
 import { errorKinds } from "../http/errors.ts";
 import { planNames } from "../limits/plans.ts";
+import { idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
 import { limitDefault, limitMax } from "../pets/list-query.ts";
 import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 
@@ -166,6 +167,22 @@ export const listParameters: readonly JsonObject[] = [
     example: 0,
   },
 ];
+
+const keyCharacters = `{1,${idempotencyKeyCharactersMax}}`;
+
+/** A bare word, or a quoted one in which quotation marks and backslashes are escaped. */
+const idempotencyKeyPattern = `^([!#-~]${keyCharacters}|"([!#-\\[\\]-~]|\\\\["\\\\])${keyCharacters}")$`;
+
+export const idempotencyKeyParameter: JsonObject = {
+  name: "Idempotency-Key",
+  in: "header",
+  description:
+    `Makes a retry safe: a new word for each animal, 1 to ${idempotencyKeyCharactersMax} visible ASCII characters in ` +
+    "quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same animal within 24 " +
+    "hours, it returns the same response and adds nothing.",
+  schema: { type: "string", pattern: idempotencyKeyPattern },
+  example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
+};
 
 export const petIdParameter: JsonObject = {
   name: "petId",

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { errorKinds } from "../../src/http/errors.ts";
 import { publishedQuotas } from "../../src/limits/plans.ts";
+import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
 import { faultsOf, type Schema } from "./json-schema.ts";
 
@@ -12,7 +13,7 @@ const rateFields = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-R
 const codesOfNoOperation = ["route_not_found", "method_not_allowed"];
 
 const fieldsForCallers = [
-  ...rateFields, "Retry-After", "X-Request-Id", "Link", "Location", "Deprecation", "Sunset", "WWW-Authenticate",
+  ...rateFields, "Retry-After", "X-Request-Id", "Link", "Location", "Idempotent-Replayed", "Deprecation", "Sunset", "WWW-Authenticate",
 ];
 
 function codesOf(response: Node): readonly string[] {
@@ -214,5 +215,17 @@ test("describeApi() allows exactly the names that the service accepts", () => {
   for (const [name, isAllowed] of table) {
     const faults = faultsOf({ name, categoryId: 1 }, resolve("#/components/schemas/NewPet"), resolve);
     assert.equal(faults.length === 0, isAllowed, JSON.stringify(name));
+  }
+});
+
+test("describeApi() allows exactly the Idempotency-Keys that the service accepts", () => {
+  const [parameter] = Object.values(published()["paths"]?.["/pets"]?.["post"]?.["parameters"] ?? {});
+  const schema: Schema = parameter?.["schema"] ?? {};
+  const characters = ["", "a", "!", '"', "\\", '\\"', "~", " ", "é", "[", "]", "x".repeat(254), "x".repeat(255), "x".repeat(256)];
+  for (const first of characters) {
+    for (const field of [first, `"${first}"`, `${first}a`, `"${first}a"`, `"${first}`, `${first}"`]) {
+      const isAllowed = faultsOf(field, schema, () => ({})).length === 0;
+      assert.equal(isAllowed, readIdempotencyKey(field) !== undefined, field);
+    }
   }
 });

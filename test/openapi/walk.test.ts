@@ -186,6 +186,17 @@ test("the description is true of every query and every content that is refused",
   }
 });
 
+test("the description is true of creates with an Idempotency-Key", async () => {
+  const create = (key: string, name: string) =>
+    ask("POST", "/v1/pets", { content: JSON.stringify({ name, categoryId: 5 }), fields: [`Idempotency-Key: ${key}`] });
+  assert.equal((await create("first", "Rex")).status, 201);
+  const replayed = await create("first", "Rex");
+  assert.equal(replayed.status, 201);
+  assert.ok(replayed.fields.some(([field]) => field === "Idempotent-Replayed"));
+  assert.equal((await create("first", "Misty")).status, 422);
+  assert.equal((await create("x".repeat(256), "Rex")).status, 400);
+});
+
 test("the description is true of a store that fails", async () => {
   const content = JSON.stringify({ name: "Rex", categoryId: 5 });
   await askAll(500, [listPets, getPet], { to: broken });
