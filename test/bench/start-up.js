@@ -96,7 +96,7 @@ function child(way, folder) {
 
 async function measure(way, path) {
   const { openPetStore } = await dist("store/json-lines-pet-store.js");
-  const { nodeDisk } = await dist("log/node-disk.js");
+  const { nodeDisk } = await dist("disk/node-disk.js");
   globalThis.gc();
   const before = process.memoryUsage().rss;
   const start = performance.now();
@@ -114,7 +114,7 @@ async function measure(way, path) {
 
 /** Writes a sound log; returns how many bytes of it clients get to see. */
 async function writeLog(path, count) {
-  const { lineWithChecksum } = await dist("log/line-seal.js");
+  const { lineWithChecksum } = await dist("log/checksum.js");
   const descriptor = openSync(path, "w");
   const statuses = ["available", "pending", "sold"];
   let text = "";
