@@ -113,8 +113,9 @@ async function measure(way, path) {
   console.log(JSON.stringify({ ms, bytes, pageUs: ((performance.now() - pageStart) * 1_000) / pageCount }));
 }
 
-/** Writes an undamaged log. Returns how many of its bytes clients get to see. */
-function writeLog(path, count) {
+/** Writes a sound log; returns how many bytes of it clients get to see. */
+async function writeLog(path, count) {
+  const { lineWithChecksum } = await dist("log/checksum.js");
   const descriptor = openSync(path, "w");
   const statuses = ["available", "pending", "sold"];
   let text = "";

@@ -52,7 +52,7 @@ async function assertOneHolds(contenders: readonly StepwiseLock[], order: string
   assert.deepEqual(await readdir(folder), [], order);
 }
 
-test("who saw a stale socket does not take the place of the one that has replaced it meanwhile", async () => {
+test("lock() does not replace a socket that replaced the stale one it saw", async () => {
   await leaveStale();
   const late = await StepwiseLock.begin(path);
   await late.stepTo(`link ${name}.`);
@@ -62,7 +62,7 @@ test("who saw a stale socket does not take the place of the one that has replace
   await assertOneHolds([early, late], "late finds another socket");
 });
 
-test("who has the right to replace a stale socket cannot be overtaken on the last step", async () => {
+test("lock() keeps the right to replace a stale socket up to the last step", async () => {
   await leaveStale();
   const first = await StepwiseLock.begin(path);
   await first.stepTo("rename");
@@ -72,7 +72,7 @@ test("who has the right to replace a stale socket cannot be overtaken on the las
   await assertOneHolds([first, second], "first has the right");
 });
 
-test("who saw a stale socket takes over from the one that has replaced it and died", async () => {
+test("lock() replaces the socket of a process that replaced the stale one and died", async () => {
   await leaveStale();
   const late = await StepwiseLock.begin(path);
   await late.stepTo(`link ${name}.`);
@@ -83,7 +83,7 @@ test("who saw a stale socket takes over from the one that has replaced it and di
   await assertOneHolds([late], "late is the only one alive");
 });
 
-test("who loses the right it has just taken over, since the new holder sweeps, finds the name held", async () => {
+test("lock() finds the name held if the new holder removes the right it has just taken over", async () => {
   await leaveStale();
   const [loser, holder, dying] = [
     await StepwiseLock.begin(path),
@@ -107,7 +107,7 @@ test("who loses the right it has just taken over, since the new holder sweeps, f
 });
 
 for (const before of ["free", "stale"] as const) {
-  test(`of two that race for a ${before} name exactly one wins, in every order with two changes of turn`, async () => {
+  test(`lock() gives a ${before} name to exactly one of two processes, in every order with two changes of turn`, async () => {
     let orderCount = 0;
     for (let firstSteps = 0, isFirstDone = false; !isFirstDone; firstSteps++) {
       for (let secondSteps = 0, isSecondDone = false; !isSecondDone; secondSteps++) {
@@ -129,7 +129,7 @@ for (const before of ["free", "stale"] as const) {
     assert.ok(orderCount > 30, String(orderCount));
   });
 
-  test(`whoever dies at whatever call on a ${before} name, the next one locks it and nothing is left`, async () => {
+  test(`lock() takes a ${before} name after a process that died at any call, and leaves nothing else`, async () => {
     let callCount = 0;
     for (let isDone = false; !isDone; callCount++) {
       if (before === "stale") {
@@ -171,7 +171,7 @@ async function raceInRandomOrder(random: SeededRandom): Promise<number> {
   return contenders.filter(({ isDead }) => isDead).length;
 }
 
-test("of four that race in any order, and die at any time, never two hold the name, and the next one gets it", seeded(
+test("lock() never gives a name to two of four processes, in any order and with deaths at any time", seeded(
   async (random) => {
     let deaths = 0;
     for (let order = 0; order < randomOrderCount; order++) {

@@ -66,7 +66,7 @@ async function leaveStale(t: TestContext, path: string, prefix?: readonly string
   await contender.kill();
 }
 
-test("a second lock is refused while the first lives, and succeeds after its release", async (t) => {
+test("lock() is refused while another process holds the name, and succeeds after its release", async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, name);
   const first = await lock(path);
@@ -82,7 +82,7 @@ test("a second lock is refused while the first lives, and succeeds after its rel
   await second.release();
 });
 
-test("the name of a killed process is taken over, and nothing but the name is left", async (t) => {
+test("lock() takes over the name of a killed process, and leaves nothing but the name", async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, name);
   await leaveStale(t, path);
@@ -95,7 +95,7 @@ test("the name of a killed process is taken over, and nothing but the name is le
   await successor.release();
 });
 
-test("of six processes that race for a stale name, exactly one wins", async (t) => {
+test("lock() gives a stale name to exactly one of six processes", async (t) => {
   const path = join(await temporaryFolder(t), name);
   await leaveStale(t, path);
   for (let round = 0; round < 10; round++) {
@@ -106,7 +106,7 @@ test("of six processes that race for a stale name, exactly one wins", async (t) 
   }
 });
 
-test("a folder whose path is too long for a socket is locked all the same", async (t) => {
+test("lock() works in a folder whose path is too long for a socket", async (t) => {
   const folder = join(await temporaryFolder(t), "f".repeat(100), "g".repeat(100));
   await mkdir(folder, { recursive: true });
   const path = join(folder, name);
@@ -119,7 +119,7 @@ test("a folder whose path is too long for a socket is locked all the same", asyn
 });
 
 const skip = canUnshare ? false : "needs root and unshare";
-test("a lock holds in another network namespace, and its death is seen there", { skip }, async (t) => {
+test("lock() holds in another network namespace, which also notices the holder's death", { skip }, async (t) => {
   const path = join(await temporaryFolder(t), name);
   const elsewhere = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await elsewhere.go(), "won");

@@ -3,7 +3,7 @@
  * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again; this
  * process knows every 201. Rounds: 12, or the environment variable CRASH_ROUNDS, as in
  *
- *     npm run build && npx tsc -p test && CRASH_ROUNDS=1000 node --test build/test/crash/kill.test.js
+ *     npm run build && npx tsc -p test && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */
 
 import assert from "node:assert/strict";

@@ -27,7 +27,7 @@ function append(disk: Disk, line = added): Promise<void> {
   return updateUnderLock(disk, path, async () => ({ lines: [line], lengthBytes: old.length }));
 }
 
-test("an update reads and decides while it holds the lock, and frees it afterwards", async () => {
+test("updateUnderLock() decides while it holds the lock, and releases it afterwards", async () => {
   const disk = diskWith(old).boot();
   const held: boolean[] = [];
   await updateUnderLock(disk, path, async () => {
@@ -38,7 +38,7 @@ test("an update reads and decides while it holds the lock, and frees it afterwar
   assert.deepEqual(held, [true, false]);
 });
 
-test("an update that decides by throwing writes nothing and frees the lock", async () => {
+test("updateUnderLock() writes nothing and releases the lock if deciding throws", async () => {
   const simulated = diskWith(`${old}torn`);
   const disk = simulated.boot();
   await assert.rejects(updateUnderLock(disk, path, () => Promise.reject(new RangeError("no"))), RangeError);
@@ -83,7 +83,7 @@ const tornEnds: Readonly<Record<string, Buffer>> = {
 };
 
 for (const [name, end] of Object.entries(tornEnds)) {
-  test(`an end that a dead writer left is set aside from its first byte on: ${name}`, async () => {
+  test(`updateUnderLock() sets the torn tail of a dead writer aside from its first byte on: ${name}`, async () => {
     const disk = diskWith(Buffer.concat([Buffer.from(old), end]));
     await append(disk.boot());
     assert.equal(disk.kept(path).toString(), old + added);
@@ -123,7 +123,7 @@ async function updateWithFault(random: SeededRandom, nth: number, fault: Fault):
 }
 
 for (const fault of ["error", "short", "kill", "power"] as const) {
-  test(`an update whose Nth call meets "${fault}" is on disk or not there, for every N`, seeded(async (random) => {
+  test(`updateUnderLock() whose Nth call meets "${fault}" is on disk or not there, for every N`, seeded(async (random) => {
     const { calls } = await updateWithFault(new SeededRandom(random.uint32()), 0, "none");
     assert.ok(calls > 10, String(calls));
     for (let nth = 1; nth <= calls; nth++) {

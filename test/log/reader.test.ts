@@ -1,6 +1,6 @@
 /**
  * The reader of logs, with lines of a test's own: `{"n":1,"crc":"…"}` is one of a group, `{"group":1,"crc":"…"}` begins
- * one, and `{"wrong":…}` is sound and cannot be. Whatever has no seal is damage.
+ * one, and `{"wrong":…}` has a right checksum and is wrong. A line without its checksum is damage.
  */
 
 import assert from "node:assert/strict";
@@ -73,7 +73,7 @@ function filler(byteCount: number): string {
   return lineOf(lineBytes).repeat(count) + lineOf(byteCount - count * (lineBytes + 1) - 1);
 }
 
-test("a log of sound lines is whole, and every line is taken in order", async () => {
+test("readLog() takes every line of a sound log in order", async () => {
   const lines = Array.from({ length: 1_000 }, (_, index) => line(index));
   const { end, taken } = await read(lines.join(""));
   assert.deepEqual(end, { kind: "whole", lengthBytes: lines.join("").length, lineCount: 1_000 });
@@ -81,7 +81,7 @@ test("a log of sound lines is whole, and every line is taken in order", async ()
   assert.deepEqual((await read("")).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
 });
 
-test("a line is taken whole wherever the border between two chunks falls in it", async () => {
+test("readLog() takes a line in one piece wherever two chunks meet in it", async () => {
   for (const byteCount of [40, 100, lineBytesMax - 1, lineBytesMax]) {
     // How many of its bytes, with the newline, stand before the border.
     const places = [0, 1, 2, 30, byteCount - 8, byteCount - 1, byteCount, byteCount + 1].filter((place) => place >= 0);
@@ -97,7 +97,7 @@ test("a line is taken whole wherever the border between two chunks falls in it",
   }
 });
 
-test("a fault in a line across the border is told with the line's number and byte", async () => {
+test("readLog() gives line number and offset of a fault in a line where two chunks meet", async () => {
   for (const place of [1, 20, 39, 40, 41]) {
     const before = filler(chunkBytes - place);
     const lineNumber = before.split("\n").length;
@@ -112,7 +112,7 @@ test("a fault in a line across the border is told with the line's number and byt
   }
 });
 
-test("a line of lineBytesMax bytes is taken, and one byte more is damage", async () => {
+test("readLog() takes a line of lineBytesMax bytes, and one byte more is damage", async () => {
   for (const [byteCount, isTaken] of [[lineBytesMax - 1, true], [lineBytesMax, true], [lineBytesMax + 1, false]] as const) {
     for (const newline of ["\n", ""]) {
       const text = lineOf(byteCount).slice(0, -1) + newline;
@@ -145,24 +145,24 @@ for (const [name, damage] of Object.entries(damages)) {
     const torn = (await read(Buffer.concat([Buffer.from(sound), damage]))).end;
     assert.deepEqual({ ...torn, reason: "" }, { kind: "torn", ...place, tornBytes: damage.length, reason: "" });
     const within = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(line(3) + line(4))]))).end;
-    assert.equal(within.kind, "torn", "sound lines of the same group do not vouch");
+    assert.equal(within.kind, "torn", "sound lines of the same group prove nothing");
     const corrupt = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(groupLine(3))]))).end;
     assert.deepEqual({ ...corrupt, reason: "" }, { kind: "corrupt", lineNumber: 3, offset: sound.length, reason: "" });
-    const voucherAt = sound.length + damage.length;
-    assert.ok(corrupt.kind === "corrupt" && corrupt.reason.includes(`a sound line at byte ${voucherAt} shows`), torn.kind);
+    const proofAt = sound.length + damage.length;
+    assert.ok(corrupt.kind === "corrupt" && corrupt.reason.includes(`a sound line at byte ${proofAt} shows`), torn.kind);
   });
 }
 
-test("a sound line that cannot be is corrupt wherever it stands, also as the last one", async () => {
+test("readLog() finds a log corrupt if a line with a right checksum is wrong, also the last one", async () => {
   const wrong = lineWithChecksum('{"wrong":1}');
   for (const after of ["", line(2), groupLine(2), "torn"]) {
     const { end } = await read(line(1) + wrong + after);
     assert.deepEqual(end, { kind: "corrupt", lineNumber: 2, offset: line(1).length, reason: "cannot be" });
   }
-  assert.equal((await read(`${line(1)}damage\n${wrong}`)).end.kind, "torn", "behind damage nothing is asked of it");
+  assert.equal((await read(`${line(1)}damage\n${wrong}`)).end.kind, "torn", "after damage it is not read");
 });
 
-test("a voucher is found wherever it stands in what is searched, across the borders of the windows", async () => {
+test("readLog() finds a line that proves earlier ones wherever two search windows meet", async () => {
   const damage = "damage\n";
   const searchStart = 1;
   // Beginnings near which a window ends, or the next one begins.
@@ -177,17 +177,17 @@ test("a voucher is found wherever it stands in what is searched, across the bord
   }
 });
 
-test("a voucher as long as a line may be is found across the border of a window, and at the end of the file", async () => {
-  const voucher = lineOf(lineBytesMax, "group").slice(0, -1);
+test("readLog() finds a line of lineBytesMax bytes that proves earlier ones, also at the end of the file", async () => {
+  const proof = lineOf(lineBytesMax, "group").slice(0, -1);
   for (const start of [chunkBytes - lineBytesMax - 1, chunkBytes - lineBytesMax, chunkBytes - lineBytesMax + 1, chunkBytes - 7_000, chunkBytes - 7]) {
     for (const after of ["", "\n", "z".repeat(100)]) {
-      const { end } = await read(`${"z".repeat(start)}${voucher}${after}`);
+      const { end } = await read(`${"z".repeat(start)}${proof}${after}`);
       assert.ok(end.kind === "corrupt" && end.reason.includes(`byte ${start} shows`), `${start}: ${JSON.stringify(end)}`);
     }
   }
 });
 
-test("`from` begins there, and counts lines from there and bytes from the start of the file", async () => {
+test("readLog() begins at `from`, and counts lines from there and bytes from the start of the file", async () => {
   const first = line(1) + line(2);
   assert.deepEqual((await read(first + line(3), { from: first.length })).taken, [line(3).slice(0, -1)]);
   const whole = { kind: "whole", lengthBytes: first.length, lineCount: 0 };
@@ -196,7 +196,7 @@ test("`from` begins there, and counts lines from there and bytes from the start 
   assert.ok(end.kind === "corrupt" && end.lineNumber === 2 && end.offset === first.length + line(3).length);
 });
 
-test("`to` is the end of the file: what stands behind it neither is read nor vouches", async () => {
+test("readLog() neither reads nor searches what follows `to`", async () => {
   const first = line(1) + line(2);
   const content = `${first}damage\n${groupLine(3)}`;
   assert.deepEqual((await read(content, { to: first.length })).end, { kind: "whole", lengthBytes: first.length, lineCount: 2 });
@@ -206,11 +206,11 @@ test("`to` is the end of the file: what stands behind it neither is read nor vou
     const reason = isDamaged ? "no checksum" : "the last line has no newline";
     assert.deepEqual(end, { kind: "torn", lengthBytes: first.length, lineCount: 2, tornBytes: to - first.length, reason });
   }
-  assert.equal((await read(content, { to: content.length - 1 })).end.kind, "corrupt", "it vouches without its newline");
+  assert.equal((await read(content, { to: content.length - 1 })).end.kind, "corrupt", "it proves earlier lines without its newline");
   assert.deepEqual((await read(content, { to: 0 })).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
 });
 
-test("reads that bring less than was asked for change nothing", seeded(async (random) => {
+test("readLog() gives the same results with short reads", seeded(async (random) => {
   const sound = groupLine(1) + Array.from({ length: 300 }, (_, index) => line(index)).join("") + lineOf(lineBytesMax);
   for (const content of [sound, `${sound}torn`, `${sound}damage\n${line(1)}`, `${sound}damage\n${groupLine(2)}${line(3)}`]) {
     const expected = await read(content);
@@ -224,7 +224,7 @@ test("reads that bring less than was asked for change nothing", seeded(async (ra
   }
 }));
 
-test("a file that grows while it is read is read on, up to where it ends by then", async () => {
+test("readLog() reads a growing file up to its present end", async () => {
   const file = memoryFile(Buffer.from(line(1)));
   file.readMax = (position) => {
     if (position > 0 && file.content.length < 200) {
@@ -238,7 +238,7 @@ test("a file that grows while it is read is read on, up to where it ends by then
   assert.ok(reader.taken.length > 2);
 });
 
-test("a file that grows while it is read up to `to` is as if it had not", async () => {
+test("readLog() up to `to` does not see that the file grows", async () => {
   const half = line(2).slice(0, 10);
   const file = memoryFile(Buffer.from(line(1) + half));
   const to = file.size();
@@ -250,7 +250,7 @@ test("a file that grows while it is read up to `to` is as if it had not", async 
   assert.equal(kind, "torn");
 });
 
-test("a file that shrinks while it is read ends where it ends by then", async () => {
+test("readLog() reads a shrinking file up to its present end", async () => {
   const lines = line(1) + line(2) + line(3);
   for (const size of [0, 1, line(1).length, line(1).length + 5]) {
     const file = memoryFile(Buffer.from(lines));

@@ -75,7 +75,7 @@ testFaults("a replaced file has the old content or the new one", (disk) => repla
   },
 );
 
-test("torn tails of several crashes are kept one behind the other", async () => {
+test("setTornTailAside() appends the torn tails of several crashes to one file", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   for (const end of ["first end", "second end"]) {
     disk.place(path, Buffer.from(`sound.${end}`));
@@ -85,7 +85,7 @@ test("torn tails of several crashes are kept one behind the other", async () => 
   assert.equal(disk.kept(`${path}.torn`).toString(), "first endsecond end");
 });
 
-test("a torn tail that is longer than what is copied at a time is put aside whole", async () => {
+test("setTornTailAside() moves a long torn tail whole", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const end = Buffer.alloc(2_500_000, "0123456789");
   disk.place(path, Buffer.concat([Buffer.from("sound."), end]));
@@ -94,7 +94,7 @@ test("a torn tail that is longer than what is copied at a time is put aside whol
   assert.equal(disk.kept(path).toString(), "sound.");
 });
 
-test("a damaged file is moved beside its name, over an earlier one", async () => {
+test("setFileAside() moves a damaged file, and replaces an earlier one", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   for (const content of ["first", "second"]) {
     disk.place(path, Buffer.from(content));
@@ -104,7 +104,7 @@ test("a damaged file is moved beside its name, over an earlier one", async () =>
   }
 });
 
-test("half a replacement that a crash left does not get into the next one", async () => {
+test("replaceFile() ignores a part that a crash left", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(`${path}.new`, Buffer.from("half a repl"));
   await replaceFile(disk.boot(), path, ["whole"]);
@@ -112,7 +112,7 @@ test("half a replacement that a crash left does not get into the next one", asyn
   assert.equal(disk.kept(`${path}.new`).length, 0);
 });
 
-test("a whole file is read, also in short reads; one that is not there is undefined", async () => {
+test("readWholeFile() reads all of a file, also in short reads, and returns undefined if there is none", async () => {
   const simulated = new SimulatedDisk(new SeededRandom(1));
   simulated.place(path, Buffer.from("all of it"));
   const disk = simulated.boot();
@@ -127,7 +127,7 @@ test("a whole file is read, also in short reads; one that is not there is undefi
   assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
 });
 
-test("an append that the disk takes only a part of is an error that says how much", async () => {
+test("appendAll() rejects and says how many bytes the disk took", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const file = await disk.boot().openToAppend(path);
   disk.plan = () => "short";

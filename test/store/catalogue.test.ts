@@ -55,14 +55,14 @@ class Pair {
 }
 
 for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
-  test(`every page of ${count} animals is the model's, filtered or not`, seeded((random) => {
+  test(`Catalogue.page() of ${count} animals equals the model's, filtered or not`, seeded((random) => {
     const pair = new Pair(random);
     pair.grow(count);
     assert.equal(pair.catalogue.count, count);
     pair.checkSome(150);
   }));
 
-  test(`each of ${count} animals is found by its id, and no other`, seeded((random) => {
+  test(`Catalogue.get() finds each of ${count} animals by its id, and no other`, seeded((random) => {
     const pair = new Pair(random);
     pair.grow(count);
     pair.model.forEach(({ text }, index) => assert.equal(pair.catalogue.get(index + 1), text));
@@ -72,7 +72,7 @@ for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
   }));
 }
 
-test("pages asked again while the catalogue grows stay right", seeded((random) => {
+test("Catalogue.page() stays right while the catalogue grows", seeded((random) => {
   const pair = new Pair(random);
   pair.grow(4_050);
   for (let step = 0; step < 100; step++) {
@@ -85,7 +85,7 @@ test("pages asked again while the catalogue grows stay right", seeded((random) =
   }
 }));
 
-test("firstAfter is the index of the first greater id, or the length", seeded((random) => {
+test("IdList.firstAfter() is the index of the first greater id, or the length", seeded((random) => {
   const list = new IdList();
   const ids: number[] = [];
   assert.equal(list.firstAfter(0), 0);

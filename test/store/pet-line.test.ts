@@ -28,7 +28,7 @@ function checksummed(json: string): string {
   return lineWithChecksum(json).slice(0, -1);
 }
 
-test("what is written is read back: odd names, and int64 to its bounds", () => {
+test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to its bounds", () => {
   const names = ["Rex", "é", "小白 🐕", '"\\', "\u0001\u001f\n\t", "\u2028", "x".repeat(255), "\u0001".repeat(255)];
   for (const name of names) {
     for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
@@ -42,7 +42,7 @@ test("what is written is read back: odd names, and int64 to its bounds", () => {
   }
 });
 
-test("a sound line that is not of this grammar is wrong, as a newer release may have written it", () => {
+test("readPetLine() finds a line with a right checksum and unknown members wrong: a newer release may have written it", () => {
   const good = '{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}';
   assert.equal(read(checksummed(good)), undefined);
   const deviations = [
@@ -64,7 +64,7 @@ test("a sound line that is not of this grammar is wrong, as a newer release may 
   }
 });
 
-test("a line without a right checksum is damage, whatever else it is", () => {
+test("readPetLine() finds a line without its right checksum damaged", () => {
   const line = checksummed('{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}');
   const damaged = [line.slice(0, -1), `${line} `, line.replace("Rex", "Max"), line.toUpperCase(), "\0".repeat(50), "{}", "x"];
   for (const one of damaged) {
@@ -72,7 +72,7 @@ test("a line without a right checksum is damage, whatever else it is", () => {
   }
 });
 
-test("only a sound line whose group is its own id begins a group", () => {
+test("isGroupStart() is true only for a sound line whose group is its own id", () => {
   for (const [group, isStart] of [[7, false], [8, true], [9, false]] as const) {
     const bytes = Buffer.from(checksummed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
     assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), isStart);

@@ -16,7 +16,7 @@ import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 const animalCount = 120_000;
 
 for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as const) {
-  test(`loading tells ${expectedCount} times how far it is, where each chunk takes ${stepMs} ms`, async (context) => {
+  test(`openPetStore() reports its progress ${expectedCount} times if each chunk takes ${stepMs} ms`, async (context) => {
     const dataDir = mkdtempSync(join(tmpdir(), "animal-store-progress-"));
     context.after(() => rmSync(dataDir, { recursive: true }));
     const path = join(dataDir, "pets.jsonl");
