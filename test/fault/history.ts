@@ -5,12 +5,13 @@
  * animal, told apart by its name, what the client was told: acknowledged, refused, or nothing certain (unknown). After
  * each start: the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are
  * absent; an unknown one may be there once and unchanged, and counts as acknowledged from then on, as readers saw it.
+ * An add that carried a token may be sent again in any life: its animal is there once all the same.
  * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost.
  */
 
 import assert from "node:assert/strict";
 
-import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { type JsonText, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { type NewPet, petStatuses } from "../../src/pets/pet.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
@@ -26,12 +27,19 @@ export interface Counts {
   refused: number;
   unknown: number;
   unknownSeen: number;
+  /** Adds that were sent again after their animal was acknowledged or seen. */
+  repeated: number;
   deaths: number;
   tornEnds: number;
 }
 
 export function noCounts(): Counts {
-  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, deaths: 0, tornEnds: 0 };
+  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornEnds: 0 };
+}
+
+interface Sent {
+  readonly newPet: NewPet;
+  readonly token: string | undefined;
 }
 
 export class History {
@@ -41,8 +49,14 @@ export class History {
   readonly #counts: Counts;
   /** By id - 1: the text that a client was sent, or that a reader saw. */
   readonly #acknowledged: string[] = [];
+  /** The same by name. */
+  readonly #textsByName = new Map<string, string>();
   readonly #refused = new Set<string>();
   readonly #unknown = new Map<string, NewPet>();
+  /** Adds that carried a token, by whatever became of them: each may be sent again at any time. */
+  readonly #repeatable: Sent[] = [];
+  /** How many adds of an animal are in progress. */
+  readonly #inProgress = new Map<string, number>();
   #names = 0;
 
   constructor(random: SeededRandom, counts: Counts) {
@@ -62,6 +76,7 @@ export class History {
   /** Opens, unless a fault of the disk prevents it. @throws when the store refuses what a crash left */
   async open(): Promise<JsonLinesPetStore | undefined> {
     const disk = this.disk.boot();
+    this.#inProgress.clear(); // Adds of a dead process never settle.
     const callsBefore = this.disk.calls;
     let failed = false;
     const plan = this.disk.plan;
@@ -110,6 +125,7 @@ export class History {
       assert.ok(newPet !== undefined, `animal ${id} is there twice, or nobody's`);
       assert.equal(text, textOf(id, newPet));
       this.#unknown.delete(name);
+      this.#textsByName.set(name, text);
       this.#acknowledged.push(text);
       this.#counts.unknownSeen++;
     }
@@ -167,32 +183,61 @@ export class History {
     }
   }
 
+  /** Adds a new animal, or sends an earlier add again with its token. */
   async #add(store: JsonLinesPetStore): Promise<void> {
-    const newPet: NewPet = {
-      name: `${this.#names++} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`,
-      categoryId: BigInt(this.#random.integer(0, 99)),
-      status: this.#random.pick(petStatuses),
-    };
-    // Until it is answered nobody knows: a process that dies never answers.
-    this.#unknown.set(newPet.name, newPet);
+    const sent = this.#repeatable.length > 0 && this.#random.oneIn(3) ? this.#random.pick(this.#repeatable) : this.#newAdd();
+    const { newPet, token } = sent;
+    const { name } = newPet;
+    const wasUnknown = this.#unknown.has(name);
+    const isAcknowledged = this.#textsByName.has(name);
+    if (!isAcknowledged) {
+      // Until it is answered nobody knows: a process that dies never answers.
+      this.#unknown.set(name, newPet);
+      this.#refused.delete(name);
+    }
+    this.#inProgress.set(name, (this.#inProgress.get(name) ?? 0) + 1);
     try {
-      const { id, json } = await store.add(newPet);
-      assert.equal(json, textOf(id, newPet));
-      this.#unknown.delete(newPet.name);
-      assert.equal(this.#acknowledged[id - 1], undefined, `id ${id} was given twice`);
-      this.#acknowledged[id - 1] = textOf(id, newPet);
-      this.#counts.acknowledged++;
+      const { id, json } = await store.add(newPet, token);
+      this.#acknowledge(id, textOf(id, newPet), json, newPet);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
-        this.#unknown.delete(newPet.name);
-        this.#refused.add(newPet.name);
+        if (!isAcknowledged && !wasUnknown && this.#inProgress.get(name) === 1) {
+          this.#unknown.delete(name);
+          this.#refused.add(name);
+        }
         this.#counts.refused++;
       } else if (error instanceof OutcomeUnknownError) {
         this.#counts.unknown++;
       } else {
         throw error;
       }
+    } finally {
+      this.#inProgress.set(name, (this.#inProgress.get(name) ?? 1) - 1);
     }
+  }
+
+  #newAdd(): Sent {
+    const number = this.#names++;
+    const name = `${number} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`;
+    const categoryId = BigInt(this.#random.integer(0, 99));
+    const newPet: NewPet = { name, categoryId, status: this.#random.pick(petStatuses) };
+    const token = this.#random.oneIn(2) ? `token-${number}`.padEnd(22, "_") : undefined;
+    if (token !== undefined) {
+      this.#repeatable.push({ newPet, token });
+    }
+    return { newPet, token };
+  }
+
+  #acknowledge(id: number, text: string, json: JsonText, { name }: NewPet): void {
+    assert.equal(json.toString(), text);
+    this.#counts.repeated += this.#textsByName.has(name) ? 1 : 0;
+    assert.equal(this.#textsByName.get(name) ?? text, text, "an add that was repeated has added another animal");
+    assert.equal(this.#acknowledged[id - 1] ?? text, text, `id ${id} was given twice`);
+    this.#unknown.delete(name);
+    this.#refused.delete(name);
+    this.#textsByName.set(name, text);
+    this.#acknowledged[id - 1] = text;
+    this.#counts.acknowledged++;
   }
 
   /** Each kind of trouble alone and together, rare enough for something to succeed. */

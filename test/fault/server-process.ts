@@ -90,9 +90,13 @@ export class Client {
   }
 
   /** Rejects when the connection is lost before the whole answer has come. */
-  ask(method: string, path: string, body?: string): Promise<Answer> {
+  ask(method: string, path: string, body?: string, idempotencyKey?: string): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${this.#key}`, "content-type": "application/json" };
+      const headers = {
+        authorization: `Bearer ${this.#key}`,
+        "content-type": "application/json",
+        ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
+      };
       const asking = request({ port: this.#port, agent: this.#agent, method, path, headers }, (incoming) => {
         let text = "";
         incoming.setEncoding("utf8");
