@@ -17,7 +17,7 @@
  * to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, checksumText, crc32, endOfChecksummedLine, hasChecksum } from "../log/checksum.ts";
+import { checksumBytes, endOfChecksummedLine, hasChecksum, writeChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
@@ -57,7 +57,7 @@ export function encodePetLine({ bytes, view }: LineBytes, start: number, json: s
   const group = `,"group":${line.group}`;
   const end = start + bytes.write(json.slice(0, -1) + group, start);
   line.textEnd = end - group.length;
-  return end + bytes.write(checksumText(crc32(view, start, end)), end, "latin1");
+  return writeChecksum(view, start, end);
 }
 
 const idStart = new Literal('{"id":');
