@@ -30,10 +30,12 @@ export const nodeDisk: Disk = {
 class NodeFile implements DiskFile {
   readonly #path: string;
   readonly #descriptor: number;
+  readonly #identity: fs.Stats;
 
   constructor(path: string, descriptor: number) {
     this.#path = path;
     this.#descriptor = descriptor;
+    this.#identity = fs.fstatSync(descriptor);
   }
 
   read(target: Uint8Array, position: number): Promise<number> {
@@ -61,7 +63,7 @@ class NodeFile implements DiskFile {
   }
 
   isInPlace(): boolean {
-    const { dev, ino } = fs.fstatSync(this.#descriptor);
+    const { dev, ino } = this.#identity;
     const found = fs.statSync(this.#path, { throwIfNoEntry: false });
     return found !== undefined && found.ino === ino && found.dev === dev;
   }

@@ -15,6 +15,7 @@ import { Literal } from "./literal.ts";
 
 const beforeText = ',"crc":"';
 const beforeDigits = new Literal(beforeText);
+const newline = 0x0a;
 /** `"}`, as one number. */
 const afterDigits = 0x227d;
 /** The two digits of each byte, as one number. */
@@ -28,14 +29,24 @@ export const checksumBytes: number = beforeText.length + digitCount + 3;
 
 /** `{"a":1}` becomes `{"a":1,"crc":"…"}` and a newline. `json` must be an object with a member. */
 export function lineWithChecksum(json: string): string {
-  const content = json.slice(0, -1);
-  const bytes = Buffer.from(content);
-  return content + checksumText(crc32(viewOf(bytes), 0, bytes.length));
+  const line = Buffer.alloc(Buffer.byteLength(json) - 1 + checksumBytes);
+  writeChecksum(viewOf(line), 0, line.write(json.slice(0, -1)));
+  return line.toString();
 }
 
-/** What completes the line of these bytes, which has no `}` yet. */
-export function checksumText(crc: number): string {
-  return `${beforeText}${crc.toString(16).padStart(digitCount, "0")}"}\n`;
+/** Completes the line `[start, end)`, which has no `}` yet, and returns its end. As text it takes 1 us longer. */
+export function writeChecksum(bytes: DataView, start: number, end: number): number {
+  const crc = crc32(bytes, start, end);
+  let at = end;
+  for (let index = 0; index < beforeText.length; index++, at++) {
+    bytes.setUint8(at, beforeText.charCodeAt(index));
+  }
+  for (let shift = 24; shift >= 0; shift -= 8, at += 2) {
+    bytes.setUint16(at, digitsOf[(crc >>> shift) & 255]!); // A byte.
+  }
+  bytes.setUint16(at, afterDigits);
+  bytes.setUint8(at + 2, newline);
+  return at + 3;
 }
 
 /** Whether `[start, end)`, a line without its newline, ends in its right checksum. */

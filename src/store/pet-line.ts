@@ -20,7 +20,7 @@
  * are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, checksumText, crc32, endOfChecksummedLine, hasChecksum } from "../log/checksum.ts";
+import { checksumBytes, endOfChecksummedLine, hasChecksum, writeChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
@@ -74,7 +74,7 @@ export function encodePetLine(
   const end = start + bytes.write(json.slice(0, -1) + group + once, start);
   line.textEnd = end - once.length - group.length;
   line.onceStart = token === undefined ? 0 : end - once.length + onceStart.length;
-  return end + bytes.write(checksumText(crc32(view, start, end)), end, "latin1");
+  return writeChecksum(view, start, end);
 }
 
 const idStart = new Literal('{"id":');
