@@ -61,8 +61,9 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
 }
 
 /**
- * Tries the rights that a start needs: to make a lock in the folder, or in the nearest one above it that exists, and to
- * write to the catalogue. Both are undone at once. On a full disk both work, and so does a start.
+ * Checks the rights that a start needs: to create a lock in the folder (or in its nearest existing parent), and to
+ * write to the catalogue. The lock is released at once, and nothing is written. On a full disk both checks succeed, and
+ * so does a start.
  *
  * @throws {Error} why the server would not start
  */

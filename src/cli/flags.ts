@@ -4,7 +4,7 @@
 
 import { parseArgs } from "node:util";
 
-/** The command line cannot be followed: exit code 2. The message is one line. */
+/** The command line is not valid: exit code 2. The message is one line. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }

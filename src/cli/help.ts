@@ -6,7 +6,7 @@ import { settingTable } from "./settings.ts";
 
 const dataFlag = "  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)";
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
-const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, refused for other plans
+const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
   --per-day N         requests per day; likewise`;
 
 /** By command, as in `animal-store keys create`. */
@@ -14,7 +14,7 @@ const commandHelp: Readonly<Record<string, string>> = {
   check: `Usage: animal-store check [--data FOLDER]
 
 Reads the data folder and says whether the server would start with it, without starting it. Changes nothing, and can
-be run beside a running server. Exit code 0: the server would start; 1: it would not.
+be run while a server is running. Exit code 0: the server would start; 1: it would not.
 
 ${dataFlag}
 `,
@@ -36,7 +36,7 @@ ${dataFlag}
 
 ${dataFlag}
 
-A running server follows within a second. "animal-store keys COMMAND --help" says more.
+A running server applies a change within a second. "animal-store keys COMMAND --help" says more.
 `,
   "keys create": `Usage: animal-store keys create [FLAGS]
 
@@ -59,7 +59,7 @@ ${dataFlag}
 `,
   "keys revoke": `Usage: animal-store keys revoke ID [FLAGS]
 
-Ends a key for good. A running server refuses it within a second.
+Ends a key for good. A running server rejects it within a second.
 
 ${dataFlag}
 `,

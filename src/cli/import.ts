@@ -18,7 +18,7 @@ import { readLines } from "./read-lines.ts";
 import { readDataDir } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
-/** How many invalid lines are named. */
+/** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
 const progressEvery = 10_000;
 
@@ -27,7 +27,7 @@ interface Source {
   readonly file: DiskFile;
 }
 
-/** The part of a file that was validated: a program that still writes to it may have made it longer since. */
+/** The part of a file that was validated. A program that is still writing to the file may have made it longer. */
 interface ValidSource extends Source {
   readonly bytes: number;
   readonly animalCount: number;
@@ -95,7 +95,7 @@ async function addAllLocked(source: ValidSource, dataDir: string, terminal: Term
   }
 }
 
-/** @throws {Error} saying how many were added, if not all: an operator can continue from there */
+/** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
 async function addAll(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
   const { path, animalCount } = source;
   const report = (message: string): void => terminal.stderr(`${message}\n`);
@@ -111,15 +111,15 @@ async function addAll(source: ValidSource, dataDir: string, terminal: Terminal):
       }
     });
   } catch (error) {
-    const others = error instanceof OutcomeUnknownError ? "and some of those after them may have been" : "no others";
-    const added = `the first ${addedCount} of ${counted(animalCount, "animal")} were added, ${others}`;
+    const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
+    const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
     throw new Error(`Cannot import all of ${path}: ${messageOf(error)}; ${added}`, { cause: error });
   } finally {
     await store.close();
   }
 }
 
-/** @throws {Error} if the file is not what was validated: shortened, or written over */
+/** @throws {Error} if the file changed after its validation */
 async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerator<NewPet> {
   const validated: Pick<DiskFile, "read"> = {
     read: (target, position) => file.read(target.subarray(0, Math.max(0, bytes - position)), position),

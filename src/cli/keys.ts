@@ -1,9 +1,9 @@
 /**
  * `keys …`: changes the keys of a data folder, also beside a running server.
  *
- * Standard output carries the result alone, so that `key=$(… keys create)` works; all other words go to standard error.
- * A secret is printed once, when it is made. An id in a message may be a secret in the wrong place, so ids that are
- * given are never repeated.
+ * Standard output has only the result, so that `key=$(… keys create)` works; everything else goes to standard error. A
+ * secret is printed once, when it is made. What is given as an id may be a secret, so messages repeat it only if it has
+ * the form of an id.
  */
 
 import { randomBytes } from "node:crypto";
@@ -27,7 +27,7 @@ interface Command {
   readonly run: (request: Request) => Promise<void>;
 }
 
-/** One `keys` command as it was typed, and what it works with. */
+/** One `keys` command with its arguments and dependencies. */
 interface Request {
   /** "" for a command that takes none. */
   readonly id: string;
@@ -59,7 +59,7 @@ const commands: Readonly<Record<string, Command>> = {
  * Runs `keys` with the arguments after that word. Resolves to the exit code.
  *
  * @throws {UsageError} wrong arguments
- * @throws {Error} the command could not be done
+ * @throws {Error} the command failed
  */
 export async function keys(
   args: readonly string[],
@@ -114,7 +114,7 @@ function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
   };
 }
 
-/** Decimal digits only. The caller checks its bounds. */
+/** Accepts decimal digits only. The caller checks the bounds. */
 function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): number | undefined {
   const text = flags.get(name);
   if (text !== undefined && !/^\d{1,15}$/.test(text)) {
@@ -123,9 +123,9 @@ function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): numb
   return text === undefined ? undefined : Number(text);
 }
 
-/** If the key is lost on its way, the id in the first line says which one to revoke or rotate. */
+/** If the key is lost before it is used, the id in the first line says which key to revoke or rotate. */
 function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): void {
-  terminal.stderr(`${what} ${id}; the key itself is shown only now\n`);
+  terminal.stderr(`${what} ${id}; the key itself is shown only once\n`);
   terminal.showKey(`${key}\n`);
 }
 
@@ -136,7 +136,7 @@ async function list({ store, terminal, flags, dataDir, dependencies, nowMs }: Re
     return;
   }
   const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
-  const report = (): void => terminal.stderr("warning: limits.json is damaged; no used requests and bans are shown\n");
+  const report = (): void => terminal.stderr("warning: limits.json is damaged; used requests and bans are not shown\n");
   const limiter = await savedLimits({ ...dependencies, dataDir, unbannedMs, report });
   const usages = keys.map((key) => usageOf(key, limiter, nowMs));
   if (flags.has("json")) {
@@ -146,7 +146,7 @@ async function list({ store, terminal, flags, dataDir, dependencies, nowMs }: Re
   }
 }
 
-/** What `keys list` says of a key. Instants are ISO 8601, in UTC and whole seconds. */
+/** What `keys list` shows for a key. Instants are ISO 8601, in UTC and whole seconds. */
 interface Usage {
   readonly id: string;
   readonly state: KeyState;

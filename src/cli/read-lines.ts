@@ -7,7 +7,7 @@ import type { DiskFile } from "../disk/disk.ts";
 const chunkBytes = 1_048_576;
 
 /**
- * Yields each line without its newline, also a last one that has none. A line longer than `lineBytesMax` is cut to one
+ * Yields each line without its newline. The last line may have none. A line longer than `lineBytesMax` is cut to one
  * byte more than that: memory stays bounded, and the caller sees that it is too long.
  */
 export async function* readLines(file: Pick<DiskFile, "read">, lineBytesMax: number): AsyncGenerator<Uint8Array> {

@@ -1,5 +1,5 @@
 /**
- * A command line from its arguments to its exit code.
+ * Runs a command line, from its arguments to its exit code.
  */
 
 import { messageOf } from "../disk/error-message.ts";
@@ -22,7 +22,7 @@ const commands: Readonly<Record<string, (args: readonly string[], terminal: Term
 /**
  * Resolves to the exit code, after one line on standard error if something went wrong. Never rejects.
  *
- * @param stopSignal called if a server is to run, which ends when the signal is aborted
+ * @param stopSignal called if the server is to run; it stops when the signal is aborted
  */
 export async function run(
   args: readonly string[],

@@ -1,5 +1,5 @@
 /**
- * The limits as a server saved them last, for commands, which change nothing.
+ * The limits that a server saved last, for commands. They read the file and change nothing.
  */
 
 import type { Clock } from "../disk/clock.ts";

@@ -20,7 +20,7 @@ import { UsageError } from "./flags.ts";
 import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What every step of a start needs. */
+/** The dependencies of every step of a start. */
 interface Start extends SettingsRead {
   readonly terminal: Terminal;
   readonly options: CheckedOptions;
@@ -78,12 +78,12 @@ async function open({ options, observers, stopping, cite }: Start): Promise<Serv
   }
 }
 
-/** A system error about a file has a `path`; one about a socket, which the lock of a folder is, an `address`. */
+/** A system error about a file has a `path`. One about a socket has an `address`: a folder's lock is a socket. */
 function isOfFolder(error: unknown): error is Error {
   return error instanceof Error && "code" in error && ("path" in error || "address" in error);
 }
 
-/** Takes the metrics' port first: while the API's port listens, a start does not fail any more. */
+/** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, report } = start;
   const listener = createListener(service, bounds);
@@ -110,7 +110,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     metricsServer.closeAllConnections();
     metricsServer.close();
     observers.close();
-    await service.close(); // Last: if it fails, nothing else keeps the process running.
+    await service.close(); // Last, so that nothing else keeps the process running if it fails.
   }
 }
 
@@ -138,8 +138,8 @@ function listen(server: Server, address: Address, { cite, report }: Start): Prom
         const isHost = error.code === "EADDRNOTAVAIL" || error.syscall === "getaddrinfo";
         reject(new UsageError(`Cannot use ${cite(isHost ? hostName : portName)}: ${error.message}`));
       } else if (!isWarned) {
-        isWarned = true; // There may be thousands: one for each connection that could not be taken.
-        report(`warning: cannot take connections at times: ${error.message}`);
+        isWarned = true; // There may be thousands: one for each connection that was not accepted.
+        report(`warning: some connections cannot be accepted: ${error.message}`);
       }
     });
     server.listen({ port, host, backlog: 4_096 }, () => {
@@ -153,11 +153,11 @@ function listen(server: Server, address: Address, { cite, report }: Start): Prom
 function warnOfClearText({ settings: { host, baseUrl }, report }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
   if (!isLoopback && !baseUrl?.url.startsWith("https:")) {
-    report(`warning: API keys travel in clear to ${host}; put TLS in front and name it: --base-url https://…/v1`);
+    report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
   }
 }
 
-/** Makes a key at the first start, so that trying the service takes no second command. */
+/** Makes a key at the first start, so that no second command is needed to try the service. */
 async function showFirstKey({ keys, basePath }: Service, port: number, start: Start): Promise<void> {
   const { settings, terminal, report } = start;
   if (keys.exists) {

@@ -147,7 +147,7 @@ export function readDataDir(values: ReadonlyMap<string, string>, environment: No
   return new GivenSettings(values, environment).readRequired("data", parseText);
 }
 
-/** What flags and environment give, as text until it is parsed. */
+/** The texts of flags and environment variables, before they are parsed. */
 class GivenSettings {
   readonly #values: ReadonlyMap<string, string>;
   readonly #environment: NodeJS.ProcessEnv;

@@ -1,8 +1,8 @@
 /**
- * What a command may touch of the process it runs in, the exit codes, and output that never waits.
+ * The parts of the process that commands use, the exit codes, and output that never waits.
  *
- * Node's own streams do not serve as output. One on a file ends for good at its first error. One on a pipe that nobody
- * reads grows without bound and keeps the process from ending.
+ * Node's own streams are not used for output. A stream on a file stops at its first error. A stream on a pipe without a
+ * reader grows without bound and keeps the process running.
  */
 
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
@@ -20,22 +20,22 @@ export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
   /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
-  /** Prints whole lines on standard output. API keys in them are blotted out. */
+  /** Prints whole lines on standard output. API keys in them are masked. */
   readonly stdout: (lines: string) => void;
-  /** Prints lines with a new key: the only way for a key into output. Returns false if they were dropped. */
+  /** Prints lines with a new key, which is not masked. Returns false if the lines were dropped. */
   readonly showKey: (lines: string) => boolean;
-  /** Prints whole lines on standard error. API keys in them are blotted out. */
+  /** Prints whole lines on standard error. API keys in them are masked. */
   readonly stderr: (lines: string) => void;
 }
 
 export interface ProcessTerminal extends Terminal {
-  /** Waits until standard output is written, `graceMs` at most. Resolves to why some of it was lost, if it was. */
+  /** Waits at most `graceMs` until standard output is written. Resolves to an error if some of it was lost. */
   readonly finishStdout: (graceMs: number) => Promise<Error | undefined>;
   /** The same for standard error. */
   readonly finishStderr: (graceMs: number) => Promise<Error | undefined>;
 }
 
-/** Bytes that may wait for a reader of standard error. Standard output holds what was asked for, and has no bound. */
+/** Bytes that may wait for a reader of standard error. Standard output holds a command's result, and has no bound. */
 const stderrWaitingBytesMax = 1_048_576;
 
 export function processTerminal(): ProcessTerminal {
@@ -56,20 +56,20 @@ export function processTerminal(): ProcessTerminal {
 const exitGraceMs = 200;
 
 /**
- * Waits for pending output when all else is done. A command waits for the reader of its result, and fails if that is
- * lost. A server waits for nobody: its output is diagnostics. Resolves to the exit code.
+ * Waits for pending output when everything else is done. A command waits until its result is read, and fails if the
+ * result is lost. A server waits only briefly, because its output is diagnostics. Resolves to the exit code.
  */
 export async function finishOutput(terminal: ProcessTerminal, code: number, isServer: boolean): Promise<number> {
-  const lostTo = await terminal.finishStdout(isServer ? exitGraceMs : Infinity);
-  const isFailed = lostTo !== undefined && !isServer;
+  const outputError = await terminal.finishStdout(isServer ? exitGraceMs : Infinity);
+  const isFailed = outputError !== undefined && !isServer;
   if (isFailed) {
-    terminal.stderr(`Cannot write to standard output: ${lostTo.message}\n`);
+    terminal.stderr(`Cannot write to standard output: ${outputError.message}\n`);
   }
   await terminal.finishStderr(exitGraceMs);
   return isFailed && code === exitDone ? exitFailure : code;
 }
 
-/** Writes some of the bytes and returns how many, or throws. Must not wait. */
+/** Writes some of the bytes and returns how many, or throws. Must not block. */
 export type WriteSome = (bytes: Uint8Array) => number;
 
 const retryMs = 10;
@@ -77,7 +77,7 @@ const newline = 0x0a;
 
 /**
  * Lines for one descriptor. What a full pipe does not take yet waits in memory. Text beyond the bound is dropped, and
- * so is text whose write fails. Nothing here throws, waits, or keeps the process running.
+ * so is text whose write fails. Writing never throws, blocks, or keeps the process running.
  */
 export class Output {
   readonly #writeSome: WriteSome;
@@ -85,7 +85,7 @@ export class Output {
   #waiting: Buffer = Buffer.alloc(0);
   #lastByte = newline;
   #timer: NodeJS.Timeout | undefined;
-  #lostTo: Error | undefined;
+  #firstError: Error | undefined;
 
   constructor(writeSome: WriteSome, waitingBytesMax: number) {
     this.#writeSome = writeSome;
@@ -97,21 +97,21 @@ export class Output {
     const isCut = this.#waiting.length === 0 && this.#lastByte !== newline; // A full disk took part of a line.
     const bytes = Buffer.from(isCut ? `\n${lines}` : lines);
     if (this.#waiting.length > 0 && this.#waiting.length + bytes.length > this.#waitingBytesMax) {
-      this.#lostTo ??= new Error("nobody reads it");
+      this.#firstError ??= new Error("its reader has stalled");
       return false;
     }
     this.#waiting = this.#waiting.length === 0 ? bytes : Buffer.concat([this.#waiting, bytes]);
     return this.#flush();
   }
 
-  /** Waits until everything is written, `graceMs` at most. Returns why text was lost, if any was. */
+  /** Waits at most `graceMs` until everything is written. Resolves to the first error if text was lost. */
   async finish(graceMs: number): Promise<Error | undefined> {
     const deadlineMs = systemClock.monotonicMs() + graceMs;
     while (this.#waiting.length > 0 && systemClock.monotonicMs() < deadlineMs) {
       await delay(retryMs);
       this.#flush();
     }
-    return this.#lostTo;
+    return this.#firstError;
   }
 
   #flush(): boolean {
@@ -128,7 +128,7 @@ export class Output {
         this.#timer = setTimeout(() => this.#flush(), retryMs).unref();
         return true;
       }
-      this.#lostTo ??= error instanceof Error ? error : new Error(String(error));
+      this.#firstError ??= error instanceof Error ? error : new Error(String(error));
       this.#waiting = Buffer.alloc(0);
       return false;
     }
@@ -137,7 +137,7 @@ export class Output {
 
 /**
  * Writes to a descriptor without waiting for its reader. A pipe or a terminal is opened a second time, so that it stays
- * as it is for other processes. If that fails (a socket, a system without /proc), Node's stream makes the descriptor
+ * blocking for other processes. If that fails (a socket, a system without /proc), Node's stream makes the descriptor
  * non-blocking. A file has no reader and is written to directly.
  */
 function writerTo(descriptor: 1 | 2): WriteSome {

@@ -104,7 +104,7 @@ for (const [name, { damage, code, says }] of Object.entries(damages)) {
   });
 }
 
-test("check beside a server changes nothing, and does not take writes under way for damage", async (context) => {
+test("check beside a server changes nothing, and does not report writes under way as damage", async (context) => {
   const data = filledFolder(context);
   const program = await start(["--data", data]);
   appendFileSync(join(data, "pets.jsonl"), '{"id":5,"na');

@@ -31,7 +31,7 @@ test("import names the first twenty bad lines, and adds nothing", async (context
   assert.equal(named.length, 21);
   named.slice(0, 20).forEach((line, index) => assert.match(line, new RegExp(`line ${index + 2}: .*name.*categoryId.*id`)));
   assert.match(named[20] ?? "", /nothing imported: 25 of 27 lines are not valid; the first 20 are named/);
-  assert.match((await runHere(["check", "--data", data])).stdout, /not there/);
+  assert.match((await runHere(["check", "--data", data])).stdout, /does not exist/);
 });
 
 test("import reports its progress, and adds every animal in order", async (context) => {
@@ -78,5 +78,5 @@ test("import fails if the file is shortened meanwhile, and says how many animals
   });
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);
-  assert.match(imported.stderr, /^Cannot import all of .*: the file changed .*; the first 0 of 2 animals were added, no others\n$/);
+  assert.match(imported.stderr, /^Cannot import all of .*: the file changed .*; added the first 0 of 2 animals, no others\n$/);
 });

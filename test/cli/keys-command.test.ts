@@ -47,7 +47,7 @@ test("keys create prints the key alone on standard output, and its id on standar
   const { code, out, error } = await keys(folder, "create");
   assert.equal(code, 0);
   assert.match(out, /^as_[0-9A-Za-z]{43}\n$/);
-  assert.match(error, /^made key_[0-9A-Za-z]{15}; the key itself is shown only now\n$/);
+  assert.match(error, /^made key_[0-9A-Za-z]{15}; the key itself is shown only once\n$/);
   assert.ok(error.includes(ask(await folder.open(), out.trimEnd())));
 });
 
@@ -124,12 +124,12 @@ test("keys list shows no usage if limits.json is damaged, says so, and leaves th
   await create(folder);
   await writeFile(join(folder.path, "limits.json"), "{}\n");
   const { code, out, error } = await keys(folder, "list");
-  assert.deepEqual([code, error], [0, "warning: limits.json is damaged; no used requests and bans are shown\n"]);
+  assert.deepEqual([code, error], [0, "warning: limits.json is damaged; used requests and bans are not shown\n"]);
   assert.match(out, / {2}0\/60 {2}0\/1000 {2}- {2}/);
   assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), "{}\n");
 });
 
-test("keys list has column heads on a terminal alone", async (context) => {
+test("keys list has column heads only on a terminal", async (context) => {
   const folder = await KeyFolder.make(context);
   await create(folder);
   const terminal = { ...recordingTerminal({ ANIMAL_STORE_DATA: folder.path }), isInteractive: true };
@@ -157,11 +157,11 @@ test("keys revoke, plan and unban do what they say, and say nothing", async (con
   assert.equal(ask(store, key), "invalid");
 });
 
-test("keys rotate prints the new key alone, and the old one works for the grace", async (context) => {
+test("keys rotate prints the new key alone, and the old one works for the grace period", async (context) => {
   const folder = await KeyFolder.make(context);
   const { id, key } = await create(folder);
   const { code, out, error } = await keys(folder, "rotate", "--grace=60", id);
-  assert.deepEqual([code, error], [0, `rotated ${id}; the key itself is shown only now\n`]);
+  assert.deepEqual([code, error], [0, `rotated ${id}; the key itself is shown only once\n`]);
   assert.match(out, /^as_[0-9A-Za-z]{43}\n$/);
   const store = await folder.open();
   assert.deepEqual([ask(store, key), ask(store, out.trimEnd())], [id, id]);
@@ -221,7 +221,7 @@ test("keys revoke, plan, rotate and unban of a key that is not there exit with 1
   }
 });
 
-test("keys exits with 1 and one line where the file is damaged or the folder cannot be used", async (context) => {
+test("keys exits with 1 and one line if the file is damaged or the folder cannot be used", async (context) => {
   const folder = await KeyFolder.make(context);
   await create(folder);
   await folder.overwrite(`{"broken":1}\n${await folder.content()}`);

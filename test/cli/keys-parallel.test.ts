@@ -21,7 +21,7 @@ async function makeKeysElsewhere(dataDir: string): Promise<{ keys: string[]; ids
   return { keys: stdout.trimEnd().split("\n"), ids: stderr.match(/key_[0-9A-Za-z]{15}/g) ?? [] };
 }
 
-test("keys create in four processes beside a server that makes keys shares no id, tears no line", async (context) => {
+test("keys create in four processes beside a server that makes keys gives no id twice and tears no line", async (context) => {
   const folder = await KeyFolder.make(context);
   const server = await folder.open();
   const polling = setInterval(() => void server.follow(), 5);
@@ -52,7 +52,7 @@ test("KeyStore changes that are asked for at once are all made, in the order of 
   assert.deepEqual(written, plans);
 });
 
-test("KeyStore lets one of two processes revoke a key, and the other finds it done", async (context) => {
+test("KeyStore lets one of two processes revoke a key, and the other changes nothing", async (context) => {
   const folder = await KeyFolder.make(context);
   const [one, other] = [await folder.open(), await folder.openElsewhere()];
   const { id } = await one.create();

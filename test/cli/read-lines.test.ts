@@ -23,7 +23,7 @@ async function linesOf(text: string, readMax = (): number => Infinity): Promise<
   return lines;
 }
 
-test("every line comes without its newline, blank ones too, and a last one without newline counts", async () => {
+test("every line comes without its newline, also a blank one, and a last one without a newline", async () => {
   for (const [text, lines] of [
     ["", []],
     ["\n", [""]],
@@ -37,7 +37,7 @@ test("every line comes without its newline, blank ones too, and a last one witho
   }
 });
 
-test("a line is whole wherever the border between two chunks falls in it", async () => {
+test("a line is whole wherever two chunks meet in it", async () => {
   for (const place of [0, 1, 2, 98, 99, 100, 101]) {
     const before = `${"x".repeat(999)}\n`.repeat(chunkBytes / 1_000 - 2).padEnd(chunkBytes - place - 1, "y");
     const crossing = "c".repeat(100);
@@ -46,7 +46,7 @@ test("a line is whole wherever the border between two chunks falls in it", async
   }
 });
 
-test("a line above the bound comes as the bound and a byte, however long it is", async () => {
+test("a line longer than the bound is cut to one byte more than the bound", async () => {
   for (const byteCount of [lineBytesMax - 1, lineBytesMax, lineBytesMax + 1, lineBytesMax + 2, 3 * chunkBytes]) {
     for (const end of ["", "\n", "\nnext"]) {
       const [line = "", ...more] = await linesOf(`${"x".repeat(byteCount)}${end}`);

@@ -71,7 +71,7 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   assert.equal(await program.stop(), 0);
 });
 
-test("no port listens before the port of the metrics is known to be free", async (context) => {
+test("no port listens if the port of the metrics is taken", async (context) => {
   const taken = createServer().listen(0, "127.0.0.1");
   context.after(() => taken.close());
   await new Promise((resolve) => taken.once("listening", resolve));
@@ -122,7 +122,7 @@ test("no key that is given as an argument by mistake is printed", async (context
   assert.deepEqual([stdout, stderr], ["", 'Cannot use "as_…": no such command; see --help\n']);
 });
 
-test("a host beyond loopback without an https base address causes a warning: keys travel in clear", async (context) => {
+test("a host beyond loopback without an https base address causes a warning: keys travel unencrypted", async (context) => {
   for (const [args, isWarned] of [
     [["--host", "0.0.0.0"], true],
     [["--host", "0.0.0.0", "--base-url", "http://example.com/v1"], true],
@@ -130,7 +130,7 @@ test("a host beyond loopback without an https base address causes a warning: key
     [[], false],
   ] as const) {
     const { stderr } = await startAndStop(["--data", temporaryFolder(context), ...args]);
-    assert.equal(stderr.includes("keys travel in clear"), isWarned, args.join(" "));
+    assert.equal(stderr.includes("keys travel unencrypted"), isWarned, args.join(" "));
   }
 });
 

@@ -53,10 +53,10 @@ test("Output.write() keeps lines for a stalled reader up to its bound, and drops
   assert.deepEqual(["0123456\n", "1234567\n", "x\n", "y\n"].map((line) => output.write(line)), [true, true, true, false]);
   assert.notEqual(await output.finish(0), undefined, "finish() does not wait longer than it may");
   descriptor.room = Infinity;
-  assert.equal((await output.finish(10_000))?.message, "nobody reads it");
+  assert.equal((await output.finish(10_000))?.message, "its reader has stalled");
   assert.equal(descriptor.text, "0123456\n1234567\nx\n");
 });
 
-test("counted() uses the singular for one alone", () => {
+test("counted() uses the singular only for one", () => {
   assert.deepEqual([0, 1, 2].map((count) => counted(count, "key")), ["0 keys", "1 key", "2 keys"]);
 });

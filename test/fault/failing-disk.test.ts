@@ -19,7 +19,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { type Answer, Client, createKey, runCommand, type ServerProcess, startServer } from "./server-process.ts";
+import { type ReceivedResponse, Client, createKey, runCommand, type ServerProcess, startServer } from "./server-process.ts";
 
 let folder = "";
 let dataDir = "";
@@ -45,12 +45,12 @@ async function start(wrapper: readonly string[] = []): Promise<Client> {
   return client;
 }
 
-function add(to: Client, name: string): Promise<Answer> {
+function add(to: Client, name: string): Promise<ReceivedResponse> {
   return to.ask("POST", "/v1/pets", JSON.stringify({ name, categoryId: 1 }));
 }
 
-function codeOf({ status, body }: Answer): string {
-  return status === 503 ? (JSON.parse(body) as { code: string }).code : String(status); // The server's own answer.
+function codeOf({ status, body }: ReceivedResponse): string {
+  return status === 503 ? (JSON.parse(body) as { code: string }).code : String(status); // The server's own response.
 }
 
 /** Each line whole, its ids 1, 2, 3, …; returns the names. */
@@ -226,14 +226,14 @@ test("at a file size limit animals are refused without a half line, and reads go
   assert.equal((await full.animalsAfter(0)).length, addedCount);
 });
 
-test("an import that a file size limit breaks off says how many animals were added, exits 1, and they are there", async () => {
+test("an import that a file size limit ends says how many animals were added, exits 1, and they are there", async () => {
   mkdirSync(dataDir);
   const file = join(folder, "animals.jsonl");
   const lines = Array.from({ length: 5_000 }, (_, index) => `{"name":"animal ${index}","categoryId":1}\n`);
   writeFileSync(file, lines.join(""));
   const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], withFileLimit(600));
   assert.deepEqual([code, stdout], [1, ""]);
-  const told = /^Cannot import all of .*; the first (\d+) of 5000 animals were added, no others$/m.exec(stderr);
+  const told = /^Cannot import all of .*; added the first (\d+) of 5000 animals, no others$/m.exec(stderr);
   const names = namesInLog();
   assert.equal(Number(told?.[1]), names.length, stderr);
   assert.ok(names.length > 0 && names.every((name, index) => name === `animal ${index}`));
@@ -243,11 +243,11 @@ test("an import that a file size limit breaks off says how many animals were add
   assert.deepEqual(namesInLog(), lines.map((_, index) => `animal ${index}`));
 });
 
-test("while a sync takes its time reads are answered, without the animal that waits for it", { skip: noStrace }, async () => {
+test("while a sync is slow, reads succeed, without the animal that waits for it", { skip: noStrace }, async () => {
   key = createKey(dataDir);
   const slow = await start(delaying("fdatasync", 1_500_000));
-  let answered: Answer | undefined;
-  const adding = add(slow, "Rex").then((answer) => (answered = answer));
+  let received: ReceivedResponse | undefined;
+  const adding = add(slow, "Rex").then((response) => (received = response));
   // The kernel says that the animal is in the file, so all reads from here on come during its sync.
   while (readFileSync(join(dataDir, "pets.jsonl"), "utf8") === "") {
     await slow.ask("GET", "/healthz");
@@ -255,11 +255,11 @@ test("while a sync takes its time reads are answered, without the animal that wa
   for (let read = 0; read < 5; read++) {
     const list = await slow.ask("GET", "/v1/pets");
     const pet = await slow.ask("GET", "/v1/pets/1");
-    assert.equal(answered, undefined, `read ${read} is answered while the animal waits`);
+    assert.equal(received, undefined, `read ${read} succeeds while the animal waits`);
     assert.deepEqual([list.status, list.body, pet.status], [200, "[]", 404]);
   }
   assert.equal((await adding).status, 201);
-  assert.equal((await slow.ask("GET", "/v1/pets")).body, `[${answered?.body}]`);
+  assert.equal((await slow.ask("GET", "/v1/pets")).body, `[${received?.body}]`);
 });
 
 test("if another process appends to the log, writing stops and says so, and reads go on", async () => {
@@ -281,7 +281,7 @@ for (const [title, replace] of [
   }],
   ["removes the log", (path: string) => rmSync(path)],
 ] as const) {
-  test(`if another process ${title}, nothing is acknowledged that a restart would not read`, async () => {
+  test(`if another process ${title}, no add is acknowledged that a restart would lose`, async () => {
     key = createKey(dataDir);
     const served = await start();
     assert.equal(codeOf(await add(served, "Rex")), "201");

@@ -73,7 +73,7 @@ export async function startServer(dataDir: string, wrapper: readonly string[] = 
   };
 }
 
-export interface Answer {
+export interface ReceivedResponse {
   readonly status: number;
   readonly body: string;
   readonly link: string | undefined;
@@ -89,8 +89,8 @@ export class Client {
     this.#key = key;
   }
 
-  /** Rejects when the connection is lost before the whole answer has come. */
-  ask(method: string, path: string, body?: string, idempotencyKey?: string): Promise<Answer> {
+  /** Rejects when the connection is lost before the whole response has come. */
+  ask(method: string, path: string, body?: string, idempotencyKey?: string): Promise<ReceivedResponse> {
     return new Promise((resolve, reject) => {
       const headers = {
         authorization: `Bearer ${this.#key}`,
@@ -117,7 +117,7 @@ export class Client {
     for (let path: string | undefined = `/v1/pets?limit=100&after=${id}`; path !== undefined; ) {
       const { status, body, link } = await this.ask("GET", path);
       if (status !== 200) {
-        throw new Error(`the list answers ${status}: ${body}`);
+        throw new Error(`the list responds ${status}: ${body}`);
       }
       texts.push(...body.slice(1, -1).split(/(?<=\}),(?=\{)/).filter((text) => text !== ""));
       path = /<([^>]+)>; rel="next"/.exec(link ?? "")?.[1];
