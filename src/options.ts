@@ -69,7 +69,7 @@ const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWrit
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (typeof options !== "object" || options === null) {
-    throw new RangeError("Cannot open animal store: give it options, { dataDir } at least");
+    throw new RangeError("Cannot open animal store: options must be an object, { dataDir } at least");
   }
   const unknown = Object.keys(options).find((name) => !optionNames.has(name));
   if (unknown !== undefined) {
@@ -123,13 +123,13 @@ export function parseBaseUrl(text: string): BaseUrl {
 /**
  * Origins as a browser sends them in `Origin`: scheme, host in ASCII, port, no path (RFC 6454, 6.2).
  *
- * @throws {RangeError} saying which is not one
+ * @throws {RangeError} naming the first text that is not an origin
  */
 export function parseOrigins(texts: readonly string[]): readonly string[] {
   const origins = texts.map((text) => text.trim());
   for (const origin of origins) {
     if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
-      throw new RangeError(`must be *, or origins such as https://example.com, without a path; "${origin}" is none`);
+      throw new RangeError(`must be *, or origins such as https://example.com, without a path; "${origin}" is not one`);
     }
   }
   if (origins.includes("*") && origins.length > 1) {
@@ -152,7 +152,7 @@ function harmless(report: (message: string) => unknown): (message: string) => vo
     try {
       Promise.resolve(report(oneLine(message))).catch(() => undefined);
     } catch {
-      // There is nobody to tell: telling is what failed.
+      // The report itself failed, so this failure cannot be reported.
     }
   };
 }
@@ -164,7 +164,7 @@ function reportOnStderr(message: string): void {
   }
 }
 
-/** Not by `checked`, which would print the whole store. */
+/** Does not use `checked`, whose message would contain the whole store. */
 function checkStore(store: PetStore): PetStore {
   const missing = storeMethods.find((name) => typeof store?.[name] !== "function");
   if (missing !== undefined) {

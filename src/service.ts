@@ -101,7 +101,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 interface Parts {
   readonly lock: Lock;
   readonly store: PetStore;
-  /** The store, if it is the service's own. */
+  /** The store if the service opened it; undefined if the embedder gave one. */
   readonly catalogue: JsonLinesPetStore | undefined;
   readonly limiter: Limiter;
   readonly snapshot: LimitsSnapshot;
@@ -114,7 +114,7 @@ export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   readonly #parts: Parts;
   readonly #options: CheckedOptions;
-  /** How requests arrive from our own listener; those of the second kind expect `100 Continue`. */
+  /** How requests arrive from our own listener: without and with `Expect: 100-continue`. */
   readonly #arrival: Arrival;
   readonly #expectingArrival: Arrival;
   readonly #pipeline: Pipeline;
@@ -186,7 +186,7 @@ export class Service implements AnimalStore {
       return;
     }
     if (outgoing.headersSent || this.#pipeline.isFaulty(incoming.socket)) {
-      return; // A middleware has responded already, or the connection is about to close: no effect is allowed.
+      return; // A middleware has responded already, or the connection is about to close: nothing may be changed.
     }
     if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
       outgoing.shouldKeepAlive = false;
@@ -209,7 +209,7 @@ export class Service implements AnimalStore {
     outgoing.end(content);
   }
 
-  /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
+  /** As `handle`, for our own listener: no framework has rewritten the target. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
     const context = this.#pipeline.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
     this.#pipeline.run(context);
@@ -244,7 +244,7 @@ export class Service implements AnimalStore {
       await this.#parts.snapshot.save();
       await this.#parts.store.close();
     } finally {
-      await this.#parts.lock.release(); // Also if the store fails to close: the next service needs the folder.
+      await this.#parts.lock.release(); // Even if the store fails to close: the next service needs the folder.
     }
   }
 

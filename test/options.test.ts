@@ -53,7 +53,7 @@ test("checkOptions() takes a base address beyond ASCII in its ASCII form", async
   await store.close();
 });
 
-test("checkOptions() refuses what cannot be in one line without keys", () => {
+test("checkOptions() refuses wrong options in one line without keys", () => {
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;
   const table: readonly (readonly [string, unknown, RegExp])[] = [

@@ -25,7 +25,7 @@ export interface KeyStoreOptions {
   readonly randomBytes: RandomBytes;
   /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
-  /** Called for each unban after the opening; for those before, each key has its last (`unbannedMs`). */
+  /** Called for each unban after the opening; `unbannedMs` of a key is the last one before. */
   readonly onUnban?: (keyId: string) => void;
 }
 
@@ -49,10 +49,10 @@ export interface NewSecret {
 
 const choiceNames: ReadonlySet<string> = new Set(["plan", "perMinute", "perDay", "label", "expires"]);
 
-/** An unknown option, if ignored, would make another key than the caller wants. @throws {RangeError} */
+/** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
 function checkChoice(choice: unknown): void {
   if (typeof choice !== "object" || choice === null) {
-    throw new RangeError('Cannot create key: give it options, such as { plan: "pro" }');
+    throw new RangeError('Cannot create key: options must be an object, such as { plan: "pro" }');
   }
   const unknown = Object.keys(choice).find((name) => !choiceNames.has(name));
   if (unknown !== undefined) {
@@ -70,7 +70,7 @@ const defaultPlan = "free";
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /** Whether there was a key file when this store was opened, be it empty or torn. Only a folder without one is new. */
+  /** Whether there was a key file when this store was opened, even an empty or torn one. If not, the folder is new. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
   readonly #path: string;
@@ -173,7 +173,7 @@ export class KeyStore {
     return { id, key };
   }
 
-  /** Lifts the key's ban, if it has one. The limiter, which has the bans, learns of it by `onUnban`. */
+  /** Lifts the key's ban, if it has one. `onUnban` informs the limiter, which holds the bans. */
   async unban(id: string): Promise<void> {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }

@@ -32,11 +32,11 @@ async function open(context: TestContext, report: (message: string) => void = ()
   return { service, key };
 }
 
-type Answer = (incoming: IncomingMessage & { originalUrl?: string }, outgoing: ServerResponse) => void;
+type RequestHandler = (incoming: IncomingMessage & { originalUrl?: string }, outgoing: ServerResponse) => void;
 
 /** A server of the program around, on a free port. */
-async function serve(context: TestContext, answer: Answer): Promise<number> {
-  const server = createServer(answer);
+async function serve(context: TestContext, handler: RequestHandler): Promise<number> {
+  const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => {
     server.closeAllConnections();
@@ -55,7 +55,7 @@ function cutOff(prefix: string, incoming: IncomingMessage & { originalUrl?: stri
   incoming.url = incoming.originalUrl.slice(prefix.length);
 }
 
-test("handle() leaves a request alone that has its response: no token is taken, nothing is added or written", async (context) => {
+test("handle() ignores a request that already has a response: no token is taken, nothing is added or written", async (context) => {
   const { service, key } = await open(context);
   let calls = 0;
   const port = await serve(context, (incoming, outgoing) => {
@@ -67,15 +67,15 @@ test("handle() leaves a request alone that has its response: no token is taken, 
   });
   const fields = ["X-Forbidden: yes"];
   for (const parts of [{ key }, {}, { method: "POST", key, content: rex }, { method: "POST", content: rex }]) {
-    const answered = await exchange(port, request({ ...parts, fields }));
-    assert.deepEqual([answered.status, answered.content], [403, "no"]);
+    const response = await exchange(port, request({ ...parts, fields }));
+    assert.deepEqual([response.status, response.content], [403, "no"]);
   }
   const list = await exchange(port, request({ key }));
   assert.deepEqual([list.status, list.content, list.value("x-ratelimit-remaining")], [200, "[]", "59"]);
   assert.equal(calls, 5);
 });
 
-test("handle() yields to a response that the program sends before ours is out", async (context) => {
+test("handle() sends nothing if the program has responded first", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     service.handle(incoming, outgoing);
@@ -202,7 +202,7 @@ test("in an embedding server too, no request is handled after one that was refus
   assert.equal((await exchange(port, request({ key }))).content, "[]");
 });
 
-test("two services in one server do not touch each other: keys, animals and limits are each one's own", async (context) => {
+test("two services in one server do not affect each other: each has its own keys, animals and limits", async (context) => {
   const [one, other] = [await open(context), await open(context)];
   const port = await serve(context, (incoming, outgoing) => {
     const prefix = incoming.url?.startsWith("/one/") === true ? "/one" : "/other";
@@ -244,8 +244,8 @@ test("After close() creates return 503, reads still work, and no connection is k
 test("openAnimalStore() and keys.create() refuse wrong options with an error that names them", async (context) => {
   const { service } = await open(context);
   const options: readonly [unknown, RegExp][] = [
-    [undefined, /^Cannot open animal store: give it options/],
-    [null, /^Cannot open animal store: give it options/],
+    [undefined, /^Cannot open animal store: options must be an object/],
+    [null, /^Cannot open animal store: options must be an object/],
     [{ dataDir: "never-made", report: "x" }, /^Cannot open animal store: report must be a function$/],
     [{ dataDir: "never-made", lable: "x" }, /^Cannot open animal store: there is no option "lable"$/],
   ];
@@ -253,7 +253,7 @@ test("openAnimalStore() and keys.create() refuse wrong options with an error tha
     await assert.rejects(openAnimalStore(given as AnimalStoreOptions), { name: "RangeError", message }); // Wrong on purpose.
   }
   const choices: readonly [unknown, RegExp][] = [
-    ["pro", /^Cannot create key: give it options/],
+    ["pro", /^Cannot create key: options must be an object/],
     [{ lable: "x" }, /^Cannot create key: there is no option "lable"$/],
   ];
   for (const [given, message] of choices) {
