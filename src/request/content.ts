@@ -1,7 +1,7 @@
 /**
- * Reads the content of a request: refused by its header fields first, then read under a byte bound.
+ * Reads the content of a request. The header fields are checked first. Then content is read up to a byte bound.
  *
- * This is the only place that tells a client to go on sending (RFC 9110, 10.1.1).
+ * This is the only place that sends `100 Continue` (RFC 9110, 10.1.1).
  */
 
 import { bounds } from "../http/bounds.ts";
@@ -10,7 +10,7 @@ import { errorResponse, type Response } from "../http/response.ts";
 import type { MaybePromise } from "../http/when-ready.ts";
 import type { RequestContext } from "./context.ts";
 
-/** The client closed the connection: there is no one left to respond to. */
+/** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
 /** The content was read before the request reached this service, for instance by a body parser. */
@@ -21,17 +21,17 @@ export class ContentTakenError extends Error {
 }
 
 /**
- * The content, or the error response that says why it is not taken.
+ * Returns the content, or the error response that says why it is not read.
  *
  * @throws {ContentTakenError}
  */
 export function readContent(context: RequestContext): MaybePromise<Uint8Array | Response | typeof clientGone> {
   const { incoming, outgoing, arrival } = context;
-  const refused = refuseByFields(context);
-  if (refused !== undefined) {
-    return refused;
+  const error = checkFields(context);
+  if (error !== undefined) {
+    return error;
   }
-  // An empty content that was read leaves no other trace than the end of the stream.
+  // If empty content was read before, only the end of the stream shows it.
   if (incoming.readableDidRead || incoming.readableEnded) {
     throw new ContentTakenError();
   }
@@ -41,7 +41,7 @@ export function readContent(context: RequestContext): MaybePromise<Uint8Array | 
   return collect(context);
 }
 
-function refuseByFields({ incoming }: RequestContext): Response | undefined {
+function checkFields({ incoming }: RequestContext): Response | undefined {
   if (!isJsonInUtf8(incoming.headers["content-type"])) {
     return errorResponse("unsupported_media_type");
   }
@@ -51,14 +51,14 @@ function refuseByFields({ incoming }: RequestContext): Response | undefined {
   return declaresMoreThan(incoming, bounds.contentBytesMax) ? errorResponse("body_too_large") : undefined;
 }
 
-/** The declared length is only a fast refusal: what arrives is counted. The bound is inclusive. */
+/** The declared length only allows an early error: the bytes that arrive are counted. The bound is inclusive. */
 function collect(context: RequestContext): Promise<Uint8Array | Response | typeof clientGone> {
   const { incoming } = context;
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let byteCount = 0;
     context.damage = (code) => resolve(errorResponse(code));
-    // Otherwise content that came with the header fields counts as unread, and Node drops it after the response.
+    // Without this call, content that came with the header fields counts as unread: Node drops it after the response.
     incoming.read(0);
     incoming.on("data", (chunk: Uint8Array) => {
       byteCount += chunk.length;

@@ -13,13 +13,13 @@ import type { Route } from "./routes.ts";
 
 /** How a request reached the service. */
 export interface Arrival {
-  /** Path and query. Undefined: the request's own target. */
+  /** Path and query; undefined if the request's own target is to be used. */
   readonly target: string | undefined;
   /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
   /** The client waits for `100 Continue` before it sends its content. */
   readonly expectsContinue: boolean;
-  /** Takes an error that concerns the embedding program, not the client. Undefined: there is no such program. */
+  /** Takes an error that concerns the embedding program, not the client. Undefined if there is no such program. */
   readonly next: ((error: Error) => void) | undefined;
 }
 
@@ -101,7 +101,7 @@ export interface ContextDependencies {
   readonly report: (message: string) => void;
 }
 
-/** Begins requests: gives each its id, and warns once of a proxy that nobody has declared. */
+/** Creates the context of each request, with its id. Warns once of a proxy that the settings do not mention. */
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
   readonly #requestIds = new RequestIds();
@@ -121,7 +121,7 @@ export class RequestContexts {
     return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
   }
 
-  /** An id for something that cannot be read as a request. */
+  /** An id for the response to bytes that cannot be read as a request. */
   nextId(): string {
     return this.#requestIds.next();
   }

@@ -13,8 +13,8 @@ export interface LimitsRequest {
 }
 
 /**
- * 200 with the plan and both quotas of the key, after the token of this request. The rate fields of a response tell of
- * one bucket only.
+ * 200 with the plan and both quotas of the key, this request included. The X-RateLimit fields of a response describe
+ * only one of them.
  */
 export function getLimits({ key, limiter }: LimitsRequest): Response {
   const { minute, day } = limiter.quotas(key.id, key.plan);

@@ -1,6 +1,6 @@
 /**
- * Where the service is mounted in an embedding server: which part of a request's target is the service's, and which
- * prefix a framework has cut off and links must get back.
+ * Where the service is mounted in an embedding server: which part of a request's target belongs to the service, and
+ * which prefix a framework has cut off. Links need that prefix.
  */
 
 import type { IncomingMessage } from "node:http";

@@ -1,10 +1,10 @@
 /**
- * The way of one request, top to bottom. Only this file knows the order:
+ * The steps of one request, top to bottom. Only this file knows their order:
  *
  *     message -> public page? -> preflight? -> authenticate -> limit -> route -> validate -> handle -> respond
  *
- * Each step returns a response, which ends the way, or lets the next step run. Content is read only after
- * authentication, limit and route, so that nobody without a key makes the service buffer.
+ * Each step returns a response, which is the last step, or lets the next step run. Content is read only after
+ * authentication, limit and route, so that a client without a key cannot make the service buffer.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -25,7 +25,7 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { clientGone, ContentTakenError, readContent } from "./content.ts";
 import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
-import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./refusals.ts";
+import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./error-responses.ts";
 import { Responder, type ResponderDependencies } from "./responder.ts";
 import { type Route, routes } from "./routes.ts";
 
@@ -43,8 +43,8 @@ export interface PipelineDependencies extends ResponderDependencies {
 }
 
 /**
- * What a request ends in: a response, no one to respond to, or an error that the embedding program responds to. "Not
- * yet" is a promise of one of these.
+ * How a request ends: with a response, with a client that has gone, or with an error that the embedding program
+ * responds to.
  */
 type Outcome = Response | typeof clientGone | ContentTakenError;
 
@@ -71,7 +71,7 @@ export class Pipeline {
     return this.#contexts.begin(incoming, outgoing, arrival);
   }
 
-  /** Whether an earlier request on the connection was refused for its message: nothing after it is a request. */
+  /** Whether an earlier message on the connection was faulty: nothing after it is read as a request. */
   isFaulty(socket: Socket): boolean {
     return this.#faultySockets.has(socket);
   }
@@ -79,21 +79,21 @@ export class Pipeline {
   /** Responds to the request: at once if nothing has to be waited for. Never throws. */
   run(context: RequestContext): void {
     whenSettled(
-      () => this.#way(context),
+      () => this.#process(context),
       (outcome) => this.#respond(context, outcome),
       (error) => this.#respond(context, this.#failure(context, error)),
     );
   }
 
-  /** CONNECT takes the same way, but its response has to be written to the socket as bytes. Never rejects. */
+  /** CONNECT goes through the same steps, but its response has to be written to the socket as bytes. Never rejects. */
   runToBytes(context: RequestContext): Promise<string> {
     return new Promise((resolve) => {
       const finish = (outcome: Outcome): void => {
-        // Only content ends otherwise than in a response, and no operation that takes content has this method.
+        // Only reading content can end without a response, and no operation with this method takes content.
         const isResponse = outcome !== clientGone && !(outcome instanceof ContentTakenError);
         resolve(this.#responder.toBytes(context, isResponse ? outcome : errorResponse("internal_error")));
       };
-      whenSettled(() => this.#way(context), finish, (error) => finish(this.#failure(context, error)));
+      whenSettled(() => this.#process(context), finish, (error) => finish(this.#failure(context, error)));
     });
   }
 
@@ -104,7 +104,7 @@ export class Pipeline {
     return this.#responder.damageToBytes(code, this.#contexts.nextId(), address, rate);
   }
 
-  #way(context: RequestContext): MaybePromise<Outcome> {
+  #process(context: RequestContext): MaybePromise<Outcome> {
     const { limiter, store, cors } = this.#dependencies;
     const { incoming, path } = context;
 
@@ -123,7 +123,7 @@ export class Pipeline {
 
     // Preflight
     if (cors.isPreflight(incoming.method, incoming.headers)) {
-      return this.#answerPreflight(context);
+      return this.#respondToPreflight(context);
     }
 
     // Authenticate
@@ -156,7 +156,7 @@ export class Pipeline {
         return otherMethod(context.method, allow);
       }
 
-      // Validate what the fields say of the content, read it, and handle: the handler validates the values
+      // Validate the fields about the content, read it, and handle: the handler validates the values
       const content = operation.takesContent ? readContent(context) : noContent;
       return whenReady(content, (taken): MaybePromise<Outcome> => {
         if (!(taken instanceof Uint8Array)) {
@@ -170,7 +170,7 @@ export class Pipeline {
     });
   }
 
-  /** Nothing thrown while a response is sent may end the process: the client loses its connection, no one else. */
+  /** An exception while a response is sent must not end the process: only this client loses its connection. */
   #respond(context: RequestContext, outcome: Outcome): void {
     try {
       if (outcome === clientGone) {
@@ -187,9 +187,9 @@ export class Pipeline {
   }
 
   /**
-   * 400 for the message itself. The key may be named in it, so a wrong one is charged to the address like everywhere:
-   * there is no way to try keys uncounted. Nothing more is read from the connection as a request: where the next one
-   * would begin is in doubt (RFC 9112, 11.2).
+   * 400 for the message itself. A wrong key in it is charged to the address as everywhere, so that keys cannot be tried
+   * uncounted. Nothing after it on the connection is read as a request, because the place where the next one begins is
+   * uncertain (RFC 9112, 11.2).
    */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): Response {
     const { limiter, addresses } = this.#dependencies;
@@ -207,7 +207,7 @@ export class Pipeline {
     return errorResponse("malformed_request", [], fault);
   }
 
-  #answerPreflight(context: RequestContext): Response {
+  #respondToPreflight(context: RequestContext): Response {
     const { addresses, cors } = this.#dependencies;
     context.rate = addresses.peek(context.address);
     return jsonResponse(204, undefined, cors.preflightFields("GET, HEAD, POST, OPTIONS"));

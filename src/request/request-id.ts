@@ -1,12 +1,12 @@
 /**
- * The id of a request, which its response and the request log carry.
+ * The id of a request. Its response and the request log contain it.
  */
 
 import { randomInt } from "node:crypto";
 
 import { withoutSecrets } from "../http/secrets.ts";
 
-/** A client's own id goes into logs and fields, so it is short and plain. */
+/** A client's own id goes into logs and fields, so it must be short and plain. */
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 const prefixLength = 6;

@@ -41,14 +41,14 @@ export class Responder {
     this.#observers?.observe(context, 0, 0);
   }
 
-  /** The response as bytes, for CONNECT, to which Node offers no response. */
+  /** The response as bytes, for CONNECT: Node has no response object for it. */
   toBytes(context: RequestContext, response: Response): string {
     const wire = this.#wireResponse(context, response);
     this.#observers?.observe(context, wire.status, contentLength(wire.content));
     return rawResponse(wire);
   }
 
-  /** The response as bytes to something that cannot be read as a request. */
+  /** The response, as bytes, to bytes that cannot be read as a request. */
   damageToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
     const { status, content } = response;

@@ -11,7 +11,7 @@ import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 import { getLimits, type LimitsRequest } from "./limits.ts";
 
-/** What every handler is given. Each declares the part that it needs. */
+/** The arguments of every handler. Each handler declares the part that it needs. */
 export type ApiRequest = PetRequest & LimitsRequest;
 
 export interface Operation {

@@ -7,13 +7,13 @@ import { errorResponse, jsonResponse, type Response } from "../http/response.ts"
 import type { Decision } from "../limits/limiter.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 
-/** No credentials: the challenge alone (RFC 6750, 3). */
+/** Without credentials, the challenge has no error code (RFC 6750, 3). */
 export const missingKey: Response = errorResponse("missing_api_key", [
   "WWW-Authenticate",
   'Bearer realm="animal-store"',
 ]);
 
-/** One response for unknown, revoked, expired and malformed keys: it tells nothing about a key (RFC 6750, 3.1). */
+/** One response for unknown, revoked, expired and malformed keys: it reveals nothing about a key (RFC 6750, 3.1). */
 export const invalidKey: Response = errorResponse("invalid_api_key", [
   "WWW-Authenticate",
   'Bearer realm="animal-store", error="invalid_token"',
@@ -23,7 +23,7 @@ export function overLimit({ kind, retryAfterSeconds }: Exclude<Decision, { reado
   return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
 }
 
-/** For a method that the route does not list. `OPTIONS` is answered with the methods it has (RFC 9110, 9.3.7). */
+/** For a method that the route does not list. The response to `OPTIONS` lists those it has (RFC 9110, 9.3.7). */
 export function otherMethod(method: string, allow: string): Response {
   return method === "OPTIONS"
     ? jsonResponse(204, undefined, ["Allow", allow])
