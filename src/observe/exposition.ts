@@ -22,7 +22,7 @@ export class Histogram {
   readonly #counts: Float64Array;
   #sum = 0;
 
-  /** @param bounds upper bounds in seconds, ascending; an infinite one follows by itself */
+  /** @param bounds upper bounds in seconds, ascending; an infinite one is added */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length + 1);

@@ -1,13 +1,13 @@
 /**
- * What the service counts about itself, for Prometheus. No label can be grown by a client: routes are patterns,
- * methods a closed list, statuses our own.
+ * What the service counts about itself, for Prometheus. A client cannot add values of a label: routes are patterns,
+ * methods are a closed list, and statuses are the service's own.
  */
 
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
 import { family, head, Histogram, type Labels } from "./exposition.ts";
 
-/** What the service knows itself and is asked for at each scrape. */
+/** Values that the service provides at each scrape. */
 export interface Gauges {
   readonly animalCount: number;
   readonly logBytes: number;
@@ -19,7 +19,7 @@ export interface Gauges {
 
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
-/** Seconds. From a request that touches nothing to one that waits for a slow disk. */
+/** Seconds. From a request that needs no disk to one that waits for a slow disk. */
 const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const diskBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
@@ -43,7 +43,7 @@ export class Metrics {
     this.#eventLoopDelay.enable();
   }
 
-  /** @param status 0 where the client had gone */
+  /** @param status 0 if the client had gone before the response */
   countRequest(route: string, method: string, status: number, durationMs: number): void {
     const methodLabel = knownMethods.has(method) ? method : "other";
     const entry = `${route} ${methodLabel} ${status}`;
@@ -80,10 +80,10 @@ export class Metrics {
     const refusals = [...this.#refusals].map(([reason, value]) => ({ labels: { reason }, value }));
     const durations = "animal_store_request_duration_seconds";
     return (
-      family("animal_store_requests_total", "counter", "Requests answered; status 0: the client had gone.", totals) +
-      head(durations, "histogram", "From the header fields read to the answer handed over.") +
+      family("animal_store_requests_total", "counter", "Requests; status 0: the client had gone.", totals) +
+      head(durations, "histogram", "From the header fields read to the response handed over.") +
       series.map((one) => one.durations.lines(durations, one.labels)).join("") +
-      family("animal_store_refusals_total", "counter", "Requests answered 429, by reason.", refusals) +
+      family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals) +
       gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount) +
       counter("animal_store_bans_total", "Bans since the start.", banCount)
     );
@@ -115,7 +115,7 @@ export class Metrics {
       family(
         "animal_store_event_loop_delay_seconds",
         "gauge",
-        "Delay of a 10 ms timer since the last scrape, that period included.",
+        "Delay of a 10 ms timer since the last scrape; includes the 10 ms.",
         delays,
       ) +
       gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()) +

@@ -1,5 +1,5 @@
 /**
- * Who is told of each answer: the request log and the metrics, where an operator asked for them.
+ * The observers of each response: the request log and the metrics, if an operator has turned them on.
  */
 
 import type { Clock } from "../disk/clock.ts";
@@ -24,13 +24,13 @@ export interface ObservedRequest {
 export interface ObserverOptions {
   readonly clock: Clock;
   readonly hasMetrics: boolean;
-  /** Takes the lines of the request log; none is written where undefined. */
+  /** Takes the lines of the request log; if undefined, none are written. */
   readonly writeRequests: ((text: string) => void) | undefined;
 }
 
 export class Observers {
   readonly metrics: Metrics | undefined;
-  /** Whether anything is asked for; where not, nobody needs to tell us anything. */
+  /** Whether anything is observed. If not, the other methods need not be called. */
   readonly isWatching: boolean;
   readonly #clock: Clock;
   readonly #requestLog: RequestLog | undefined;
@@ -42,7 +42,7 @@ export class Observers {
     this.isWatching = this.metrics !== undefined || this.#requestLog !== undefined;
   }
 
-  /** @param status 0 where the client had gone before it could be answered */
+  /** @param status 0 if the client had gone before the response */
   observe(request: ObservedRequest, status: number, contentBytes: number): void {
     const { routePattern, method, receivedMs, rate } = request;
     const durationMs = this.#clock.monotonicMs() - receivedMs;
@@ -63,23 +63,23 @@ export class Observers {
     });
   }
 
-  /** Counts a group of animals written to the log. Never throws: the animals are on disk, whatever is counted. */
+  /** Counts a group of animals written to the log. Never throws: a failed count must not affect the animals. */
   countGroup(times: { readonly appendMs: number; readonly syncMs: number }): void {
     try {
       this.metrics?.countGroup(times);
     } catch {
-      // A count is lost, and nothing else may be.
+      // Only the count is lost.
     }
   }
 
   /** Observes a response to bytes that are not a request: it has no method and no duration. */
-  observeDamage(answered: {
+  observeDamage(response: {
     readonly requestId: string;
     readonly address: string;
     readonly status: number;
     readonly contentBytes: number;
   }): void {
-    const { requestId, address, status, contentBytes } = answered;
+    const { requestId, address, status, contentBytes } = response;
     this.metrics?.countRequest("none", "", status, 0);
     this.#requestLog?.add({
       time: new Date(this.#clock.wallMs()).toISOString(),

@@ -1,22 +1,22 @@
 /**
- * The request log: one JSON line a request, gathered for a moment and written together, since a write a request would
- * cost more than answering it.
+ * The request log: one JSON line for each request. Lines are collected for a moment and written together, because one
+ * write for each request would cost more than the request.
  */
 
-/** Members as the contract lists them (section 1). Nothing in it holds a credential or the target. */
+/** The members of a line, in this order. None of them contains a credential or the request target. */
 export interface RequestLine {
   /** When the request arrived, ISO 8601. */
   readonly time: string;
   /** The X-Request-Id of the response. */
   readonly id: string;
-  /** "" where what came was no request. */
+  /** "" if the bytes were not a request. */
   readonly method: string;
-  /** The route's pattern; "none" where the request was refused before its route was known. */
+  /** The route's pattern; "none" if the request was refused before it was routed. */
   readonly route: string;
-  /** 0 where the client had gone before it could be answered. */
+  /** 0 if the client had gone before the response. */
   readonly status: number;
   readonly ms: number;
-  /** Of the response's content. */
+  /** Length of the response's content. */
   readonly bytes: number;
   /** The key's id; null without a valid key. */
   readonly key: string | null;

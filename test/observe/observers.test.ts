@@ -84,7 +84,7 @@ test("RequestLog writes lines together: after a moment, when much waits, and at 
   assert.deepEqual(writes.map((text) => text.split("\n").length - 1), [2, 7]);
 });
 
-test("a histogram's buckets are cumulative, and a value on a bound is below it", () => {
+test("a histogram's buckets are cumulative, and a value equal to a bound is in its bucket", () => {
   const histogram = new Histogram([0.1, 1]);
   [0.05, 0.1, 0.2, 1, 5].forEach((seconds) => histogram.observe(seconds));
   assert.equal(histogram.count, 5);
@@ -136,7 +136,7 @@ test("metrics count requests by route pattern, method and status, and refusals b
   }
 });
 
-test("no client can grow a label: whatever is sent, the series stay few", (context) => {
+test("a client cannot add values of a label, whatever it sends", (context) => {
   const metrics = new Metrics();
   context.after(() => metrics.close());
   for (let count = 0; count < 1_000; count++) {
