@@ -9,21 +9,21 @@ export const bounds = {
   targetBytesMax: 8_192,
   /** Target and header fields together. */
   fieldBytesMax: 16_384,
-  /** What is read and dropped after a response that did not wait for the content, at most. */
+  /** Content that is read and dropped after a response that did not wait for it. */
   drainBytesMax: 1_048_576,
   drainMs: 2_000,
   fieldsMs: 10_000,
   requestMs: 30_000,
-  /** A reader that takes nothing. */
+  /** How long a client may read nothing of a response that waits for it. */
   stalledReaderMs: 30_000,
   /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
   idleMs: 75_000,
   /** How often Node looks for connections that have timed out. Its own 30 s would add to `fieldsMs`. */
   timeoutCheckMs: 500,
-  /** How long a stop waits for requests under way. Less than the 10 s promised, since the files are closed after it. */
+  /** How long a stop waits for requests under way. A stop takes 10 s at most, and the files are closed after this. */
   stopMs: 9_000,
-  /** How often the key file is looked at. A running server follows it within 1 s. */
+  /** How often the key file is checked. A running server applies changes within 1 s. */
   keyPollMs: 250,
-  /** How often limits are saved. After kill -9 at most the last 5 s are forgotten. */
+  /** How often limits are saved. A kill -9 loses the last 5 s at most. */
   limitsSaveMs: 3_000,
 } as const;

@@ -1,7 +1,8 @@
 /**
  * One connection: its last request, and whether a further one may follow.
  *
- * Responses leave a connection in the order of its requests. So once the response to the last request is out, all are.
+ * Responses are sent in the order of the requests. So once the response to the last request has been sent, all have
+ * been.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -19,9 +20,9 @@ export interface OpenRequest {
 }
 
 export class Connection {
-  /** The last request; undefined if the response to it is out and keeps the connection. */
+  /** The last request; undefined if its response has been sent and keeps the connection. */
   request: OpenRequest | undefined = undefined;
-  /** The `bytesRead` at the first bytes that are no request: nothing after them is read as one. */
+  /** The `bytesRead` at the first bytes that are not a request: nothing after them is read as one. */
   damagedAtBytes: number | undefined = undefined;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;
@@ -29,8 +30,8 @@ export class Connection {
   #closesToStop = false;
 
   /**
-   * Whether a further request is handled. After a response that says `Connection: close` none is (RFC 9112, 9.6). If
-   * that is only because the server stops, and has not been sent yet, a later response says it instead.
+   * Whether a further request is handled: not after a response that says `Connection: close` (RFC 9112, 9.6). If it
+   * says so only because the server stops, and has not been sent yet, a later response says it instead.
    */
   mayFollow(): boolean {
     const outgoing = this.request?.outgoing;
@@ -57,7 +58,7 @@ export class Connection {
     }
   }
 
-  /** The server stops: the response under way closes the connection. Calls `then` when it is out. */
+  /** The server stops: the response under way closes the connection. Calls `then` when it has been sent. */
   stop(then: () => void): void {
     const outgoing = this.request?.outgoing;
     if (outgoing !== undefined && !this.isAnswered()) {
@@ -68,15 +69,15 @@ export class Connection {
 
   isAnswered(): boolean {
     const outgoing = this.request?.outgoing;
-    return outgoing === undefined || isOut(outgoing) || outgoing.destroyed || outgoing.writableFinished;
+    return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
   }
 
-  /** Whether the last response is complete, but its client has not taken it all. */
+  /** Whether the last response is complete, but the client has not read all of it. */
   isBeingTaken(): boolean {
     return this.request?.outgoing?.writableEnded === true && !this.isAnswered();
   }
 
-  /** Calls `then` when the response to the last request, and so every response before it, is with the system. */
+  /** Calls `then` when the operating system has taken the last response, and so every response before it. */
   afterResponse(then: () => void): void {
     const outgoing = this.request?.outgoing;
     if (outgoing === undefined || this.isAnswered()) {
@@ -91,7 +92,7 @@ export class Connection {
     outgoing.shouldKeepAlive = false;
   }
 
-  /** Closes the connection after a request with `Upgrade`, unless nothing can have come after it. */
+  /** Closes the connection after a request with `Upgrade`, unless no bytes can have come after it. */
   #keepIfAlone(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
     const startBytes = this.#nextAtBytes;
     this.#nextAtBytes = undefined;
@@ -105,13 +106,13 @@ export class Connection {
     };
     decide();
     if (!outgoing.shouldKeepAlive && !isStopping) {
-      incoming.once("end", decide); // Its content may have been still to come.
+      incoming.once("end", decide); // Its content may not have arrived yet.
     }
   }
 }
 
-/** From Node 24 on `writableFinished` says so a turn later. */
-function isOut({ writableEnded, socket }: ServerResponse): boolean {
+/** From Node 24 on, `writableFinished` becomes true only a turn later. */
+function isSent({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableLength === 0;
 }
 

@@ -2,7 +2,7 @@
  * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed.
  */
 
-/** The fields that a script may read, beyond those that the standard lets it read anyway. */
+/** The fields that a script may read, beyond those that the standard always lets it read. */
 const exposedFields =
   "Allow, Deprecation, Idempotent-Replayed, Link, Location, Retry-After, Sunset, WWW-Authenticate, " +
   "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";

@@ -1,6 +1,6 @@
 /**
- * Bytes that are no request, and requests that do not arrive in time: Node says so with `clientError`, and leaves the
- * connection to us. It gets an error response, after all responses that are due on it, and is closed.
+ * Bytes that are not a request, and requests that do not arrive in time. Node emits `clientError` and leaves the
+ * connection to this code: it sends an error response, after all responses that are due, and closes the connection.
  */
 
 import type { Socket } from "node:net";
@@ -26,17 +26,17 @@ export function handleDamage(
   }
   const code = damageCode(error);
   if (connection === undefined || code === undefined || !socket.writable || socket.bytesRead === 0) {
-    socket.destroy(); // Reset by the client, or never a byte sent: nobody waits for a response.
+    socket.destroy(); // The client reset it or never sent a byte: it does not wait for a response.
     return;
   }
   connection.damagedAtBytes = socket.bytesRead;
   const { request } = connection;
   if (request !== undefined && !request.incoming.complete) {
-    request.damage?.(code); // If nobody reads the content, the response is out or on its way, and closes.
+    request.damage?.(code); // If content is not being read, its response closes the connection.
     connection.afterResponse(() => linger(socket, bounds.drainMs));
     return;
   }
-  socket.pause(); // What comes before the response is out does not count towards the bound.
+  socket.pause(); // Bytes that arrive before the response is sent do not count towards the bound.
   connection.afterResponse(() => {
     if (socket.writable) {
       socket.end(connection.mayFollow() ? respond(code) : "");

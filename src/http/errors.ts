@@ -73,7 +73,7 @@ export function errorJson(code: ErrorCode, message?: string): string {
   return message === undefined ? (defaultJson.get(code) ?? "") : jsonOf(code, message);
 }
 
-/** Made once, so that a flood of refused requests costs little. */
+/** Made once, so that many error responses cost little. */
 const defaultJson: ReadonlyMap<string, string> = new Map(
   // The keys of the table are codes, which the type of Object.entries forgets.
   Object.entries(errorKinds).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),

@@ -1,5 +1,6 @@
 /**
- * The server's edge to node:http: its time-outs, and what Node would answer by itself, or drop without a response.
+ * Connects the server to node:http: sets the time-outs, and handles what Node would respond to by itself, or drop
+ * without a response.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -13,13 +14,13 @@ import type { DrainBounds } from "./respond.ts";
 import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";
 import { stopServer } from "./stopping.ts";
 
-/** What makes the responses. */
+/** Makes the responses. */
 export interface Responder {
-  /** Answers an ordinary request; returns at once. */
+  /** Responds to an ordinary request; returns at once. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
   /** The whole response to CONNECT, as bytes. */
   readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
-  /** The whole response to bytes that are no request, as bytes. */
+  /** The whole response to bytes that are not a request, as bytes. */
   readonly onDamage: (code: ErrorCode, socketAddress: string | undefined) => string;
 }
 
@@ -88,17 +89,17 @@ function createHttpServer(limits: ListenerLimits): Server {
     connectionsCheckingInterval: limits.timeoutCheckMs,
     keepAliveTimeout: limits.idleMs,
     insecureHTTPParser: false,
-    requireHostHeader: false, // Node's response would have no content: `messageFault` looks at Host.
+    requireHostHeader: false, // Node's response would have no content: `messageFault` checks Host instead.
     noDelay: true,
   });
-  // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types leave this out.
+  // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types lack this.
   (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
   server.maxRequestsPerSocket = 0;
   server.maxHeadersCount = 0; // Node would drop the fields beyond its count; `maxHeaderSize` bounds them as well.
   return server;
 }
 
-/** Writes the response to the socket, for which Node has no response object, after all responses due on it. */
+/** Writes the response to CONNECT to the socket, after all responses due on it: Node has no response object for it. */
 async function onConnect(
   incoming: IncomingMessage,
   socket: Duplex,

@@ -4,10 +4,9 @@
 
 import type { IncomingMessage } from "node:http";
 
-
 /**
- * Whether content of this type is JSON in UTF-8: `application/json`, charset absent or utf-8. No field at all is fine
- * too; other parameters mean nothing (RFC 8259, 11).
+ * Whether content of this type is JSON in UTF-8: `application/json`, charset absent or utf-8. A missing field is
+ * accepted too; other parameters are ignored (RFC 8259, 11).
  *
  *     media-type = type "/" subtype *( OWS ";" OWS [ token "=" ( token / quoted-string ) ] )      RFC 9110, 8.3.1
  */
@@ -36,7 +35,7 @@ export function isCoded(contentEncoding: string | undefined): boolean {
   return contentEncoding !== undefined && contentEncoding.toLowerCase() !== "identity";
 }
 
-/** Whether the request announces content, be it empty or chunked (RFC 9112, 6.3). */
+/** Whether the request announces content, even if it is empty or chunked (RFC 9112, 6.3). */
 export function announcesContent(incoming: IncomingMessage): boolean {
   const { headers } = incoming;
   return (
@@ -45,7 +44,7 @@ export function announcesContent(incoming: IncomingMessage): boolean {
   );
 }
 
-/** The declared length alone: a fast refusal, never the truth about what arrives. */
+/** Checks only the declared length, for an early error: the bytes that arrive must still be counted. */
 export function declaresMoreThan(incoming: IncomingMessage, bytesMax: number): boolean {
   const declared = incoming.headers["content-length"];
   return declared !== undefined && Number(declared) > bytesMax;

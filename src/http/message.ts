@@ -1,14 +1,14 @@
 /**
- * Faults of a message that Node lets pass, or would refuse without content.
+ * Faults of a message that Node accepts, or would reject without content in the response.
  *
- * After such a fault the length of the message is in doubt, and with it where the next request begins. So its
- * connection is closed, and nothing that follows on it is read as a request (RFC 9112, 11.2).
+ * After such a fault it is uncertain where the message ends and the next request begins. So the connection is closed,
+ * and nothing that follows on it is read as a request (RFC 9112, 11.2).
  */
 
 import { type IncomingMessage, METHODS } from "node:http";
 import { isIPv6 } from "node:net";
 
-/** Node uses the first of several fields of one name, and drops the others; of these two there may be only one. */
+/** Counts two fields that a request may have only once: Node keeps the first of several, and drops the others. */
 export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
   let hostCount = 0;
   let authorizationCount = 0;
@@ -24,8 +24,8 @@ export function countFields(rawHeaders: readonly string[]): { hostCount: number;
 }
 
 /**
- * Node's parser accepts RTSP and ICE as protocols too, and does not say which one a request names. Their own methods
- * give them away; `GET`, `POST` and `OPTIONS` of RTSP look like those of HTTP.
+ * Node's parser accepts RTSP and ICE as protocols too, and does not say which one a request names. They can be
+ * recognised by their own methods; `GET`, `POST` and `OPTIONS` of RTSP look like those of HTTP.
  */
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 
@@ -51,7 +51,7 @@ export function messageFault(incoming: IncomingMessage, hostCount: number): stri
   return coding === undefined ? undefined : codingFault(coding, httpVersion);
 }
 
-/** Node decodes the last coding alone, and takes HTTP/1.0, which has no transfer codings, for HTTP/1.1. */
+/** Node decodes only the last coding, and treats HTTP/1.0, which has no transfer codings, like HTTP/1.1. */
 function codingFault(coding: string, httpVersion: string): string | undefined {
   if (httpVersion === "1.0") {
     return "An HTTP/1.0 request has no Transfer-Encoding field.";

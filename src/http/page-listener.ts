@@ -1,5 +1,5 @@
 /**
- * A server of a single page, on a port of its own, for the programs of operators.
+ * A server of a single page on its own port, for operators' tools such as Prometheus.
  */
 
 import { createServer, type Server } from "node:http";

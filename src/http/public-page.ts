@@ -11,7 +11,7 @@ const allow = ["Allow", "GET, HEAD, OPTIONS"];
 
 export interface PublicPage {
   readonly path: string;
-  /** With its quotes; undefined if the page is not to be kept by clients. */
+  /** With its quotes; undefined if clients must not cache the page. */
   readonly etag?: string;
   readonly show: () => Response;
 }
@@ -24,7 +24,7 @@ export interface PageContent {
   readonly fields?: readonly string[];
 }
 
-/** A page whose content never changes while the program runs. Clients keep it, and ask each time if it has changed. */
+/** A page whose content does not change while the program runs. Clients cache it and revalidate it each time. */
 export function fixedPage({ path, contentType, content, fields = [] }: PageContent): PublicPage {
   const bytes = Buffer.from(content);
   const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
@@ -57,7 +57,7 @@ export function answerPublicPage(
   }
 }
 
-/** RFC 9110, 13.1.2: the comparison is weak. No tag of ours has a comma in it. */
+/** RFC 9110, 13.1.2: the comparison is weak. The service's own tags contain no comma. */
 function hasEtag(ifNoneMatch: string | undefined, etag: string | undefined): boolean {
   if (ifNoneMatch === undefined || etag === undefined) {
     return false;

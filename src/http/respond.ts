@@ -1,5 +1,5 @@
 /**
- * Sends a response, exactly once, in whatever state its request is.
+ * Sends a response exactly once, whatever the state of its request.
  */
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
@@ -51,7 +51,7 @@ export function contentLength(content: string | Uint8Array | undefined): number 
   return typeof content === "string" ? Buffer.byteLength(content) : content.length;
 }
 
-/** How much is read and dropped after a response that did not wait for the content, and for how long. */
+/** How much content is read and dropped after a response that did not wait for it, and for how long. */
 export interface DrainBounds {
   readonly drainBytesMax: number;
   readonly drainMs: number;
@@ -74,7 +74,7 @@ export function respond(
   }
   incoming.resume();
   if (!outgoing.shouldKeepAlive) {
-    respondEarly(incoming, outgoing, wire, bounds); // At once: after it no further request is read.
+    respondEarly(incoming, outgoing, wire, bounds); // At once: no further request is read on this connection.
     return;
   }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
@@ -105,7 +105,7 @@ function respondEarly(
   outgoing.shouldKeepAlive = false;
   outgoing.writeHead(wire.status, wire.fields);
   if (wire.content === undefined) {
-    outgoing.flushHeaders(); // It does not say when the bytes are out, so the sending side is closed at the end.
+    outgoing.flushHeaders(); // It does not report when the bytes are sent: the end closes the sending side.
   } else {
     outgoing.write(wire.content, () => socket.end());
   }
@@ -115,7 +115,7 @@ function respondEarly(
   };
   const timer = setTimeout(finish, bounds.drainMs);
   if (socket.readableEnded) {
-    finish(); // The client has closed its side: nothing comes.
+    finish(); // The client has closed its side: no more content arrives.
     return;
   }
   let droppedBytes = 0;

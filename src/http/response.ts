@@ -1,6 +1,6 @@
 /**
- * A response as the rooms above make it: what is particular to it. `respond.ts` adds the fields that every response has
- * and sends it.
+ * A response as handlers make it, with its own fields only. `respond.ts` adds the fields that every response has, and
+ * sends it.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";

@@ -63,8 +63,8 @@ function allowField(route: RoutePattern<unknown>): string {
 
 /**
  * The path and query of a request target (RFC 9112, 3.2): an origin-form unchanged, an absolute-form without scheme and
- * authority. Any other form names no path of this service and is returned unchanged; so is one whose authority is empty
- * or has user information, which are invalid (RFC 9110, 4.2.1 and 4.2.4).
+ * authority. Any other form names no path of this service and is returned unchanged. So is an absolute-form whose
+ * authority is empty or has user information: it is invalid (RFC 9110, 4.2.1 and 4.2.4).
  */
 export function originForm(target: string): string {
   if (target.startsWith("/")) {

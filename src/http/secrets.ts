@@ -1,13 +1,13 @@
 /**
  * Keeps API keys out of everything that is written. People put a key in the wrong place (a query, a member name, an
- * argument, a label), and what they typed ends up in error responses and logs. Every room that repeats such text
- * shares this one function.
+ * argument, a label), and what they typed ends up in error responses and logs. All code that repeats such text uses
+ * this function.
  */
 
 /** The form of a key's secret, anywhere in a text: `as_` and 43 letters or digits. */
 const secret = /as_[0-9A-Za-z]{43}/g;
 
-/** The text with every secret in it replaced by `as_…`. A secret that was cut is not found: blot first, then cut. */
+/** The text with every secret in it replaced by `as_…`. A secret that was cut is not found: mask first, then cut. */
 export function withoutSecrets(text: string): string {
   return text.replaceAll(secret, "as_…");
 }

@@ -15,8 +15,8 @@ export interface ReaderTimes {
 }
 
 /**
- * Only a socket with output waiting gets a time-out, by a periodic look at all of them: `server.setTimeout` would set
- * one with each request and each response (3 % of a request's time).
+ * A periodic check gives a time-out only to sockets with waiting output. `server.setTimeout` would set one with each
+ * request and each response, which takes 3 % of a request's time.
  */
 export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Connection>, times: ReaderTimes): void {
   const { stalledReaderMs, timeoutCheckMs } = times;
@@ -34,7 +34,8 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Co
   });
   server.on("close", () => clearInterval(timer));
   server.on("timeout", (socket: Socket) => {
-    // Node destroys idle connections only if nobody listens here. While a response is being made, quiet is our doing.
+    // With a listener here, Node does not destroy idle connections by itself. While a response is being made, the
+    // client has nothing to read.
     if (socket.writableLength > 0 || connections.get(socket)?.isAnswered() !== false) {
       socket.destroy();
     }

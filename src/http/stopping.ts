@@ -1,5 +1,5 @@
 /**
- * Stopping a server without cutting off what it is answering.
+ * Stops a server without cutting off its responses.
  */
 
 import type { Server } from "node:http";
@@ -9,8 +9,8 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "./connection.ts";
 
 /**
- * Takes no new connections, and closes each of the present ones when its response is out, or after `graceMs`. Resolves
- * when all are closed.
+ * Takes no new connections. Closes each present one when its response has been sent, or after `graceMs`. Resolves when
+ * all are closed.
  */
 export async function stopServer(
   server: Server,
@@ -34,9 +34,9 @@ export async function stopServer(
   closeIdle();
   const timer = setTimeout(() => {
     server.closeAllConnections();
-    connections.forEach((_, socket) => socket.destroy()); // Those of CONNECT are not Node's.
+    connections.forEach((_, socket) => socket.destroy()); // Node does not close those of CONNECT.
   }, graceMs);
   await closed;
   clearTimeout(timer);
-  server.close(); // Ends what Node still runs for it.
+  server.close(); // Stops Node's periodic check of time-outs.
 }

@@ -1,7 +1,7 @@
 /**
- * Requests with `Upgrade`. The service offers no other protocol, so they are answered as if the field were not there
- * (RFC 9110, 7.8). But Node drops the bytes that came in one packet after such a request: were they a request, its
- * client would take the next response for the one to it. So the connection is kept only if nothing can have come.
+ * Requests with `Upgrade`. The service offers no other protocol, so it ignores the field (RFC 9110, 7.8). But Node
+ * drops the bytes that came in one packet after such a request. If they were a request, its client would take a later
+ * response for its own. So the connection is kept only if no bytes can have been dropped.
  *
  * Closing every time would be simpler, but Java's HttpClient sends `Upgrade: h2c` with all its requests to `http:`.
  */

@@ -1,8 +1,8 @@
 /**
  * The one place that knows whether a value is ready or comes later.
  *
- * A store in memory and a limiter in this process answer at once, an engine on the network later. Awaiting a value that
- * is ready costs a request 5 to 15 % of its time, so a step may return either.
+ * A store in memory and a limiter in this process return a value at once; an engine on the network returns it later.
+ * Awaiting a value that is ready takes 5 to 15 % of a request's time, so a step may return either.
  */
 
 /** Ready now, or later. */

@@ -28,7 +28,7 @@ const table: readonly (readonly [name: string, fields: (key: string) => readonly
   ["the scheme in upper case", (key) => [`AUTHORIZATION: BEARER ${key}`], undefined],
 ];
 
-test("each way to show a key is 200, or 401 with its code and challenge, on known paths and unknown ones", async (context) => {
+test("each way to send a key is 200, or 401 with its code and challenge, on known paths and unknown ones", async (context) => {
   const running = await runningService(context, { options: {} });
   for (const [name, fields, code] of table) {
     for (const target of ["/v1/pets", "/v1/pets/1", "/v1/nothing", "*"]) {
@@ -63,7 +63,7 @@ test("failed authentication counts for the address: 60 a minute, then 429, while
   assert.equal((await exchange(running.port, request({}))).status, 401);
 });
 
-test("each authenticated request takes one token whatever its outcome, and a 429 none", async (context) => {
+test("each authenticated request takes one token whatever its outcome, but a 429 takes none", async (context) => {
   const clock = new ManualClock();
   const running = await runningService(context, { clock });
   const key = await keyWithQuota(running, 12);
@@ -96,7 +96,7 @@ test("each authenticated request takes one token whatever its outcome, and a 429
   assert.equal((await exchange(running.port, request({ key }))).value("x-ratelimit-remaining"), "11");
 });
 
-test("a key that goes on after 429 is banned: 429 key_banned, and other keys are not touched", async (context) => {
+test("a key that keeps sending after 429 is banned: 429 key_banned, and other keys are not affected", async (context) => {
   const clock = new ManualClock();
   const running = await runningService(context, { clock });
   const key = await keyWithQuota(running, 1);

@@ -48,11 +48,11 @@ for (const [type, status] of types) {
   });
 }
 
-test("no Content-Type at all is fine", async () => {
+test("a missing Content-Type is accepted", async () => {
   assert.equal((await exchange(running.port, request({ method: "POST", key, content: rex }))).status, 201);
 });
 
-test("a content coding is 415, identity is none", async () => {
+test("a content coding is 415, and identity is not a coding", async () => {
   for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201]] as const) {
     const fields = [`Content-Encoding: ${coding}`];
     const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
@@ -65,7 +65,7 @@ test("415 is decided before 413", async () => {
   assert.equal((await exchange(running.port, request(parts))).status, 415);
 });
 
-test("a BOM is allowed, other than UTF-8 is malformed_json", async () => {
+test("a byte order mark is allowed, and content that is not UTF-8 is malformed_json", async () => {
   const bom = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(rex)]);
   assert.equal((await exchange(running.port, request({ method: "POST", key, content: bom }), "POST")).status, 201);
   const latin = Buffer.from(rex.replace("Rex", "R\xe9x"), "latin1");
@@ -122,7 +122,7 @@ test("content that came with the fields keeps the connection after an early refu
   wire.destroy();
 });
 
-test("Expect: 100-continue is answered 100 only when the content is wanted", async () => {
+test("Expect: 100-continue gets 100 only if the content will be read", async () => {
   const expect = ["Expect: 100-continue", `Content-Length: ${rex.length}`];
   const wire = await Wire.open(running.port);
   assert.equal((await wire.send(request({ method: "POST", key, fields: expect })).response()).status, 100);
@@ -191,7 +191,7 @@ test("an upload that grows beyond the bound is 413 at once, readable, and nothin
   assert.equal(animalCount(), before);
 });
 
-test("an upload that the client breaks off leaves nothing, and the service goes on", async () => {
+test("an upload that the client breaks off stores nothing, and the service goes on", async () => {
   const before = animalCount();
   const closed = new Promise<void>((resolve) => {
     running.listener.server.once("connection", (socket) => socket.once("close", resolve));

@@ -12,7 +12,7 @@ import { exchange, request, rex } from "../support/wire.ts";
 const shop = "https://shop.example";
 const preflight = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization"];
 
-test("CORS is off by default: no field of it, and a preflight is an OPTIONS without a key", async (context) => {
+test("CORS is off by default: no CORS fields, and a preflight is an OPTIONS without a key", async (context) => {
   const { port, key } = await runningService(context);
   const response = await exchange(port, request({ key, fields: [`Origin: ${shop}`] }));
   assert.doesNotMatch(response.text, /access-control|vary/i);
@@ -34,7 +34,7 @@ test("a preflight from an allowed origin is free, needs no key, and shows the ad
   }
 });
 
-test("a preflight is answered when the address's bucket is empty, too", async (context) => {
+test("a preflight gets its response even if the address's bucket is empty", async (context) => {
   const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
   while ((await exchange(port, request({}))).status === 401) {
     // Uses up the bucket.
@@ -44,7 +44,7 @@ test("a preflight is answered when the address's bucket is empty, too", async (c
   assert.equal(response.value("x-ratelimit-remaining"), "0");
 });
 
-test("an origin that may not call gets no permission, and its preflight is an OPTIONS like any other", async (context) => {
+test("an origin that is not allowed gets no permission, and its preflight is an ordinary OPTIONS", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: [shop] } });
   for (const origin of ["https://evil.example", `${shop}.evil.example`, "null", shop.toUpperCase(), `${shop}, ${shop}`]) {
     const response = await exchange(port, request({ key, fields: [`Origin: ${origin}`] }));
@@ -56,7 +56,7 @@ test("an origin that may not call gets no permission, and its preflight is an OP
   }
 });
 
-test("every response to an allowed origin, errors too, carries the permission and exposes our fields", async (context) => {
+test("every response to an allowed origin, errors too, has the permission and exposes the service's fields", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: ["https://other.example", shop] } });
   const table = [
     [200, { key }],
@@ -87,7 +87,7 @@ test("every response to an allowed origin, errors too, carries the permission an
   }
 });
 
-test("* lets every origin call", async (context) => {
+test("with * every origin is allowed", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: ["*"] } });
   for (const origin of [shop, "null"]) {
     const response = await exchange(port, request({ key, fields: [`Origin: ${origin}`] }));

@@ -67,7 +67,7 @@ test("HTTP/1.0 needs no Host", async () => {
   assertPromised(response);
 });
 
-test("a malformed request shows the key's bucket where its fields were read, takes no token, and is no 429", async () => {
+test("a malformed request shows the key's bucket if its fields were read, takes no token, and is no 429", async () => {
   const small = await keyWithQuota(running, 2);
   const ask = (fields: readonly string[]) => exchange(running.port, request({ key: small, fields }));
   assert.equal((await ask([])).value("x-ratelimit-remaining"), "1");
@@ -80,7 +80,7 @@ test("a malformed request shows the key's bucket where its fields were read, tak
   assert.equal(empty.value("x-ratelimit-remaining"), "0");
 });
 
-test("a malformed request shows the address's bucket where its fields were not read, and takes no token", async () => {
+test("a malformed request shows the address's bucket if its fields were not read, and takes no token", async () => {
   for (let count = 0; count < 3; count++) {
     const response = await exchange(running.port, "BREW / HTTP/1.1\r\n\r\n");
     assert.equal(response.value("x-ratelimit-limit"), "60");
@@ -172,7 +172,7 @@ test("garbage after content that is not read: the response alone, then close", a
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("CONNECT goes the ordinary way and closes: 401 without a key, 404 with one", async () => {
+test("CONNECT is handled like other methods and closes: 401 without a key, 404 with one", async () => {
   for (const [secret, status] of [["", 401], ["as_wrong", 401], [key, 404]] as const) {
     const wire = await Wire.open(running.port);
     const response = await wire.send(request({ method: "CONNECT", target: "example.com:443", key: secret })).response();
@@ -207,7 +207,7 @@ test("CONNECT after a POST that is being stored waits for its 201", async () => 
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("OPTIONS * goes the ordinary way: 401 without a key, 404 with one", async () => {
+test("OPTIONS * is handled like other requests: 401 without a key, 404 with one", async () => {
   for (const [secret, status] of [["", 401], [key, 404]] as const) {
     const response = await exchange(running.port, request({ method: "OPTIONS", target: "*", key: secret }));
     assert.equal(response.status, status);

@@ -19,7 +19,7 @@ after(() => running.close());
 
 const target = "/favicon.ico";
 
-test("/favicon.ico is an SVG image for everyone, and no address is charged for it", async () => {
+test("/favicon.ico is an SVG image without a key, and no address is charged for it", async () => {
   for (const key of ["", "as_wrong", running.key]) {
     const icon = await exchange(running.port, request({ target, key }));
     assert.equal(icon.status, 200);
@@ -49,7 +49,7 @@ test("/favicon.ico has HEAD and OPTIONS; other methods are 405", async () => {
   }
 });
 
-test("a page that the client has is 304, without content", async () => {
+test("a page that the client has cached is 304, without content", async () => {
   const etag = (await exchange(running.port, request({ target }))).value("etag") ?? "";
   assert.match(etag, /^"[\w-]{22}"$/);
   const table = [
@@ -75,7 +75,7 @@ test("a page that the client has is 304, without content", async () => {
   }
 });
 
-test("If-None-Match changes nothing on pages that clients do not keep, and on other methods", async () => {
+test("If-None-Match changes nothing on pages that clients do not cache, and on other methods", async () => {
   for (const path of ["/healthz", "/openapi.json"]) {
     const response = await exchange(running.port, request({ target: path, fields: ["If-None-Match: *"] }));
     assert.equal(response.status, 200);

@@ -58,7 +58,7 @@ for (const [target, allow] of allowed) {
   });
 }
 
-test("public pages need no key, take none, and carry no rate fields", async () => {
+test("public pages need no key, ignore a wrong one, and have no rate fields", async () => {
   for (const target of ["/healthz", "/openapi.json", "/healthz?anything", "http://localhost/healthz"]) {
     for (const secret of ["", "as_wrong"]) {
       const response = await exchange(running.port, request({ target, key: secret }));
@@ -98,7 +98,7 @@ test("every response of /pets/{petId} says that it is deprecated, and no other d
   assertDeprecated(failed, true);
 });
 
-test("X-Request-Id is the client's where it is short and plain, else one of our own", async () => {
+test("X-Request-Id is the client's if that is short and plain, else a new one", async () => {
   for (const id of ["a", "x".repeat(64), "0af7651916cd43dd-8448.eb_211c"]) {
     const response = await exchange(running.port, request({ fields: [`X-Request-Id: ${id}`] }));
     assert.equal(response.value("x-request-id"), id);
@@ -140,7 +140,7 @@ test("responses to pipelined requests come in the order of the requests", async 
   wire.destroy();
 });
 
-test("Connection: close is obeyed, and HTTP/1.0 is closed unless it asks to be kept", async () => {
+test("Connection: close is obeyed, and HTTP/1.0 closes unless the client asks to keep the connection", async () => {
   const wire = await Wire.open(running.port);
   wire.send(request({ key, fields: ["Connection: close"] }));
   assert.equal((await wire.response()).value("connection"), "close");
@@ -170,7 +170,7 @@ test("an exception in a handler is 500 for that request alone, and says nothing 
   wire.destroy();
 });
 
-test("a store that throws before it promises anything is 500 as well", async (context) => {
+test("a store that throws instead of returning a promise is 500 as well", async (context) => {
   const store = new FailingStore();
   store.list = () => {
     throw new Error("at once");

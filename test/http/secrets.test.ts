@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { withoutSecrets } from "../../src/http/secrets.ts";
 import { createSecret } from "../../src/keys/key.ts";
 
-test("withoutSecrets() blots out every key in a text, wherever it is", () => {
+test("withoutSecrets() masks every key in a text, wherever it is", () => {
   for (let count = 0; count < 100; count += 1) {
     const [first, second] = [createSecret(randomBytes), createSecret(randomBytes)];
     assert.equal(withoutSecrets(first), "as_…");

@@ -51,7 +51,7 @@ test("stop() loses no pipelined request; the last response closes the connection
   await stopped;
 });
 
-test("stop() closes after Upgrade: what Node dropped is not answered by a later request", async (context) => {
+test("stop() closes after Upgrade: a request that Node dropped does not get the response to a later one", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);

@@ -17,7 +17,7 @@ import { request, rex, Wire } from "../support/wire.ts";
 
 const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10, drainMs: 50 };
 
-test("fields that take too long are 408, also where only an empty line came, then the connection closes", async (context) => {
+test("fields that take too long are 408, also if only an empty line came, then the connection closes", async (context) => {
   const { port } = await runningService(context, { limits });
   for (const start of ["G", "GET /v1/pets HTTP/1.1\r\n", "GET /v1/pets HTTP/1.1\r\nHost: a\r\nX", "\r\n"]) {
     const wire = await Wire.open(port);
@@ -90,7 +90,7 @@ test("a request whose response takes long is not cut off, also after a response 
   wire.destroy();
 });
 
-test("a reader that takes nothing is cut off", async (context) => {
+test("a client that reads nothing is cut off", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(20_000_000)}1]`;
   const { port, key, listener } = await runningService(context, { limits: { stalledReaderMs: 100, timeoutCheckMs: 10 }, options: { store } });

@@ -108,7 +108,7 @@ test("chunked content with Upgrade closes: how many bytes it takes is not known"
   assert.equal((await wire.closed()).rest, "");
 });
 
-test("a request that comes while one with Upgrade is under way is answered after it, or not read", async () => {
+test("a request that comes while one with Upgrade is under way gets its response after it, or is not read", async () => {
   for (const isDropped of [false, true]) {
     const wire = await Wire.open(port);
     const creation = request({ method: "POST", key, fields: upgrade, content: rex });
