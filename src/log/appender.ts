@@ -2,10 +2,10 @@
  * Appends to the end of a log, one durable piece after the other. Each piece is on disk when `append` resolves, or it
  * is absent, or its outcome is unknown:
  *
- * - If writing fails, what was written is truncated and the cut is synced, since a loss of power could bring it back.
+ * - If writing fails, what was written is cut off and the cut is synced, since a loss of power could bring it back.
  *   The piece is absent, and the next piece is tried. If the cut fails, the outcome is unknown, and the next piece
  *   begins with another cut.
- * - If a sync fails, nobody knows what is on disk, and a later sync that succeeds proves nothing: the kernel may have
+ * - If a sync fails, it is unknown what is on disk, and a later sync that succeeds proves nothing: the kernel may have
  *   dropped the pages. The outcome is unknown, and nothing is written until a restart has read the file.
  * - If another process appended to the file, or its path leads to another file, nothing more is written.
  */
@@ -30,7 +30,7 @@ export interface AppenderOptions {
   /** Bytes in the file, all of them synced. */
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
-  /** Must succeed before the first piece is written. Called before each piece until it has. */
+  /** Must succeed before the first piece is written. Called before each piece until it succeeds. */
   readonly prepare?: (() => Promise<void>) | undefined;
 }
 
@@ -41,7 +41,7 @@ export class Appender {
   readonly #report: (message: string) => void;
   #prepare: (() => Promise<void>) | undefined;
   #lengthBytes: number;
-  /** Why nothing more is written. */
+  /** Why nothing more is written; undefined while writing is possible. */
   #ended: string | undefined;
   /** At most so many bytes of a failed piece may follow `lengthBytes`. They are truncated before the next one. */
   #excessBytesMax = 0;
@@ -111,9 +111,9 @@ export class Appender {
       const reason = `the log cannot be written: ${messageOf(error)}`;
       if (!this.#isFailing && this.#ended === undefined) {
         this.#isFailing = true;
-        this.#report(`${reason}; nothing can be added until it can`);
+        this.#report(`${reason}; nothing can be added until writing works again`);
       }
-      // If this piece has not begun, the bytes after the sound part are an earlier one's.
+      // If this piece has not begun, the bytes after the sound part belong to an earlier one.
       const isAbsent = !hasBegun || (await this.#isExcessCut());
       return { kind: isAbsent ? "absent" : "unknown", reason };
     }
@@ -130,7 +130,7 @@ export class Appender {
     }
   }
 
-  /** What is written to a file that no path leads to would be lost at the next start. */
+  /** What is written to a file without a path would be lost at the next start. */
   #checkPlace(): void {
     if (!this.#file.isInPlace()) {
       throw this.#ending(`the path of the log leads to another file or to none: ${otherProcess}`);
@@ -148,7 +148,7 @@ export class Appender {
 
   async #cutExcess(): Promise<void> {
     const excessBytes = this.#excessBytesMax > 0 ? this.#file.size() - this.#lengthBytes : 0;
-    // More bytes than the piece had are another process's, and stay.
+    // If there are more bytes than the piece had, another process wrote some: all are kept.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
       await this.#file.truncate(this.#lengthBytes);
       await this.#sync();

@@ -39,7 +39,7 @@ export function checksumText(crc: number): string {
   return `${beforeText}${crc.toString(16).padStart(digitCount, "0")}"}\n`;
 }
 
-/** Completes the line `[start, end)`, which has no `}` yet, and returns its end. As text it takes 1 us longer. */
+/** Completes the line `[start, end)`, which has no `}` yet, and returns its end. A text takes 1 us longer. */
 export function writeChecksum(bytes: DataView, start: number, end: number): number {
   const crc = crc32(bytes, start, end);
   let at = end;
@@ -47,7 +47,7 @@ export function writeChecksum(bytes: DataView, start: number, end: number): numb
     bytes.setUint8(at, beforeText.charCodeAt(index));
   }
   for (let shift = 24; shift >= 0; shift -= 8, at += 2) {
-    bytes.setUint16(at, digitsOf[(crc >>> shift) & 255]!); // A byte.
+    bytes.setUint16(at, digitsOf[(crc >>> shift) & 255]!); // The index is a byte.
   }
   bytes.setUint16(at, afterDigits);
   bytes.setUint8(at + 2, newline);
@@ -71,8 +71,8 @@ export function hasChecksum(bytes: DataView, start: number, end: number): boolea
 
 /**
  * The end of the first line with a right checksum that begins at `start` and ends at `end` or before it, its newline
- * excluded; -1 if there is none. The newline may be missing: the line has grown together with the next one. Text within
- * a line cannot look like a checksum, since its quotes are escaped.
+ * excluded; -1 if there is none. The newline may be missing, so that the next line follows directly. Text within a
+ * line cannot look like a checksum, since its quotes are escaped.
  */
 export function endOfChecksummedLine(bytes: DataView, start: number, end: number): number {
   for (let at = start; at <= end + 1 - checksumBytes; at++) {

@@ -1,7 +1,7 @@
 /**
  * The only writer of a log, with group commit: all items that wait share one append and one fdatasync, and a group is
  * synced before the next one begins. A group begins one turn of the event loop after its first item came or the group
- * before it ended, so that requests which were read together share it. A lone item waits for no other.
+ * before it ended, so that requests which were read together share it. A single item does not wait for others.
  *
  * Readers go on meanwhile: the sync is asynchronous, so a slow disk delays writers only.
  */
@@ -77,7 +77,7 @@ export class GroupWriter<Item, Result> {
     });
   }
 
-  /** Takes no more items. Resolves when the ones before are settled. */
+  /** Takes no more items. Resolves when the earlier ones are settled. */
   async end(reason: string): Promise<void> {
     this.#closed ??= reason;
     await this.#running;
@@ -124,7 +124,7 @@ export class GroupWriter<Item, Result> {
       this.#owner.publish();
       return undefined;
     } catch (error) {
-      const reason = `a group is on disk and cannot be served (${messageOf(error)}); nothing more is written`;
+      const reason = `a group is on disk but cannot be served (${messageOf(error)}); nothing more is written`;
       this.#appender.end(reason);
       return { kind: "unknown", reason };
     }
@@ -135,7 +135,7 @@ export class GroupWriter<Item, Result> {
       this.#onGroup?.(times);
     } catch (error) {
       this.#onGroup = undefined;
-      this.#report(`groups are not measured any more: ${messageOf(error)}`);
+      this.#report(`Cannot measure groups until a restart: ${messageOf(error)}`);
     }
   }
 }

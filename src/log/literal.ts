@@ -17,7 +17,7 @@ export class Literal {
     this.#lastWord = bytes.readInt32BE(bytes.length - 4);
   }
 
-  /** Whether the text is at `at`. So many bytes must be there. */
+  /** Whether the text is at `at`. `bytes` must not end before the text would. */
   isAt(bytes: DataView, at: number): boolean {
     const words = this.#words;
     const last = at + this.length - 4;

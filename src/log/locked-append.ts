@@ -13,7 +13,7 @@ import { rewriteTail, setTornTailAside } from "./torn-tail.ts";
 const holderWaitMs = 10_000;
 
 export interface LogUpdate {
-  /** Lines with checksums to append. If there are none, what was read is synced all the same. */
+  /** Lines with checksums to append. Even if there are none, what was read is synced. */
   readonly lines: readonly string[];
   /** Bytes of the sound part. What follows it is a torn tail, which is set aside first. */
   readonly lengthBytes: number;
@@ -24,7 +24,7 @@ export interface LogUpdate {
  * that `decide` read are on disk.
  *
  * @throws {Error} if another process holds the lock for ten seconds, or the disk fails. Then nothing was appended,
- *   unless the disk refuses even to truncate it again
+ *   unless truncating the log failed as well
  */
 export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
   const lock = await disk.lock(`${path}.lock`, holderWaitMs);
@@ -40,7 +40,7 @@ export async function updateUnderLock(disk: Disk, path: string, decide: () => Pr
       await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
     } catch (error) {
       if (existing === undefined) {
-        // An empty log would look as if its lines had been lost. The first failure is the one to tell.
+        // An empty log would look as if its lines had been lost. The first failure is the one to report.
         await disk.remove(path).catch(() => undefined);
       }
       throw error;
@@ -68,7 +68,7 @@ async function append(
     }
   } catch (error) {
     await file.truncate(lengthBytes);
-    await file.sync(); // Or a loss of power could bring back what was refused.
+    await file.sync(); // Otherwise a loss of power could bring back lines that were reported as failed.
     throw error;
   }
 }

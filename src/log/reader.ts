@@ -3,11 +3,11 @@
  * leave, from corruption.
  *
  * The model: lines are written in groups, and a group is synced before the next one begins. So a sound line that begins
- * a group proves that all earlier lines were synced. Damage before such a line is not a crash's work: the log is
+ * a group proves that all earlier lines were synced. A crash cannot cause damage before such a line: the log is
  * corrupt. Damage with no such line after it is a torn tail, from the first damage on. Lines in it may look sound,
- * since the pages of a group reach the disk in any order. A tail longer than a group is not a crash's work either.
+ * since the pages of a group reach the disk in any order. A crash cannot damage more than one group either.
  *
- * What a line says is its owner's business (`LineReader`). Nothing here changes the file.
+ * The owner of the log decides what a line means (`LineReader`). Nothing here changes the file.
  */
 
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
@@ -17,14 +17,14 @@ export interface LineReader {
   /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is sound. */
   take(bytes: DataView, start: number, end: number): LineFault | undefined;
   /**
-   * Whether a sound line that begins a group begins at `start`, and ends at `end` or before it. Called only after
-   * damage, at each place where an object may begin, also within a line: the newline before it may be lost.
+   * Whether a sound line starts at `start`, ends no later than `end`, and is the first of its group. Called only after
+   * damage, at each place where an object may start, also within a line: the newline before it may be lost.
    */
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
 }
 
 export interface LineFault {
-  /** "damage": a crash or a flipped bit may leave it. "wrong": its checksum is right, so no crash did it. */
+  /** "damage": a crash or a flipped bit may leave it. "wrong": its checksum is right, so no crash caused it. */
   readonly kind: "damage" | "wrong";
   readonly reason: string;
 }

@@ -9,8 +9,8 @@ import { appendAll, readFully } from "../disk/file-bytes.ts";
 
 /**
  * Moves the bytes from `offset` to the end of the log to `PATH.torn`, after what is already in that file. They are on
- * disk there before they are truncated here. If it fails, `PATH.torn` is as it was, so attempts on a full disk do not
- * use up the room that somebody frees.
+ * disk there before the log is truncated. If this fails, `PATH.torn` is as before, so that repeated attempts on a full
+ * disk do not use up space.
  *
  * @returns the path of the file that holds them
  */
@@ -27,7 +27,7 @@ export async function setTornTailAside(disk: Disk, path: string, file: DiskFile,
       await disk.syncFolder(dirname(path));
     } catch (error) {
       const undoing = sizeBefore === 0 ? disk.remove(asidePath) : aside.truncate(sizeBefore);
-      await undoing.catch(() => undefined); // The first failure is the one to tell.
+      await undoing.catch(() => undefined); // The first failure is the one to report.
       throw error;
     }
   } finally {

@@ -48,7 +48,7 @@ test("GroupWriter.add() settles whatever its observer throws, and reports that o
   assert.deepEqual(await Promise.all([writer.add("a\n"), writer.add("b\n")]), ["a\n", "b\n"]);
   assert.equal(await writer.add("c\n"), "c\n");
   assert.equal(disk.kept(path).toString(), "a\nb\nc\n");
-  assert.deepEqual(reports, ["groups are not measured any more: no metrics"]);
+  assert.deepEqual(reports, ["Cannot measure groups until a restart: no metrics"]);
   await writer.end("closing");
 });
 

@@ -264,7 +264,7 @@ test("readLog() reads a shrinking file up to its present end", async () => {
   }
 });
 
-test("readLog() takes a damaged end of tornBytesMax bytes for torn, and a longer one for corrupt", async () => {
+test("readLog() reports a damaged end of tornBytesMax bytes as torn, and a longer one as corrupt", async () => {
   const sound = groupLine(1) + line(2);
   for (const end of [line(3).replace("n", "m") + line(4), "x".repeat(lineBytesMax + 5), "\0".repeat(500)]) {
     for (const [tornBytesMax, kind] of [[end.length - 1, "corrupt"], [end.length, "torn"], [end.length + 1, "torn"]] as const) {
