@@ -1,6 +1,6 @@
 /**
  * The file seam: what this program asks of a disk, and what each operation promises. Everything durable goes through
- * here, so that tests can use a disk that fails, forgets or tears.
+ * here, so that tests can use a disk that fails, or loses what was not synced.
  */
 
 /** An open file. Errors are Node's own, with their `code` (`ENOSPC`, `EIO` …). */
@@ -51,7 +51,7 @@ export interface Disk {
   rename(from: string, to: string): Promise<void>;
   /** Removes a file, if there is one. */
   remove(path: string): Promise<void>;
-  /** Makes the folder and those above it that are missing, mode 0700. The new names are durable. */
+  /** Makes the folder and its missing parents, mode 0700. The new names are durable. */
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;

@@ -1,16 +1,16 @@
 /**
- * The Unix sockets of locks in one folder, by their names: listening on one, and connecting to the process that does.
+ * The Unix sockets of the locks in one folder: listens on them, and connects to the processes that do.
  *
  * A socket's address holds 107 bytes (sun_path in unix(7), less the final zero; 103 on macOS and BSD), and the system
- * truncates longer ones silently. So the address is whichever of these fits: the absolute path, the path from the
- * working folder, or, on Linux, a path through this process's own handle on the folder.
+ * truncates longer ones silently. So the first of these that fits is used: the absolute path, the path from the working
+ * folder, or, on Linux, a path through this process's own handle on the folder.
  */
 
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
 
-/** "alive": a process listens. "stale": the socket file is there, and its process is gone. */
+/** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
 export type SocketState = "alive" | "stale" | "absent";
 
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
@@ -18,10 +18,10 @@ const addressBytesMax = process.platform === "linux" ? 107 : 103;
 /** The longest name that callers use, with the separator before it: if this fits, no handle is needed. */
 const nameBytesReserved = 64;
 
-/** This process lacks the means to connect, which tells nothing about the other process. */
+/** This process lacks the resources to connect: these errors say nothing about the other process. */
 const ownShortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
-/** A pause before the next attempt if a socket could not be connected to. */
+/** A pause before the next attempt if connecting failed. */
 const retryMs = 10;
 
 /** A socket that this process listens on. Processes that wait for it stay connected until it closes. */
@@ -38,7 +38,7 @@ export class LockSocket {
     });
   }
 
-  /** Resolves when nothing listens any more. The connected processes notice. */
+  /** Resolves when the socket is closed. Processes that wait for it are disconnected. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
@@ -72,7 +72,7 @@ export class SocketFolder {
       server.once("error", reject);
       server.listen({ path, exclusive: true }, () => {
         server.off("error", reject);
-        // From now on only accepting can fail. The other process is connected all the same, which is all it asks.
+        // From now on only accepting can fail. Even then the other process is connected, and needs no more.
         server.on("error", () => undefined);
         server.unref();
         resolve(socket);
@@ -81,8 +81,8 @@ export class SocketFolder {
   }
 
   /**
-   * Only a refused connection shows that no process listens: one that is stopped, overloaded or another user's fails in
-   * other ways.
+   * Only a refused connection shows that no process listens: if the process is stopped or overloaded, or belongs to
+   * another user, connecting fails in other ways.
    *
    * @throws {Error} if this process has no descriptor or memory left to connect with
    */
@@ -132,7 +132,7 @@ export class SocketFolder {
     }
     const address = candidates.find((candidate) => Buffer.byteLength(candidate) <= addressBytesMax);
     if (address === undefined) {
-      throw new Error(`Cannot lock "${absolute}": a socket's path may have ${addressBytesMax} bytes`);
+      throw new Error(`Cannot lock "${absolute}": a socket's path has ${addressBytesMax} bytes at most`);
     }
     return address;
   }

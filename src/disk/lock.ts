@@ -2,14 +2,14 @@
  * A lock on a name that one process holds at a time, and that a dead process cannot keep: a Unix socket that the holder
  * listens on.
  *
- * A process that finds the name taken connects to it. The kernel accepts for a living holder, however busy it is, and
- * refuses for a dead one, so nothing has to be cleaned up by hand, and no process id can be mistaken for another. The
+ * A process that finds the name taken connects to it. The kernel accepts if the holder lives, however busy it is, and
+ * refuses if it is dead, so nothing has to be cleaned up by hand, and no process id can be mistaken for another. The
  * socket is found by its path, so processes in other containers that share the folder see it too.
  *
  * A name never appears before its socket listens, and a process never removes a name that another one has taken:
  * 1. Listen on a socket with a unique temporary name, then `link` it to the name, which fails if the name is taken.
- * 2. If it is taken and the connection refused, the socket is stale. It has an identity (inode and time). Acquire the
- *    right to replace exactly this one: the name `NAME.IDENTITY`, by step 1, or by step 2 if that is stale in turn.
+ * 2. If it is taken and the connection refused, the socket is stale. It has an identity (inode and time). Lock the name
+ *    `NAME.IDENTITY`, which is the right to replace exactly this socket: by step 1, or by step 2 if it is stale too.
  * 3. If the name still leads to that stale socket, `rename` the own one over it. Otherwise start again.
  *
  * A process that dies during these steps leaves a stale `NAME.…`, which the next holder removes. Needs a file system
@@ -30,7 +30,7 @@ export class FolderInUseError extends Error {
 
 const folderLockName = "server.lock";
 
-/** In each attempt another process changed the name meanwhile: after so many, it counts as held. */
+/** An attempt fails if another process changes the name meanwhile. After so many attempts it counts as held. */
 const attemptsMax = 100;
 
 /**
@@ -154,17 +154,17 @@ class Contender {
         return attempt;
       }
       const rightPath = join(this.#folder.path, right);
-      // No other process can replace this stale socket now. Checked again: an inode may be reused at the same time.
+      // No other process can replace this stale socket now. Checked again: it may have been replaced before.
       if ((await identityOf(path)) === identity && (await this.#folder.probe(name)) === "stale") {
         await fs.rename(rightPath, path);
         return "ours";
       }
-      await unlinkIfThere(rightPath); // If it was taken over from a dead process, the new holder may have removed it.
+      await unlinkIfThere(rightPath); // If it belonged to a dead process, the new holder may have removed it.
     }
     return "held";
   }
 
-  /** Removes what contenders that died have left beside a name that is now held. */
+  /** Removes the temporary sockets of dead processes after the name has been locked. */
   async #sweep(): Promise<void> {
     for (const entry of await fs.readdir(this.#folder.path, { withFileTypes: true })) {
       const isLeftover = entry.isSocket() && entry.name.startsWith(`${this.#name}.`);
@@ -182,12 +182,12 @@ class Contender {
         await unlinkIfThere(path);
       }
     } finally {
-      await socket.close(); // Even if the name stays: it is stale then, and the next process takes it.
+      await socket.close(); // Even if the name stays: it is then stale, and the next process replaces it.
     }
   }
 }
 
-/** "swept": between being made and listening, the socket looked stale to a new holder. The caller makes another. */
+/** "swept": a new holder removed the socket, which looked stale before it listened. The caller makes another. */
 async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" | "taken" | "swept"> {
   try {
     await fs.link(temporaryPath, path);

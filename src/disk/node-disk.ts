@@ -99,7 +99,7 @@ async function statusOf(path: string): Promise<FileStatus> {
 
 /**
  * A new folder is a name in the one above it, which must be synced, or a loss of power removes the folder with all its
- * files. One by one: Node's `recursive` never ends in a place like /proc, where no folder can be made.
+ * files. One by one: Node's `recursive` never returns in a place like /proc, where no folder can be made.
  */
 async function makeFolder(path: string): Promise<void> {
   const missing: string[] = [];

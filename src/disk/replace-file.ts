@@ -9,7 +9,7 @@ import type { Disk } from "./disk.ts";
 import { appendAll, readFully } from "./file-bytes.ts";
 
 /**
- * Replaces the file atomically: a reader finds the old content or the new one, after a loss of power too. If it fails,
+ * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If it fails,
  * nothing is left of the new content.
  *
  * @param pieces the new content; the event loop has a turn after each piece

@@ -66,7 +66,7 @@ async function leaveStale(t: TestContext, path: string, prefix?: readonly string
   await contender.kill();
 }
 
-test("lock() is refused while another process holds the name, and succeeds after its release", async (t) => {
+test("lock() resolves to undefined while another holds the name, and succeeds after its release", async (t) => {
   const folder = await temporaryFolder(t);
   const path = join(folder, name);
   const first = await lock(path);

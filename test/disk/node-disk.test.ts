@@ -26,7 +26,7 @@ test("makeFolder() makes the folders above as well, for the owner alone, and two
   }
 });
 
-test("makeFolder() rejects where a file is in the way", async (context) => {
+test("makeFolder() rejects if a file is in the way", async (context) => {
   const file = join(temporaryFolder(context), "file");
   writeFileSync(file, "");
   await assert.rejects(nodeDisk.makeFolder(file), { code: "EEXIST" });
@@ -35,6 +35,6 @@ test("makeFolder() rejects where a file is in the way", async (context) => {
 
 const skip = existsSync("/proc/self") ? false : "needs a file system that takes no folders (/proc)";
 
-test("makeFolder() rejects where there can be no folder, instead of trying for ever", { skip, timeout: 10_000 }, async () => {
+test("makeFolder() rejects where no folder can be made, instead of trying for ever", { skip, timeout: 10_000 }, async () => {
   await assert.rejects(nodeDisk.makeFolder("/proc/nobody/here"), { code: "ENOENT" });
 });
