@@ -13,8 +13,8 @@ const batchBytesMax = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
 /**
- * Adds the animals in their order. `onProgress` gets how many of them, from the first on, are on disk. If this rejects,
- * the ones after those were not added, or with `OutcomeUnknownError` may have been.
+ * Adds the animals in their order. `onProgress` gets the number of animals on disk, counted from the first. If this
+ * rejects, the animals after those were not added; with `OutcomeUnknownError`, some of them may have been.
  */
 export async function addInBatches(
   store: JsonLinesPetStore,
@@ -25,7 +25,7 @@ export async function addInBatches(
   let batchBytes = 0;
   let addedCount = 0;
   const finish = async (): Promise<void> => {
-    // Added at once, and they fit into one group, which is added as a whole or not at all.
+    // Added at once, so they are in one group, which is added as a whole or not at all.
     await Promise.all(batch.map((newPet) => store.add(newPet)));
     addedCount += batch.length;
     batch = [];

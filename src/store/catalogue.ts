@@ -1,11 +1,11 @@
 /**
- * The animals in memory, as the very text that clients get.
+ * The animals in memory, as the exact text that clients get.
  *
  * They are in blocks of 4,096: one Buffer with the texts, each followed by a comma, and the offset of each. So a page
  * without a filter is one slice between brackets, or two if it crosses into the next block, and an animal is found by
  * its id alone. A list of ids for each status does the same for filtered pages. Nothing is scanned: a page costs the
- * same with ten animals and with ten million. The texts are outside the collector's heap. An animal costs 9 bytes
- * besides its text.
+ * same with ten animals and with ten million. The texts are outside the heap of the garbage collector. An
+ * animal takes 9 bytes besides its text.
  */
 
 import { viewOf } from "../log/checksum.ts";
@@ -133,7 +133,7 @@ export class Catalogue {
   #blockWithRoom(byteCount: number): Block {
     let block = this.#blocks[this.#blocks.length - 1];
     if (block === undefined || block.count === blockLength) {
-      // Most likely as long as the block before it, and so never copied to grow. What stays unused costs no memory: the
+      // Most likely as long as the previous block, and so never copied to grow. The unused part takes no memory: the
       // system provides a page when it is first written.
       const expectedBytes = block === undefined ? 65_536 : Math.ceil((block.offsets[blockLength] ?? 0) * 1.05);
       const texts = Buffer.allocUnsafeSlow(expectedBytes);
@@ -161,7 +161,7 @@ function grow(block: Block, length: number): void {
   block.view = viewOf(texts);
 }
 
-/** Four bytes at a time, the last four again: a third of the time of `Buffer.copy` for so few bytes (15 ns, 47). */
+/** Four bytes at a time, the last four again: a third of the time of `Buffer.copy` for so few bytes (15 ns, not 47). */
 function copyWords(from: DataView, start: number, end: number, to: DataView, at: number): void {
   const last = end - 4;
   for (let place = start; place < last; place += 4) {

@@ -38,7 +38,7 @@ import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.t
 import { OnceAdds } from "./once-adds.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 
-/** A file is damaged in a way that no crash damages files. */
+/** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
   override readonly name = "DamagedLogError";
 }
@@ -55,7 +55,7 @@ export interface PetStoreOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A load that takes longer reports its progress, each time that so long has passed. */
+/** A load reports its progress each time that this period has passed. */
 const progressMs = 2_000;
 
 /**
@@ -90,8 +90,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
 }
 
 /**
- * On a full disk the torn tail cannot be copied. Reads do not wait for that. Writes do, and call the function that is
- * returned.
+ * Sets the torn tail aside. If that fails, as on a full disk, resolves to a function that must succeed before the first
+ * write. Reads do not wait for it.
  */
 async function setAside(
   { disk, report }: PetStoreOptions,

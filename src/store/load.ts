@@ -54,10 +54,10 @@ export class PetLog implements LineReader {
     }
     const expectedId = this.#catalogue.count + 1;
     if (line.id !== expectedId) {
-      return { kind: "wrong", reason: `the animal has id ${line.id} where ${expectedId} has to follow` };
+      return { kind: "wrong", reason: `the animal has id ${line.id} instead of ${expectedId}` };
     }
     if (line.group !== line.id && line.group !== this.#group) {
-      return { kind: "wrong", reason: `the animal has group ${line.group}, which is neither its own nor the last one` };
+      return { kind: "wrong", reason: `the animal has group ${line.group}, not its own id or the last group` };
     }
     this.#group = line.group;
     this.#catalogue.append(bytes, start, line.textEnd, line.statusIndex);
@@ -78,24 +78,24 @@ export interface CheckResult {
   readonly finding: string;
 }
 
-/** Says what opening the catalogue would find. Changes nothing, also beside a running server. */
+/** Says what opening the catalogue would find. Changes nothing, and works while a server is running. */
 export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<CheckResult> {
   const path = join(dataDir, petFileName);
   const file = await disk.openToRead(path);
   if (file === undefined) {
-    return { wouldServe: true, finding: `${path} is not there: a start would make it` };
+    return { wouldServe: true, finding: `${path} does not exist: a start would create it` };
   }
   try {
-    // Up to the size of now: a line that a running server is writing is no damage before the lines that follow it.
+    // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
     const { catalogue, end } = await loadPets(file, { to: file.size() });
-    const sound = `${path} is sound: ${catalogue.count} animals`;
+    const sound = `${path} is sound: ${catalogue.count} animal${catalogue.count === 1 ? "" : "s"}`;
     if (end.kind === "whole") {
       return { wouldServe: true, finding: sound };
     }
     if (end.kind === "corrupt") {
       return { wouldServe: false, finding: damageText(path, end) };
     }
-    const torn = isServed ? "a write is under way behind them" : `${tornText(path, end)}; a start would set them aside`;
+    const torn = isServed ? "a write is under way after them" : `${tornText(path, end)}; a start would set them aside`;
     return { wouldServe: true, finding: `${sound}; ${torn}` };
   } finally {
     await file.close();

@@ -2,10 +2,10 @@
  * Adds that carry an idempotency token: each token adds one animal, however often the add is repeated.
  *
  * A token is remembered once its animal is on disk, in the same step that shows the animal to readers. Until then the
- * add is in progress, and a repeated one waits for it and shares its outcome. A failed add leaves nothing behind.
+ * add is in progress, and a repeated one waits for it and shares its outcome. A failed add is not remembered.
  *
- * While the process runs, 24 hours are measured on the monotonic clock, so no step of the system clock makes one
- * creation two. Lines on disk hold Unix seconds: only they outlive the process.
+ * While the process runs, 24 hours are measured on the monotonic clock, so that a step of the system clock never adds
+ * an animal twice. Lines on disk hold Unix seconds, because only those outlive the process.
  */
 
 import type { Clock } from "../disk/clock.ts";

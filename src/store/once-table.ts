@@ -3,7 +3,7 @@
  *
  * The table is a list of segments, each a hash table of fixed size with open addressing. Tokens are added to the newest
  * segment. The oldest is dropped whole once all its tokens are too old, or the others hold enough. So nothing is ever
- * moved, scanned or deleted one by one, and no request pays for forgetting. A slot takes 32 bytes and three of four are
+ * moved, scanned or deleted one by one, and no request has to clean up. A slot takes 32 bytes and three of four are
  * used: 43 bytes a token.
  *
  * Tokens are read through a DataView, as lines of the log are: a start adds a million of them without allocating.
@@ -11,14 +11,14 @@
 
 export const onceTokenCharacters = 22;
 export const onceSecondsMax = 86_400;
-/** At least this many of the latest tokens are kept for their time. */
+/** At least this many of the latest tokens are kept for 24 hours. */
 export const onceTokensMin = 1_000_000;
 
 const slotBits = 17;
 const slotCount = 2 ** slotBits;
 const segmentTokensMax = (slotCount / 4) * 3;
 const segmentsMax = Math.ceil(onceTokensMin / segmentTokensMax) + 1;
-/** Of a token's 22 characters, four in each; the last has two. */
+/** A token's 22 characters: four in each word, two in the last. */
 const tokenWords = 6;
 
 interface Segment {
@@ -35,7 +35,7 @@ interface Segment {
 export class OnceTable {
   /** Newest first. */
   readonly #segments: Segment[] = [];
-  /** The token that is looked for. */
+  /** The token that is searched for. */
   readonly #words = new Uint32Array(tokenWords);
 
   /** Tokens held, including those that are too old and not dropped yet. */

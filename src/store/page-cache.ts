@@ -11,12 +11,12 @@ export class KeptPages {
   readonly #pages = new Map<string, Uint8Array>();
   #byteCount = 0;
 
-  /** @param entry names the query that the page answers */
+  /** @param entry identifies the query of the page */
   get(entry: string): Uint8Array | undefined {
     return this.#pages.get(entry);
   }
 
-  /** Keeps a full page. At the bounds all are dropped, and those in use return with the next request. */
+  /** Keeps a full page. At a bound all are dropped; those in use are kept again after the next request. */
   keep(entry: string, page: Uint8Array): void {
     if (this.#pages.size >= pageCountMax || this.#byteCount + page.length > pageBytesMax) {
       this.#pages.clear();

@@ -41,7 +41,7 @@ export interface PetLine {
   onceStart: number;
   /** When the animal with the token was created, in Unix seconds. */
   atSeconds: number;
-  /** Where the integer ends that was read last. */
+  /** Where the integer that was read last ends. */
   at: number;
 }
 
@@ -97,7 +97,7 @@ export function readPetLine(bytes: DataView, start: number, end: number, line: P
   return undefined;
 }
 
-/** Whether a sound line that begins a group begins at `start`, and ends at `end` or before it. */
+/** Whether a sound line starts at `start`, ends no later than `end`, and is the first of its group. */
 export function isGroupStart(bytes: DataView, start: number, end: number, line: PetLine): boolean {
   const lineEnd = endOfChecksummedLine(bytes, start, Math.min(end, start + petLineBytesMax));
   return lineEnd > 0 && readMembers(bytes, start, lineEnd + 1 - checksumBytes, line) && line.id === line.group;
@@ -105,7 +105,7 @@ export function isGroupStart(bytes: DataView, start: number, end: number, line: 
 
 /** Returns whether the members of `[start, end)`, a line up to its checksum, are those of the grammar. */
 function readMembers(bytes: DataView, start: number, end: number, line: PetLine): boolean {
-  // No text is looked for beyond the checksum, since each is shorter than the checksum.
+  // Comparing a text never reads beyond the line: each text is shorter than the checksum after the members.
   if (!idStart.isAt(bytes, start)) {
     return false;
   }
@@ -148,10 +148,10 @@ function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
   return line.atSeconds > 0 && line.at === end;
 }
 
-/** Returns -1 if none of them is there. */
+/** Returns -1 if there is no status at `at`. */
 function statusIndexAt(bytes: DataView, at: number): number {
   for (let index = 0; index < statuses.length; index++) {
-    if (statuses[index]!.isAt(bytes, at)) { // Below its length.
+    if (statuses[index]!.isAt(bytes, at)) { // The index is within the array.
       return index;
     }
   }

@@ -76,7 +76,7 @@ async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: 
     const { animalCount } = service.gauges;
     await service.close();
     assert.deepEqual([code, verdict], [0, "the server would start"], about);
-    assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animals`), about);
+    assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animal`), about);
     assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} key`), about);
     const told = reports.map((report) => /(?:the last \d+ bytes|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; they were|$)/.exec(report)?.[0]);
     const said = `${about}\na start says: ${reports.join("\n")}`;
@@ -116,7 +116,7 @@ test("check says of a sound folder, and of an empty one, that the server would s
   const empty = new SimulatedDisk(new SeededRandom(1));
   const { code, stdout } = await checked(empty);
   assert.equal(code, 0);
-  assert.match(stdout, /^\/data\/pets\.jsonl is not there: a start would make it\n.*: 0 keys\nthe server would start\n$/);
+  assert.match(stdout, /^\/data\/pets\.jsonl does not exist: a start would create it\n.*: 0 keys\nthe server would start\n$/);
 });
 
 for (const name of ["pets", "keys"] as const) {
@@ -140,7 +140,7 @@ for (const name of ["pets", "keys"] as const) {
     assert.ok(servedCount > 0 && servedCount < flipCount, `${servedCount} of ${flipCount} served`);
   }));
 
-  test(`check says what a start says of ${name}.jsonl with lines that are missing, doubled, moved or strange`, async () => {
+  test(`check says what a start says of ${name}.jsonl with lines that are missing, doubled, moved or unknown`, async () => {
     const lines = linesOf(sound[name]);
     const changes: Readonly<Record<string, readonly string[]>> = {
       "the first line is missing": lines.slice(1),

@@ -70,7 +70,7 @@ function textOf(count: number): string {
   return `[${lines.slice(0, count).map((line) => line.replace(/,"group".*\n/, "}")).join(",")}]`;
 }
 
-test("the log as it was written is served whole, and nothing is reported", async () => {
+test("an undamaged log is served whole, and nothing is reported", async () => {
   const { served, reports } = await start(log);
   assert.equal(served, textOf(lines.length));
   assert.deepEqual(reports, []);
@@ -122,7 +122,7 @@ const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => reado
 ];
 
 for (const [title, change] of wrongLogs) {
-  test(`the start is refused where ${title}, and the file stays as it was`, async () => {
+  test(`the start is refused if ${title}, and the file stays as it was`, async () => {
     const content = Buffer.from(change(lines).join(""));
     const { refusal, disk } = await start(content);
     assert.match(refusal ?? "served", /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
@@ -136,7 +136,7 @@ test("a page of an earlier line in the torn tail does not keep the server from s
   assert.equal(served, textOf(lines.length));
 });
 
-test("a torn tail that a full disk cannot take is served around, and set aside once there is room", async () => {
+test("with a torn tail that a full disk cannot take, the rest is served, and the tail is set aside once there is room", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, log.subarray(0, -5));
   disk.plan = () => "short";
@@ -154,7 +154,7 @@ test("a torn tail that a full disk cannot take is served around, and set aside o
   assert.ok(disk.kept(`${path}.torn`).length > 0);
 });
 
-test("check beside a running server takes a write under way for no damage", async () => {
+test("check beside a running server does not report a write under way as damage", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, log.subarray(0, -5));
   const reading = disk.boot();

@@ -12,7 +12,7 @@ import { History, noCounts } from "./history.ts";
 
 const historyCount = 1_500;
 
-test("JsonLinesPetStore keeps what it acknowledged and nothing that it refused, on a disk that fails and dies", seeded(
+test("JsonLinesPetStore keeps what it acknowledged and nothing that it rejected, on a disk that fails and dies", seeded(
   async (random) => {
     const counts = noCounts();
     for (let index = 0; index < historyCount; index++) {

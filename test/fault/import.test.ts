@@ -51,14 +51,14 @@ async function importWithFault(random: SeededRandom, nth: number, fault: Fault):
   return { outcome, toldCounts, keptCount: kept.length, calls };
 }
 
-test("an import that nothing disturbs goes in several groups, each told when it is on disk", async () => {
+test("an undisturbed import writes several groups, and reports each when it is on disk", async () => {
   const { outcome, toldCounts, keptCount } = await importWithFault(new SeededRandom(1), 0, "none");
   assert.deepEqual([outcome, keptCount, toldCounts.at(-1)], ["done", animalCount, animalCount]);
   assert.ok(toldCounts.length > 2, String(toldCounts));
 });
 
 for (const fault of ["error", "short"] as const) {
-  test(`after an import whose Nth call fails (${fault}) the animals that were told are there, for every N`, seeded(
+  test(`after an import whose Nth call fails (${fault}), the reported animals are there, for every N`, seeded(
     async (random) => {
       const { calls } = await importWithFault(new SeededRandom(random.uint32()), 0, "none");
       let brokenOffCount = 0;

@@ -1,5 +1,5 @@
 /**
- * Goal: no animal that was answered with 201 is lost, changed or doubled when the server is killed.
+ * Goal: no animal with a 201 response is lost, changed or doubled when the server is killed.
  * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again; this
  * process knows every 201. Rounds: 12, or the environment variable CRASH_ROUNDS, as in
  *
@@ -35,7 +35,7 @@ class Oracle {
       try {
         const { status, body } = await client.ask("POST", "/v1/pets", JSON.stringify({ name, categoryId: this.#count }));
         assert.equal(status, 201, body);
-        const { id } = JSON.parse(body) as { id: number }; // The server's own answer.
+        const { id } = JSON.parse(body) as { id: number }; // The server's own response.
         assert.equal(this.acknowledged[id - 1], undefined, `id ${id} was given twice`);
         this.acknowledged[id - 1] = body;
         this.unknown.delete(name);
@@ -54,7 +54,7 @@ class Oracle {
     assert.ok(keptCount >= this.acknowledged.length, `${this.acknowledged.length} acknowledged, ${keptCount} kept`);
     for (const [place, text] of kept.entries()) {
       const index = after + place;
-      const { id, name } = JSON.parse(text) as { id: number; name: string }; // The server's own answer.
+      const { id, name } = JSON.parse(text) as { id: number; name: string }; // The server's own response.
       assert.equal(id, index + 1);
       const expected = this.acknowledged[index];
       if (expected === undefined) {
@@ -90,7 +90,7 @@ async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle
   return oracle;
 }
 
-test(`after ${rounds} times kill -9 under load every animal that was answered with 201 is there`, seeded(async (random) => {
+test(`after kill -9 under load, ${rounds} times, every animal with a 201 response is there`, seeded(async (random) => {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
   try {
     const { acknowledged } = await killRounds(dataDir, random);

@@ -1,7 +1,7 @@
 /**
  * A store as an embedder would bring one: it imports only what the library exports. Its animals are in an engine that
  * stands for a database server: reached by messages alone, shared by all the stores that are connected to it, and
- * there when they are closed. Every answer comes a turn later or more.
+ * there when they are closed. Every reply comes a turn later or more.
  */
 
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -35,7 +35,7 @@ interface Row {
 }
 
 export class ExampleEngine {
-  /** As long as it is set, every question is answered with "down". */
+  /** As long as it is set, the reply to every question is "down". */
   isDown = false;
   readonly #rows: Row[] = [];
   /** The animal of each token. A real engine forgets a token 24 hours after its creation. */
@@ -45,12 +45,12 @@ export class ExampleEngine {
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", ([number, question]: readonly [number, Question]) => {
-      port1.postMessage([number, this.isDown ? { kind: "down" } : this.#answer(question)]);
+      port1.postMessage([number, this.isDown ? { kind: "down" } : this.#reply(question)]);
     });
     return port2;
   }
 
-  #answer(question: Question): Reply {
+  #reply(question: Question): Reply {
     switch (question.kind) {
       case "add":
         return this.#add(question.newPet, question.once);
@@ -101,18 +101,18 @@ export class ExampleStore implements PetStore {
   }
 
   async add(newPet: NewPet, once?: string): Promise<StoredPet> {
-    return (await this.#ask({ kind: "add", newPet, once })) as StoredPet; // As the engine answers "add".
+    return (await this.#ask({ kind: "add", newPet, once })) as StoredPet; // The engine's reply to "add".
   }
 
   async get(id: number): Promise<JsonText | undefined> {
-    return (await this.#ask({ kind: "get", id })) as JsonText | undefined; // As the engine answers "get".
+    return (await this.#ask({ kind: "get", id })) as JsonText | undefined; // The engine's reply to "get".
   }
 
   async list(query: PetQuery): Promise<PetPage> {
-    return (await this.#ask({ kind: "list", query })) as PetPage; // As the engine answers "list".
+    return (await this.#ask({ kind: "list", query })) as PetPage; // The engine's reply to "list".
   }
 
-  /** What the engine last said: this cannot wait for an answer. */
+  /** What the engine last said: this cannot wait for a reply. */
   isWritable(): boolean {
     return !this.#isDown && this.#closing === undefined;
   }
@@ -123,7 +123,7 @@ export class ExampleStore implements PetStore {
   }
 
   async #close(): Promise<void> {
-    // The engine answers in order: this answer comes behind all others.
+    // The engine replies in order: this reply comes after all others.
     await this.#send({ kind: "get", id: 1 });
     this.#port.close();
   }

@@ -38,7 +38,7 @@ async function placeOf(context: TestContext): Promise<Place> {
   return { path: join(dataDir, "pets.jsonl"), clock, open };
 }
 
-test("a create with a token has `once` and `at` in its line, and a create without one is as it always was", async (context) => {
+test("a create with a token has `once` and `at` in its line, and a create without one has neither", async (context) => {
   const { path, open } = await placeOf(context);
   const store = await open();
   await store.add(rex);
@@ -53,7 +53,7 @@ test("a create with a token has `once` and `at` in its line, and a create withou
   assert.equal(store.get(2)?.toString(), `{"id":2,${members}}`);
 });
 
-test("a token counts for 24 hours of the monotonic clock, whatever is done to the system clock", async (context) => {
+test("a token counts for 24 hours of the monotonic clock, whatever the system clock does", async (context) => {
   const { clock, open } = await placeOf(context);
   const store = await open();
   await store.add(rex, token);
@@ -99,7 +99,7 @@ test("after a clock that was set back across a restart, a token counts for 24 ho
   assert.equal((await second.add(rex, token)).id, 2);
 });
 
-test("a failed add is not remembered: all that waited for it fail alike, and the next one adds the animal", async (context) => {
+test("a failed add is not remembered: all that waited for it fail too, and the next one adds the animal", async (context) => {
   const { path, open } = await placeOf(context);
   let isFull = true;
   const disk: Disk = {

@@ -44,10 +44,10 @@ async function embed(context: TestContext, store: PetStore): Promise<Embedded> {
 }
 
 function codeOf({ status, content }: WireResponse): readonly [number, string] {
-  return [status, (JSON.parse(content) as { code: string }).code]; // An error, as the service answers it.
+  return [status, (JSON.parse(content) as { code: string }).code]; // An error, as the service sends it.
 }
 
-test("a whole round through a store of one's own: create, fetch, list, page", async (context) => {
+test("an embedder's own store serves create, fetch, list and paging", async (context) => {
   const { ask, dataDir } = await embed(context, new ExampleStore(new ExampleEngine()));
   assert.equal((await ask("/v1/pets")).content, "[]");
   const texts: string[] = [];
@@ -68,7 +68,7 @@ test("a whole round through a store of one's own: create, fetch, list, page", as
   assert.ok(!(await readdir(dataDir)).includes("pets.jsonl"), "the folder holds keys and limits only");
 });
 
-test("two services share one engine: what one adds the other lists, and ids never meet", async (context) => {
+test("two services share one engine: what one adds the other lists, and no id is given twice", async (context) => {
   const engine = new ExampleEngine();
   const [one, other] = [await embed(context, new ExampleStore(engine)), await embed(context, new ExampleStore(engine))];
   const adding = Array.from({ length: 20 }, (_, index) =>
@@ -79,7 +79,7 @@ test("two services share one engine: what one adds the other lists, and ids neve
   assert.equal((await one.ask("/v1/pets")).content, (await other.ask("/v1/pets")).content);
 });
 
-test("while the store is unavailable all that needs it is 503, and then goes on", async (context) => {
+test("requests that need the store are 503 while it is unavailable, and succeed afterwards", async (context) => {
   const engine = new ExampleEngine();
   const { ask, service } = await embed(context, new ExampleStore(engine));
   assert.deepEqual([(await ask("/healthz")).status, service.healthy], [200, true]);
@@ -103,7 +103,7 @@ test("close() closes the store", async (context) => {
   await assert.rejects(store.add(newPet), StorageUnavailableError);
 });
 
-test("close() tells of a store that fails to close, and frees the folder all the same", async (context) => {
+test("close() rejects if the store fails to close, and still frees the folder", async (context) => {
   const dataDir = await temporaryFolder(context);
   const store = new ExampleStore(new ExampleEngine());
   const failure = new Error("This is what a store says that cannot close");

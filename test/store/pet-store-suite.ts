@@ -83,7 +83,7 @@ function testAdding(name: string, createPlace: () => Promise<StorePlace>): void 
     assert.equal(textOf((await store.list(everything)).json), `[${expected.join(",")}]`);
   });
 
-  test(`${name}: whoever asks once an animal is added sees it`, async (context) => {
+  test(`${name}: an animal that has been added is visible to every reader`, async (context) => {
     const store = await openStore(context, createPlace);
     await Promise.all(
       manyPets(100).map(async (pet) => {
@@ -154,7 +154,7 @@ function testRepeatedAdding(name: string, createPlace: () => Promise<StorePlace>
 }
 
 function testReading(name: string, createPlace: () => Promise<StorePlace>): void {
-  test(`${name}: there is no animal of an id that was not given`, async (context) => {
+  test(`${name}: no animal has an id that was not assigned`, async (context) => {
     const store = await openStore(context, createPlace);
     for (const count of [0, 1, 2]) {
       for (const id of [count + 1, count + 2, 4_097, 2 ** 32 + count, Number.MAX_SAFE_INTEGER]) {
@@ -173,7 +173,7 @@ function testReading(name: string, createPlace: () => Promise<StorePlace>): void
     }
   });
 
-  test(`${name}: a page holds the first matches behind "after", and nextAfter where more match`, seeded(async (random) => {
+  test(`${name}: a page holds the first matches with an id above "after", and nextAfter if more match`, seeded(async (random) => {
     await withStore(createPlace, async (store) => {
       const model = new Model(await addAll(store, randomPets(random, 300)));
       for (const after of [0, 1, 2, 150, 298, 299, 300, 301, Number.MAX_SAFE_INTEGER]) {
@@ -187,7 +187,7 @@ function testReading(name: string, createPlace: () => Promise<StorePlace>): void
     });
   }));
 
-  test(`${name}: a status that no animal has matches none, and one that all have all`, async (context) => {
+  test(`${name}: a status that no animal has matches none, and a status that all have matches all`, async (context) => {
     const store = await openStore(context, createPlace);
     const [one, two] = await addAll(store, [rex, rex]);
     assertPage(await store.list({ after: 0, limit: 1, status: "sold" }), [], undefined);
@@ -213,7 +213,7 @@ function testReadingWhileAdding(name: string, createPlace: () => Promise<StorePl
     });
   }));
 
-  test(`${name}: where an animal is seen, all with smaller ids are, and no text of another`, async (context) => {
+  test(`${name}: a reader that sees an animal sees all with smaller ids, each with its own text`, async (context) => {
     const store = await openStore(context, createPlace);
     const adding = addAll(store, manyPets(400));
     let isAdding = true;
@@ -230,7 +230,7 @@ function testReadingWhileAdding(name: string, createPlace: () => Promise<StorePl
     await done;
   });
 
-  test(`${name}: a text that was handed out stays as it is while animals are added`, async (context) => {
+  test(`${name}: a returned text does not change while animals are added`, async (context) => {
     const store = await openStore(context, createPlace);
     await addAll(store, manyPets(150));
     const kept = [
@@ -248,7 +248,7 @@ function testReadingWhileAdding(name: string, createPlace: () => Promise<StorePl
 }
 
 function testClosing(name: string, createPlace: () => Promise<StorePlace>): void {
-  test(`${name}: it is writable while it is open, and no longer once it is closed`, async (context) => {
+  test(`${name}: isWritable() is true until the store is closed`, async (context) => {
     const store = await openStore(context, createPlace);
     assert.equal(store.isWritable(), true);
     await store.add(rex);
@@ -257,7 +257,7 @@ function testClosing(name: string, createPlace: () => Promise<StorePlace>): void
     assert.equal(store.isWritable(), false);
   });
 
-  test(`${name}: once closed, adding fails, reading answers or fails, and nothing waits for ever`, async (context) => {
+  test(`${name}: after close(), adding fails, reading works or fails, and nothing waits for ever`, async (context) => {
     const store = await openStore(context, createPlace);
     const { json } = await store.add(rex);
     await store.close();
@@ -267,14 +267,14 @@ function testClosing(name: string, createPlace: () => Promise<StorePlace>): void
     assert.equal(textOf((await unlessUnavailable(() => store.list(everything), whole)).json), whole.json);
   });
 
-  test(`${name}: closing twice is fine, at once and later`, async (context) => {
+  test(`${name}: close() may be called twice, at once and later`, async (context) => {
     const store = await openStore(context, createPlace);
     await store.add(rex);
     await Promise.all([store.close(), store.close()]);
     await store.close();
   });
 
-  test(`${name}: closing decides what is being added: opened anew, it has what was added and nothing else`, async (context) => {
+  test(`${name}: close() settles every add: opened again, the store has the animals that were added and no others`, async (context) => {
     const place = await createPlace();
     context.after(() => place.remove());
     let kept: StoredPet[] = [];

@@ -6,7 +6,7 @@ import type { PetPage, PetStore, StoredPet } from "../../src/pets/pet-store.ts";
 import { type NewPet, petToJson } from "../../src/pets/pet.ts";
 
 export class GatedStore implements PetStore {
-  /** What list answers. */
+  /** What `list` returns. */
   listJson = "[]";
   #count = 0;
   readonly #waiting: (() => void)[] = [];

@@ -81,6 +81,6 @@ export class KeyFolder {
 
 /** The id that the secret opens in that store, or "missing" or "invalid". */
 export function ask(store: KeyStore, secret: string): string {
-  const answer = store.keyring.authenticate(`Bearer ${secret}`);
-  return answer.kind === "key" ? answer.key.id : answer.kind;
+  const result = store.keyring.authenticate(`Bearer ${secret}`);
+  return result.kind === "key" ? result.key.id : result.kind;
 }

@@ -55,7 +55,7 @@ export class Wire {
     this.socket.destroy();
   }
 
-  /** The next response, whole. @param method of the request: an answer to HEAD has no content */
+  /** The next response, whole. @param method of the request: a response to HEAD has no content */
   async response(method = "GET"): Promise<WireResponse> {
     for (;;) {
       const begun = this.#received();
