@@ -162,7 +162,7 @@ class Members {
   #matching(name: string, isRight: (text: string) => boolean): string {
     const text = this.text(name);
     if (!isRight(text)) {
-      throw new SyntaxError(`Cannot read ${name}: it has another form`);
+      throw new SyntaxError(`Cannot read ${name}: it does not have the right form`);
     }
     return text;
   }

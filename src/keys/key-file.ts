@@ -30,7 +30,7 @@ interface Look {
   readonly finding: Finding;
   /** Monotonic: when this status was first seen. */
   readonly sinceMs: number;
-  /** No change can hide behind the same status. */
+  /** Whether every later change of the file gives it another status. */
   readonly isSettled: boolean;
 }
 
@@ -89,7 +89,7 @@ export class KeyFile {
     return this.#reader.offset;
   }
 
-  /** Whether there has been such a file, be it empty or torn, since it was opened. */
+  /** Whether the file has existed at any look, even if it was empty or torn. */
   get exists(): boolean {
     return this.#last !== undefined;
   }
@@ -102,14 +102,14 @@ export class KeyFile {
     return this.#following;
   }
 
-  /** The same, by a look that begins after this call: it sees everything written before. */
+  /** As `follow`, but with a look that begins after this call, so that it sees everything written before. */
   async refresh(): Promise<void> {
     await this.#following;
     await this.follow();
   }
 
   /**
-   * Applies what others appended, for a writer that holds the lock. An unfinished line is no obstacle: its writer is
+   * Applies what others appended, for a writer that holds the lock. An unfinished line is accepted: its writer is
    * dead.
    *
    * @param written no later look begins before this resolves: a write that fails takes its line back

@@ -15,7 +15,7 @@ import { decodeKeyEvent } from "./key-event.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** What was found in the file; each fault is a predicate for the file's name. */
+/** What was found in the file. A fault is text that continues a sentence after the file's name. */
 export type Finding =
   | { readonly kind: "sound" }
   /** An unfinished line follows the sound ones. */
@@ -33,7 +33,7 @@ const appliedEventsMax = 1_000;
 export class KeyReader {
   readonly #ring: Keyring;
   readonly #onUnban: (keyId: string) => void;
-  /** What has been applied: so many bytes from the start of the file, with this CRC-32, and so many lines. */
+  /** What has been applied: bytes from the start of the file, the CRC-32 of those bytes, and lines. */
   #offset = 0;
   #crc = 0;
   #lineCount = 0;
@@ -67,7 +67,7 @@ export class KeyReader {
     return (await this.#apply(lines.events)) ?? findingOf(end, firstLine);
   }
 
-  /** Returns the fault of an event that cannot have happened; those before it have been applied. */
+  /** Returns the fault of an event that cannot have happened; the events before it have been applied. */
   async #apply(events: readonly NewEvent[]): Promise<Finding | undefined> {
     for (const [index, { event, endBytes, crc }] of events.entries()) {
       const reason = this.#ring.apply(event);

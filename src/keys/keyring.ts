@@ -31,7 +31,7 @@ interface HeldKey {
 interface Credential {
   readonly digest: string;
   readonly held: HeldKey;
-  /** It works before this time: the key's expiry, or the end of the grace period after a rotation. */
+  /** The secret works until then: the key's expiry, or the end of the grace period after a rotation. */
   untilMs: number;
 }
 
@@ -96,7 +96,7 @@ export class Keyring {
   }
 
   /**
-   * Applies the next event, so that the next `authenticate` follows it. If the event cannot have happened, changes
+   * Applies the next event, so that the next `authenticate` uses it. If the event cannot have happened, changes
    * nothing and returns why.
    */
   apply(event: KeyEvent): string | undefined {
@@ -178,8 +178,8 @@ export class Keyring {
   }
 
   /**
-   * Lets the key's secrets work until then at most: no rotation prolongs an earlier one. Forgets those that do not work
-   * any more, so that no step of the clock brings them back.
+   * Ends the key's secrets at `untilMs` at the latest: no rotation prolongs an earlier grace period. Removes secrets
+   * that have ended, so that no clock step makes them valid again.
    */
   #limitSecrets(held: HeldKey, untilMs: number, nowMs: number): void {
     for (const credential of held.credentials) {

@@ -8,7 +8,7 @@
  * Measured under a steady flood: 32 µs an address instead of 0.3 µs.)
  *
  * No open bucket is ever dropped. When the table is full, new addresses share one bucket: a flood may lock out clients
- * without a valid key, but gets no fresh quota by it.
+ * without a valid key, but gains no quota by it.
  */
 
 import type { Clock } from "../disk/clock.ts";

@@ -1,5 +1,5 @@
 /**
- * Bans a key that goes on after 429: pure arithmetic on (ban, now), without clock or map.
+ * Bans a key that keeps sending requests after 429: pure arithmetic on (ban, now), without clock or map.
  *
  * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a burst of up to
  * a second counts once, and a client that retries every 999 ms is counted too. A streak ends with the next request
@@ -61,7 +61,7 @@ export function countRefusal(ban: Ban, nowMs: number): boolean {
   return true;
 }
 
-/** Ends the ban, and the streak. A further ban is longer all the same. */
+/** Ends the ban, and the streak. This does not shorten the next ban. */
 export function liftBan(ban: Ban, nowMs: number): void {
   ban.refusalCount = 0;
   ban.untilMs = Math.min(ban.untilMs, nowMs);

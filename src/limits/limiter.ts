@@ -114,7 +114,7 @@ export class Limiter {
     return { minute: statusOf(minute, quota.perMinute, minuteMs), day: statusOf(day, quota.perDay, dayMs) };
   }
 
-  /** Lifts the key's ban, if it has one. A further ban is longer all the same. */
+  /** Lifts the key's ban, if it has one. This does not shorten the next ban. */
   unban(keyId: string): void {
     const limits = this.#keys.get(keyId);
     if (limits !== undefined) {
@@ -123,7 +123,7 @@ export class Limiter {
     }
   }
 
-  /** Forgets a key whose buckets are closed and whose last ban does not matter any more. */
+  /** Forgets a key whose buckets are closed and whose last ban has no effect on the next one. */
   forget(keyId: string): void {
     this.#keys.delete(keyId);
   }
@@ -144,7 +144,7 @@ export class Limiter {
     return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
   }
 
-  /** Of the bucket with fewer tokens left; on a tie, of the later reset; on a tie of those, of the day. */
+  /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
   #status(limits: KeyLimits, { quota }: Plan, nowMs: number): RateStatus {
     const minuteLeft = tokensLeft(limits.minute, quota.perMinute, nowMs);
     const dayLeft = tokensLeft(limits.day, quota.perDay, nowMs);

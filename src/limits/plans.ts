@@ -8,7 +8,7 @@ export interface Quota {
   readonly perDay: number;
 }
 
-/** The numbers for Enterprise, which alone has its own. */
+/** The numbers of an Enterprise plan. Only Enterprise has numbers that are not published. */
 export interface QuotaChoice {
   readonly perMinute?: number | undefined;
   readonly perDay?: number | undefined;
@@ -35,7 +35,7 @@ export const planNames: readonly PlanName[] = ["free", "pro", "business", "enter
 
 /**
  * Returns the plan of that name. Enterprise quotas are agreed individually, so Enterprise needs a quota and the other
- * plans refuse one.
+ * plans accept none.
  *
  * @throws {RangeError} if the name is unknown, or the quota is missing, superfluous or out of bounds
  */

@@ -65,7 +65,7 @@ export class LimitsSnapshot {
   #waitingSave: Promise<void> | undefined;
 
   /**
-   * Restores the limiter from the file. A damaged file is set aside with a warning, and all limits start afresh.
+   * Restores the limiter from the file. A damaged file is set aside with a warning, and all limits start unused.
    *
    * @throws {Error} naming the file, if it exists and cannot be read
    */
@@ -113,7 +113,7 @@ export class LimitsSnapshot {
       try {
         this.#options.report(`warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
       } catch {
-        // A report that fails must not end the saving, and there is nobody else to report it to.
+        // A report that fails must not stop later saves, and it cannot be reported itself.
       }
     }
   }
@@ -126,7 +126,7 @@ export class LimitsSnapshot {
     }
     if (typeof saved === "string") {
       const asidePath = await setFileAside(disk, this.#path);
-      report(`warning: ${this.#path} ${saved} and was moved to ${asidePath}; all limits start afresh`);
+      report(`warning: ${this.#path} ${saved} and was moved to ${asidePath}; all limits start unused`);
       return;
     }
     restoreLimits(limiter, saved, unbannedMs);
@@ -135,7 +135,7 @@ export class LimitsSnapshot {
 }
 
 /**
- * Reads limits.json. Returns undefined if there is none, and why it cannot be used, as a predicate, if it is damaged.
+ * Reads limits.json. Returns undefined if there is none, and if it is damaged, the reason, which follows "limits.json".
  *
  * @throws {Error} naming the file, if it cannot be read
  */
@@ -147,7 +147,7 @@ export async function readSavedLimits(disk: Disk, dataDir: string): Promise<Save
   return bytes && decodeSnapshot(bytes);
 }
 
-/** Returns the saved limits, or why they cannot be used, as a predicate. */
+/** Returns the saved limits, or why they cannot be used: text that follows the file's name. */
 export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
   if (bytes.at(-1) !== newline || !hasChecksum(viewOf(bytes), 0, bytes.length - 1)) {
     return "is damaged";
@@ -184,7 +184,7 @@ export function* snapshotPieces(limiter: Limiter): Generator<string> {
   yield piece + checksumText(crc32(piece, crc));
 }
 
-/** Returns undefined if nothing of the limits matters any more. */
+/** Returns undefined if the limits have no further effect. */
 function savedKey(
   id: string,
   { minute, day, ban }: Readonly<KeyLimits>,

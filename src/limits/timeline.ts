@@ -2,8 +2,8 @@
  * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
  *
  * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is set. A
- * step of the clock changes the wall times of all instants, and moves none. Time servers slew both clocks alike, so
- * only steps part them.
+ * step of the clock changes the wall times shown, not the instants. Time servers slew both clocks alike, so that only
+ * steps change the difference.
  */
 
 import type { Clock } from "../disk/clock.ts";
@@ -18,7 +18,7 @@ export class Timeline {
   readonly #clock: Clock;
   /** Wall clock minus monotonic clock, as measured. */
   #differenceMs = 0;
-  /** The same between whole milliseconds: what is added to an instant. */
+  /** The same in whole milliseconds, to be added to an instant. */
   #wallOffsetMs = 0;
 
   constructor(clock: Clock) {
@@ -26,7 +26,7 @@ export class Timeline {
     this.#adopt(clock.monotonicMs(), clock.wallMs());
   }
 
-  /** Whole monotonic milliseconds: sums and differences of them are exact. This reading is what notices a step. */
+  /** Whole monotonic milliseconds: sums and differences of them are exact. Each call checks for a step. */
   nowMs(): number {
     const monotonicMs = this.#clock.monotonicMs();
     if (this.#isStep(monotonicMs, this.#clock.wallMs())) {
@@ -44,7 +44,7 @@ export class Timeline {
     return wallMs - this.#wallOffsetMs;
   }
 
-  /** Seconds since the Unix epoch, rounded up: at the second shown, the instant has come. */
+  /** Seconds since the Unix epoch, rounded up, so that the instant has come when that second begins. */
   unixSeconds(instantMs: number): number {
     return Math.ceil(this.toWallMs(instantMs) / 1_000);
   }

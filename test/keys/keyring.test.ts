@@ -49,8 +49,8 @@ class Scene {
 
   /** The id that the field opens, or the kind of refusal. */
   ask(field: string | undefined): string {
-    const answer = this.ring.authenticate(field);
-    return answer.kind === "key" ? answer.key.id : answer.kind;
+    const result = this.ring.authenticate(field);
+    return result.kind === "key" ? result.key.id : result.kind;
   }
 }
 
@@ -84,21 +84,21 @@ test("Keyring.authenticate() returns the same for unknown, revoked and expired k
   scene.revoke(revoked.id);
   scene.rotate(rotated.id, 0);
   scene.clock.advance(1_000);
-  const answers = [unknown, revoked, expired, rotated].map(({ field }) => scene.ring.authenticate(field));
-  assert.deepEqual(answers[0], { kind: "invalid" });
-  for (const answer of answers) {
-    assert.equal(answer, answers[0]);
+  const results = [unknown, revoked, expired, rotated].map(({ field }) => scene.ring.authenticate(field));
+  assert.deepEqual(results[0], { kind: "invalid" });
+  for (const result of results) {
+    assert.equal(result, results[0]);
   }
 });
 
 test("Keyring.authenticate() rejects a key from its expiry on, also if its field is cached", () => {
   const scene = new Scene();
   const { id, field } = scene.make({ expiresInMs: 1_000 });
-  const answers = [0, 999, 1, 1].map((durationMs) => {
+  const results = [0, 999, 1, 1].map((durationMs) => {
     scene.clock.advance(durationMs);
     return scene.ask(field);
   });
-  assert.deepEqual(answers, [id, id, "invalid", "invalid"]);
+  assert.deepEqual(results, [id, id, "invalid", "invalid"]);
 });
 
 test("Keyring.authenticate() accepts the old secret in the grace period, and the new one at once", () => {
@@ -106,11 +106,11 @@ test("Keyring.authenticate() accepts the old secret in the grace period, and the
   const old = scene.make();
   assert.equal(scene.ask(old.field), old.id);
   const renewed = scene.rotate(old.id, 1_000);
-  const answers = [0, 999, 1].map((durationMs) => {
+  const results = [0, 999, 1].map((durationMs) => {
     scene.clock.advance(durationMs);
     return [scene.ask(old.field), scene.ask(renewed.field)];
   });
-  assert.deepEqual(answers, [[old.id, old.id], [old.id, old.id], ["invalid", old.id]]);
+  assert.deepEqual(results, [[old.id, old.id], [old.id, old.id], ["invalid", old.id]]);
 });
 
 test("Keyring.authenticate() rejects old secrets after a rotation without grace, also if the clock steps back", () => {
@@ -154,9 +154,9 @@ test("Keyring.apply() changes the plan for the next request", () => {
   const { id, field } = scene.make();
   scene.ask(field);
   scene.happen({ event: "plan", timeMs: scene.clock.wallMs(), id, plan: createPlan("pro") });
-  const answer = scene.ring.authenticate(field);
-  assert.ok(answer.kind === "key");
-  const plan: Plan = answer.key.plan;
+  const result = scene.ring.authenticate(field);
+  assert.ok(result.kind === "key");
+  const plan: Plan = result.key.plan;
   assert.deepEqual(plan, createPlan("pro"));
 });
 

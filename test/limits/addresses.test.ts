@@ -58,7 +58,7 @@ test("Addresses.peek() shows the shared bucket to an address beyond the bound", 
   assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
 });
 
-test("Addresses: a flood cannot evict a used-up bucket, and its own addresses get no fresh one", () => {
+test("Addresses: a flood cannot evict a used-up bucket, and its addresses get no new one", () => {
   const clock = new ManualClock();
   const addresses = new Addresses({ clock, addressesMax: 100 });
   clock.advance(minute / 2);

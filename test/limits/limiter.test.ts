@@ -303,7 +303,7 @@ test("Limiter.quotas() returns the numbers of the given plan, never less than 0 
   assert.deepEqual([minute.limit, minute.remaining, dayStatus.limit, dayStatus.remaining], [60, 0, 1_000, 900]);
 });
 
-test("Limiter.quotas() gives both buckets as they are, and takes nothing", () => {
+test("Limiter.quotas() returns both buckets as they are, and takes no token", () => {
   const { clock, limiter, take } = bench();
   const quotas = () => limiter.quotas("key", free);
   assert.deepEqual(quotas(), {

@@ -80,7 +80,7 @@ class Folder {
   }
 }
 
-test("LimitsSnapshot keeps used tokens across a restart, and Reset with them", async (context) => {
+test("LimitsSnapshot keeps used tokens and their reset times across a restart", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();
   const { resetSeconds } = folder.limiter.take("key", free);
@@ -438,7 +438,7 @@ test("snapshotPieces() saves each key once, also if requests are decided between
   assert.equal(saved.keys.filter(({ id }) => id.startsWith("key")).length, 1_200);
 });
 
-test("snapshotPieces() leaves out what is over, and forgets keys of which nothing is left", async (context) => {
+test("snapshotPieces() leaves out limits that have ended, and forgets keys without any", async (context) => {
   const folder = await Folder.make(context);
   await folder.start();
   folder.ban();
@@ -468,7 +468,7 @@ test("LimitsSnapshot sets a damaged file aside with a warning, and starts", asyn
   await writeFile(folder.file, sound.subarray(0, 50));
   const restarted = await folder.start();
   assert.deepEqual(folder.reports, [
-    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start afresh`,
+    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start unused`,
   ]);
   assert.deepEqual(await readFile(`${folder.file}.damaged`), sound.subarray(0, 50));
   assert.equal(folder.take(), "allowed 59 0");
