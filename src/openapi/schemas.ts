@@ -161,8 +161,8 @@ export const listParameters: readonly JsonObject[] = [
     name: "after",
     in: "query",
     description:
-      `Only animals with a greater id: an integer from 0 to ${int64Max}, given to an animal or not. Rather than ` +
-      "choosing one, follow the `Link` of the previous page.",
+      `Only animals with a greater id: an integer from 0 to ${int64Max}, whether an animal has it or not. Instead ` +
+      "of choosing one, follow the `Link` of the previous page.",
     schema: { type: "integer", format: "int64", minimum: 0 },
     example: 0,
   },
@@ -177,9 +177,9 @@ export const idempotencyKeyParameter: JsonObject = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    `Makes a retry safe: a new word for each animal, 1 to ${idempotencyKeyCharactersMax} visible ASCII characters in ` +
-    "quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same animal within 24 " +
-    "hours, it returns the same response and adds nothing.",
+    `Makes a retry safe. Choose a new word for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
+    "characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same " +
+    "animal within 24 hours, it returns the same response and adds nothing.",
   schema: { type: "string", pattern: idempotencyKeyPattern },
   example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
 };

@@ -8,7 +8,7 @@ import { readNewPet } from "./new-pet.ts";
 import type { PetRequest } from "./pet-request.ts";
 import { OnceReusedError, type StoredPet } from "./pet-store.ts";
 
-/** 201 with the Pet once it is on disk, again with the same `Idempotency-Key`; 400; 422. */
+/** 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
 export function createPet(request: PetRequest): Response | Promise<Response> {
   const { store, content, linkBase, idempotencyField, key } = request;
   const idempotencyKey = idempotencyField === undefined ? undefined : readIdempotencyKey(idempotencyField);

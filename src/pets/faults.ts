@@ -1,5 +1,5 @@
 /**
- * The outcome of validation: a value, or one message that names everything at fault.
+ * The outcome of validation: a value, or one message that names every fault.
  */
 
 import { quote } from "./quote.ts";
@@ -8,7 +8,7 @@ export type Validation<Value> =
   | { readonly kind: "valid"; readonly value: Value }
   | { readonly kind: "invalid"; readonly message: string };
 
-/** So many members or parameters are named in a message; the others are counted. */
+/** How many members or parameters a message names; the others are counted. */
 const faultsNamedMax = 10;
 
 /** Members or parameters at fault, each with the first problem found, in the order of discovery. */
@@ -27,7 +27,7 @@ export class Faults {
     return this.#problems?.size ?? 0;
   }
 
-  /** `opening`, then every fault. Names are the client's text: quoting bounds them and blots out keys. */
+  /** `opening`, then every fault. Names are the client's text: quoting bounds them and masks keys. */
   invalid(opening: string): Validation<never> {
     const named = [...(this.#problems ?? [])]
       .slice(0, faultsNamedMax)

@@ -18,8 +18,8 @@ function petResponse(json: JsonText | undefined): Response {
 }
 
 /**
- * The id that a path segment is: the decimal of a positive safe integer, without sign or leading zero, as all ids are.
- * Returns undefined if it is none: then there is no such animal.
+ * Reads an id from a path segment: a positive safe integer in decimal, without sign or leading zero. Returns undefined
+ * for any other text: no animal has it as its id.
  */
 export function readPetId(segment: string): number | undefined {
   const id = Number(segment);

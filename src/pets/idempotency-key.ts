@@ -1,13 +1,14 @@
 /**
  * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header), and the token that a store
- * remembers of it.
+ * remembers for it.
  *
  *     Idempotency-Key = word / quoted
  *     word            = 1*255( %x21 / %x23-7E )                            ; visible ASCII, without a quotation mark
  *     quoted          = DQUOTE 1*255( %x21 / %x23-5B / %x5D-7E / "\" ( DQUOTE / "\" ) ) DQUOTE
  *
- * The draft asks for the quoted form (RFC 9651, 3.3.3); many clients send the bare word. Both of one value are equal.
- * Node joins two fields with a comma and a space, which neither form allows, so two fields are refused.
+ * The draft asks for the quoted form (RFC 9651, 3.3.3); many clients send the bare word. Both forms denote
+ * the same value. Node joins two fields with a comma and a space, which neither form allows, so two fields are
+ * refused.
  */
 
 import { hash } from "node:crypto";
@@ -25,7 +26,7 @@ export function readIdempotencyKey(field: string): string | undefined {
 
 /**
  * The token of a value that belongs to an API key: 128 bits of SHA-256 over the key's id and the value, as 22
- * characters of base64url. So one API key never meets the values of another, and the log shows no value.
+ * characters of base64url. So API keys do not share values, and the log shows no value.
  */
 export function onceToken(keyId: string, value: string): string {
   return hash("sha256", `${keyId}\n${value}`, "buffer").subarray(0, 16).toString("base64url");

@@ -1,18 +1,18 @@
 /**
- * The int64 that a JSON number is, exact to the last digit, which a double is not beyond 2^53.
+ * Reads a JSON number as an int64, exact to the last digit. A double is not exact beyond 2^53.
  */
 
 import { int64Max, int64Min } from "./pet.ts";
 
-/** 9223372036854775807 has so many digits. */
+/** The number of digits of 9223372036854775807. */
 const digitsMax = 19;
 
 /** number = [ minus ] int [ frac ] [ exp ] (RFC 8259, 6) */
 const number = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * The integer that `text` is, in any spelling (`5.0`, `50e-1`, `-0`). Returns undefined if it has a fraction or is no
- * int64. No power is ever built, so a huge exponent costs nothing, and the time is linear in the text.
+ * The integer that `text` denotes, in any spelling (`5.0`, `50e-1`, `-0`). Returns undefined if it has a fraction or is
+ * not an int64. No power is ever computed, so a huge exponent costs nothing, and the time is linear in the text.
  *
  * @param text a JSON number; white space around it is ignored
  */

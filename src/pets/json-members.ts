@@ -4,7 +4,7 @@
  */
 
 export interface JsonMembers {
-  /** By name, each value as it is written, perhaps with white space around it; of a repeated name the first value. */
+  /** By name, each value as it is written, perhaps with white space around it. Of a repeated name, the first. */
   readonly texts: ReadonlyMap<string, string>;
   readonly repeatedNames: ReadonlySet<string>;
 }
@@ -26,7 +26,7 @@ export function parseJson(text: string): { readonly value: unknown } | undefined
   try {
     return { value: JSON.parse(text) as unknown };
   } catch {
-    return undefined; // The SyntaxError is worded by each release of Node in its own way, and may quote the client.
+    return undefined; // The message differs between releases of Node, and may quote the client.
   }
 }
 

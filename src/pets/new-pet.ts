@@ -10,12 +10,12 @@ import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, s
 import type { NewPet, PetStatus } from "./pet.ts";
 import { quote } from "./quote.ts";
 
-/** `malformed`: the content is not JSON in UTF-8. The message is for the client, as that of `invalid`. */
+/** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
 export type NewPetReading = Validation<NewPet> | { readonly kind: "malformed"; readonly message: string };
 
 /**
  * Reads the content of createPet: JSON in UTF-8, a byte order mark allowed. A member that is missing, null, of the
- * wrong type, unknown or repeated makes it invalid; `id` is the service's to give, and so is unknown here.
+ * wrong type, unknown or repeated makes it invalid. `id` counts as unknown, since the service assigns it.
  */
 export function readNewPet(content: Uint8Array): NewPetReading {
   const text = decodeUtf8(content);
@@ -35,7 +35,7 @@ export function readNewPet(content: Uint8Array): NewPetReading {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** No value of JSON is undefined: a member that is, is missing. */
+/** JSON has no undefined: a member whose value is undefined is missing. */
 function validateNewPet(object: JsonObject, { texts, repeatedNames }: JsonMembers): Validation<NewPet> {
   const faults = new Faults();
   repeatedNames.forEach((name) => faults.add(name, "is repeated"));

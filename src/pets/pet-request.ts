@@ -1,5 +1,5 @@
 /**
- * What the handlers of pets are given.
+ * The arguments of the handlers of pets.
  */
 
 import type { PetStore } from "./pet-store.ts";

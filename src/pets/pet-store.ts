@@ -53,7 +53,7 @@ export interface PetStore {
    * animal resolves to the result of the first, with `isReplay`. While the first call is in progress, the second waits
    * and shares its outcome. A call that throws is not remembered.
    *
-   * @param once 22 characters of base64url: 128 random bits for all that a store knows
+   * @param once 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {OnceReusedError} the token belongs to another animal
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
@@ -67,7 +67,7 @@ export interface PetStore {
   get(id: number): JsonText | undefined | Promise<JsonText | undefined>;
   /** @throws {StorageUnavailableError} it cannot be read now */
   list(query: PetQuery): PetPage | Promise<PetPage>;
-  /** False if adding cannot succeed without help from outside, and after `close()`. Must not throw. */
+  /** False if adding cannot succeed without an operator's help, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
    * Refuses further adds, and resolves when every `add` in progress is settled and every resource is released. Closing

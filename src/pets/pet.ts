@@ -29,7 +29,7 @@ export interface Pet extends NewPet {
 }
 
 export function isPetStatus(value: unknown): value is PetStatus {
-  // includes() asks for a PetStatus, which is the question here.
+  // The type of includes() asks for a PetStatus, which is what this function finds out.
   return petStatuses.includes(value as PetStatus);
 }
 

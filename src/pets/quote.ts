@@ -4,21 +4,21 @@
 
 import { withoutSecrets } from "../http/secrets.ts";
 
-/** So many characters (code points) of a client's text are quoted. */
+/** How many characters (code points) of a client's text are quoted at most. */
 const quotedCharactersMax = 64;
 
 /** JSON leaves these as they are, but they are invisible or reorder text: controls, formats, separators. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /**
- * `text` as a JSON string in which keys are blotted out, nothing is invisible and no surrogate is alone. Longer text is
- * cut between two characters, and three dots follow the quotation.
+ * `text` as a JSON string. Keys are masked; invisible characters and lone surrogates are escaped. Longer text is cut
+ * between two characters, and three dots follow the quotation.
  */
 export function quote(text: string): string {
-  const blotted = withoutSecrets(text); // Before the cut, which could leave most of a key.
-  const end = endOfQuoted(blotted);
-  const quoted = JSON.stringify(blotted.slice(0, end)).replace(invisible, escapeUnits);
-  return end < blotted.length ? `${quoted}...` : quoted;
+  const masked = withoutSecrets(text); // Before the cut, which could leave most of a key.
+  const end = endOfQuoted(masked);
+  const quoted = JSON.stringify(masked.slice(0, end)).replace(invisible, escapeUnits);
+  return end < masked.length ? `${quoted}...` : quoted;
 }
 
 function endOfQuoted(text: string): number {

@@ -65,7 +65,7 @@ test("describeApi() has no extension but x-deprecated-sunset", () => {
   assert.deepEqual(names.filter((name) => name.startsWith("x-")), ["x-deprecated-sunset"]);
 });
 
-test("describeApi() leads every error code of an operation to a response of its status", () => {
+test("describeApi() lists every error code of an operation in a response of its status", () => {
   const responses = everyResponse(published());
   for (const [code, { status }] of Object.entries(errorKinds)) {
     const carriers = responses.filter((each) => codesOf(each.response).includes(code));
@@ -144,7 +144,7 @@ test("describeApi() shows only examples that its own schemas allow", () => {
   assert.ok(exampleCount > 40, `${exampleCount} examples`);
 });
 
-test("describeApi() uses no keyword that the walk cannot judge, and closes every object with members", () => {
+test("describeApi() uses only keywords that the walk can check, and closes every object with members", () => {
   const description = published();
   const resolve = resolver(description);
   for (const [path, node] of everyNode(description)) {

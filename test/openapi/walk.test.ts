@@ -156,7 +156,7 @@ test("the description is true of a key over its limit, and of a banned one", asy
   await askAll(429, everyOperation, { key });
 });
 
-test("the description is true of an address that goes on without a key", async () => {
+test("the description is true of an address that keeps sending without a key", async () => {
   // The clock moves, so that no other test's requests are counted along with these.
   clock.advance(60_000);
   const statuses: number[] = [];

@@ -41,7 +41,7 @@ test("quote() never cuts a character in two", () => {
   assert.equal(quote(`${"a".repeat(64)}😀`), `"${"a".repeat(64)}"...`);
 });
 
-test("quote() blots out keys, also one at which the text is cut", () => {
+test("quote() masks keys, also one at which the text is cut", () => {
   const key = `as_${"0aZ".repeat(14)}9`;
   assert.equal(quote(key), '"as_…"');
   assert.equal(quote(`x${key}, ${key}`), '"xas_…, as_…"');
