@@ -87,7 +87,7 @@ test(`at most ${rootFilesMax} files are at the root of src`, () => {
   assert.ok(rootFiles.length <= rootFilesMax, rootFiles.map(({ path }) => path).join(", "));
 });
 
-test("only disk touches files (and the terminal its descriptors), and only http touches node:http", () => {
+test("only disk uses files (and the terminal its descriptors), and only http uses node:http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {
       const guards = guardedModules[target];
@@ -106,7 +106,7 @@ test("nothing outside Node's standard library is imported", () => {
   }
 });
 
-test("the example of an embedder's store knows the library's face alone", () => {
+test("the example of an embedder's store imports only the library's public face", () => {
   const example = tests.find(({ path }) => path === "test/store/example-store.ts");
   const ours = example?.imports.map(({ target }) => target).filter((target) => !target.startsWith("node:"));
   assert.deepEqual(ours, ["src/index.ts"]);
