@@ -32,7 +32,7 @@ test("checkOptions() makes a report harmless that throws, rejects, or returns a 
   for (const report of reports) {
     checkOptions({ dataDir: "data", report }).report("message");
   }
-  await setImmediate(); // A rejection that nobody handles would end the test here.
+  await setImmediate(); // An unhandled rejection would end the test here.
 });
 
 test("checkOptions() makes every report one line without keys", () => {

@@ -1,6 +1,6 @@
 /**
  * Style, kept by an ordinary test instead of a linter: which room may import which, no cycles, how wide lines and how
- * long functions and files get, and nothing that nobody uses.
+ * long functions and files get, and nothing that is unused.
  */
 
 import assert from "node:assert/strict";
@@ -164,7 +164,7 @@ test("every export is used somewhere else", () => {
     for (const line of lines) {
       const name = /^export (?:async )?(?:function\*?|class|const|interface|type) (\w+)/.exec(line)?.[1];
       const isSignature = name !== undefined && lines.filter((other) => new RegExp(`\\b${name}\\b`).test(other)).length > 1;
-      assert.ok(name === undefined || used.has(name) || isSignature, `${path} exports ${name}, which nobody uses`);
+      assert.ok(name === undefined || used.has(name) || isSignature, `${path} exports ${name}, which is not used`);
     }
   }
 });
@@ -186,7 +186,7 @@ function isOwnTest({ path }: SourceFile): boolean {
   return !path.startsWith("test/bench/") && !path.startsWith("test/judges/");
 }
 
-/** What packages and generators have left behind is not ours to keep tidy. */
+/** What packages and generators have left is not checked. */
 function readAll(folder: string): readonly SourceFile[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".ts") && !/(^|[\\/])(node_modules|generated)[\\/]/.test(name))

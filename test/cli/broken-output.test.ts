@@ -27,7 +27,7 @@ async function assertServesAndStops(context: TestContext, program: RunningProgra
   assert.match(readFileSync(join(data, "limits.json"), "utf8"), /key_/);
 }
 
-/** The write end of a pipe that is full, and that nobody reads. */
+/** The write end of a full pipe without a reader. */
 function fullPipe(context: TestContext): number {
   const path = join(temporaryFolder(context), "pipe");
   execFileSync("mkfifo", [path]);

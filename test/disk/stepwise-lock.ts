@@ -102,7 +102,7 @@ export class StepwiseLock {
     return this.outcome;
   }
 
-  /** As by kill -9: nothing of it goes on, nobody listens on its sockets any more, and their names stay. */
+  /** Like kill -9: the process stops, its sockets are closed, and their names stay. */
   async die(): Promise<void> {
     this.isDead = true;
     for (const socket of this.sockets.filter((one) => one.server.listening)) {

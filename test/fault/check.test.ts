@@ -42,12 +42,12 @@ before(async () => {
   sound = { pets: disk.seen("/data/pets.jsonl"), keys: disk.seen("/data/keys.jsonl") };
 });
 
-interface Told {
+interface CheckOutput {
   readonly code: number;
   readonly stdout: string;
 }
 
-async function checked(disk: SimulatedDisk): Promise<Told> {
+async function checked(disk: SimulatedDisk): Promise<CheckOutput> {
   const calls = new Set<string>();
   disk.plan = (_, name) => {
     calls.add(name);
@@ -64,8 +64,8 @@ async function checked(disk: SimulatedDisk): Promise<Told> {
   return { code, stdout };
 }
 
-/** Resolves to whether it serves, which `check` has to have told, with the same numbers and reasons. */
-async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: string): Promise<boolean> {
+/** Resolves to whether the service opens. Asserts that `check` said so, with the same numbers and reasons. */
+async function startAsChecked(disk: SimulatedDisk, { code, stdout }: CheckOutput, damage: string): Promise<boolean> {
   const reports: string[] = [];
   const options = checkOptions({ dataDir, report: (message) => void reports.push(message) });
   const about = `${damage}; check says:\n${stdout}`;
@@ -78,10 +78,10 @@ async function startAsTold(disk: SimulatedDisk, { code, stdout }: Told, damage: 
     assert.deepEqual([code, verdict], [0, "the server would start"], about);
     assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animal`), about);
     assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} key`), about);
-    const told = reports.map((report) => /(?:the last \d+ bytes|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; they were|$)/.exec(report)?.[0]);
-    const said = `${about}\na start says: ${reports.join("\n")}`;
-    assert.ok(told.every((text) => text !== undefined && stdout.includes(text)), said);
-    assert.equal(`${petFinding}${keyFinding}`.includes("; "), reports.length > 0, said);
+    const findings = reports.map((report) => /(?:the last \d+ bytes|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; they were|$)/.exec(report)?.[0]);
+    const details = `${about}\na start says: ${reports.join("\n")}`;
+    assert.ok(findings.every((text) => text !== undefined && stdout.includes(text)), details);
+    assert.equal(`${petFinding}${keyFinding}`.includes("; "), reports.length > 0, details);
     return true;
   } catch (error) {
     if (error instanceof assert.AssertionError) {
@@ -100,7 +100,7 @@ async function compare(files: Partial<Files>, damage: string): Promise<boolean> 
   for (const [name, content] of Object.entries({ ...sound, ...files })) {
     disk.place(`/data/${name}.jsonl`, content);
   }
-  return startAsTold(disk, await checked(disk), damage);
+  return startAsChecked(disk, await checked(disk), damage);
 }
 
 function linesOf(content: Buffer): string[] {
@@ -146,10 +146,10 @@ for (const name of ["pets", "keys"] as const) {
       "the first line is missing": lines.slice(1),
       "a line is doubled": [...lines.slice(0, 2), ...lines.slice(1)],
       "the last two are exchanged": [...lines.slice(0, -2), ...lines.slice(-2).reverse()],
-      "a blank line stands first": ["\n", ...lines],
-      "a blank line stands last": [...lines, "\n"],
+      "a blank line is first": ["\n", ...lines],
+      "a blank line is last": [...lines, "\n"],
       "NUL bytes stand last": [...lines, "\0".repeat(4_096)],
-      "another program's line stands last": [...lines, "hello\n"],
+      "another program's line is last": [...lines, "hello\n"],
       "it is empty": [],
     };
     for (const [damage, changed] of Object.entries(changes)) {

@@ -35,7 +35,7 @@ before(async () => {
 });
 
 interface Start {
-  /** Undefined where it was refused. */
+  /** Undefined if the start was refused. */
   readonly served: string | undefined;
   readonly refusal: string | undefined;
   readonly reports: readonly string[];
@@ -55,7 +55,7 @@ async function start(content: Buffer): Promise<Start> {
     const { json } = await store.list({ after: 0, limit: 100, status: undefined });
     assert.ok(wouldServe, "check says that a start would serve");
     const tornBytes = /the last \d+ bytes/.exec(reports[0] ?? "")?.[0];
-    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check tells of the same torn tail");
+    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check reports the same torn tail");
     return { served: Buffer.from(json).toString(), refusal: undefined, reports, disk };
   } catch (error) {
     if (!(error instanceof DamagedLogError)) {
@@ -117,7 +117,7 @@ const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => reado
   ["a line is doubled", (all) => [...all.slice(0, 5), ...all.slice(4)]],
   ["the last line is doubled", (all) => [...all, ...all.slice(-1)]],
   ["two lines are exchanged", (all) => [...all.slice(0, 7), ...all.slice(8), ...all.slice(7, 8)]],
-  ["a blank line stands before a group", (all) => [...all.slice(0, 4), "\n", ...all.slice(4)]],
+  ["a blank line is before a group", (all) => [...all.slice(0, 4), "\n", ...all.slice(4)]],
   ["NUL bytes stand before a group", (all) => [...all.slice(0, 4), "\0\0\n", ...all.slice(4)]],
 ];
 

@@ -134,7 +134,7 @@ test("half a group that cannot be cut off is outcome_unknown, and the next write
       added.push(...(code === "201" ? [name] : []));
     }
     assert.equal(code, "outcome_unknown");
-    assert.doesNotMatch(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /\n$/, "half a line stands there");
+    assert.doesNotMatch(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /\n$/, "half a line is there");
     assert.equal((await failed.ask("GET", "/healthz")).status, 200);
     assert.equal((await failed.animalsAfter(0)).length, added.length, "reads go on, without what is unknown");
     assert.equal(codeOf(await add(failed, long)), "storage_unavailable", "this one cannot be written, and is cut off again");
@@ -168,8 +168,8 @@ test("half a group that can never be cut off is outcome_unknown, and a restart k
     await server?.kill("SIGKILL");
     const isTorn = !readFileSync(join(dataDir, "pets.jsonl"), "utf8").endsWith("\n");
     const restarted = await start();
-    const told = /^warning: the last \d+ bytes .* were moved to .*pets\.jsonl\.torn, and the rest is served\n$/;
-    assert.match(server?.stderr() ?? "", isTorn ? told : /^$/);
+    const reported = /^warning: the last \d+ bytes .* were moved to .*pets\.jsonl\.torn, and the rest is served\n$/;
+    assert.match(server?.stderr() ?? "", isTorn ? reported : /^$/);
     assert.equal(codeOf(await add(restarted, "later")), "201");
     const names = namesInLog();
     assert.equal(names.length, new Set(names).size, "nothing is there twice");
@@ -233,9 +233,9 @@ test("an import that a file size limit ends says how many animals were added, ex
   writeFileSync(file, lines.join(""));
   const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], withFileLimit(600));
   assert.deepEqual([code, stdout], [1, ""]);
-  const told = /^Cannot import all of .*; added the first (\d+) of 5000 animals, no others$/m.exec(stderr);
+  const reported = /^Cannot import all of .*; added the first (\d+) of 5000 animals, no others$/m.exec(stderr);
   const names = namesInLog();
-  assert.equal(Number(told?.[1]), names.length, stderr);
+  assert.equal(Number(reported?.[1]), names.length, stderr);
   assert.ok(names.length > 0 && names.every((name, index) => name === `animal ${index}`));
   const rest = join(folder, "rest.jsonl");
   writeFileSync(rest, lines.slice(names.length).join(""));

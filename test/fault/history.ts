@@ -1,11 +1,11 @@
 /**
  * One random history of a catalogue on a simulated disk, checked against a model.
  *
- * A history is some lives of the store: open, add in parallel while calls fail, die or close. The model knows of each
- * animal, told apart by its name, what the client was told: acknowledged, refused, or nothing certain (unknown). After
- * each start: the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are
- * absent; an unknown one may be there once and unchanged, and counts as acknowledged from then on, as readers saw it.
- * An add that carried a token may be sent again in any life: its animal is there once all the same.
+ * A history is some lives of the store: open, add in parallel while calls fail, die or close. The model knows for each
+ * animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start: the
+ * acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
+ * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
+ * An add that carried a token may be sent again in any life: its animal is still there only once.
  * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost.
  */
 
@@ -101,7 +101,7 @@ export class History {
     return store;
   }
 
-  /** Adds so many in parallel, and resolves when each was answered, or the process died. */
+  /** Adds `count` animals in parallel. Resolves when each add is settled, or the process died. */
   async addAll(store: JsonLinesPetStore, count: number): Promise<void> {
     const adding = this.#random.times(count, () => this.#add(store));
     await Promise.race([Promise.all(adding), this.disk.death]);
@@ -122,7 +122,7 @@ export class History {
       assert.equal(id, index + 1, "ids have a gap");
       assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
       const newPet = this.#unknown.get(name);
-      assert.ok(newPet !== undefined, `animal ${id} is there twice, or nobody's`);
+      assert.ok(newPet !== undefined, `animal ${id} is there twice, or was never added`);
       assert.equal(text, textOf(id, newPet));
       this.#unknown.delete(name);
       this.#textsByName.set(name, text);
@@ -191,7 +191,7 @@ export class History {
     const wasUnknown = this.#unknown.has(name);
     const isAcknowledged = this.#textsByName.has(name);
     if (!isAcknowledged) {
-      // Until it is answered nobody knows: a process that dies never answers.
+      // Unknown until the add is settled, which it never is if the process dies.
       this.#unknown.set(name, newPet);
       this.#refused.delete(name);
     }

@@ -1,6 +1,6 @@
 /**
- * An import that the disk breaks off half-way, at each of its calls: what was told to be on disk is the first animals of
- * the file, all of them, and nothing behind them.
+ * An import that a failing disk ends half-way, at each of its calls: the animals that were reported to be on disk are
+ * there, they are the first of the file, and no others are there.
  */
 
 import assert from "node:assert/strict";
@@ -25,7 +25,7 @@ async function* longNames(): AsyncGenerator<NewPet> {
 
 interface Imported {
   readonly outcome: "done" | "refused" | "unknown";
-  readonly toldCounts: readonly number[];
+  readonly reportedCounts: readonly number[];
   readonly keptCount: number;
   readonly calls: number;
 }
@@ -36,8 +36,8 @@ async function importWithFault(random: SeededRandom, nth: number, fault: Fault):
   const store = await openPetStore({ disk: disk.boot(), dataDir, report });
   const firstCall = disk.calls;
   disk.plan = (call) => (call - firstCall === nth ? fault : "none");
-  const toldCounts: number[] = [];
-  const outcome = await addInBatches(store, longNames(), (count) => void toldCounts.push(count)).then(
+  const reportedCounts: number[] = [];
+  const outcome = await addInBatches(store, longNames(), (count) => void reportedCounts.push(count)).then(
     () => "done" as const,
     (error: unknown) => (error instanceof OutcomeUnknownError ? "unknown" as const : "refused" as const),
   );
@@ -48,13 +48,13 @@ async function importWithFault(random: SeededRandom, nth: number, fault: Fault):
   const { json } = await reopened.list({ after: 0, limit: animalCount, status: undefined });
   const kept = JSON.parse(Buffer.from(json).toString()) as { name: string }[]; // The store's own JSON.
   kept.forEach(({ name }, index) => assert.ok(name.startsWith(`${index} `), `animal ${index} is ${name}`));
-  return { outcome, toldCounts, keptCount: kept.length, calls };
+  return { outcome, reportedCounts, keptCount: kept.length, calls };
 }
 
 test("an undisturbed import writes several groups, and reports each when it is on disk", async () => {
-  const { outcome, toldCounts, keptCount } = await importWithFault(new SeededRandom(1), 0, "none");
-  assert.deepEqual([outcome, keptCount, toldCounts.at(-1)], ["done", animalCount, animalCount]);
-  assert.ok(toldCounts.length > 2, String(toldCounts));
+  const { outcome, reportedCounts, keptCount } = await importWithFault(new SeededRandom(1), 0, "none");
+  assert.deepEqual([outcome, keptCount, reportedCounts.at(-1)], ["done", animalCount, animalCount]);
+  assert.ok(reportedCounts.length > 2, String(reportedCounts));
 });
 
 for (const fault of ["error", "short"] as const) {
@@ -63,11 +63,11 @@ for (const fault of ["error", "short"] as const) {
       const { calls } = await importWithFault(new SeededRandom(random.uint32()), 0, "none");
       let brokenOffCount = 0;
       for (let nth = 1; nth <= calls; nth++) {
-        const { outcome, toldCounts, keptCount } = await importWithFault(new SeededRandom(random.uint32()), nth, fault);
-        const toldCount = toldCounts.at(-1) ?? 0;
-        const isRight = outcome === "unknown" ? keptCount >= toldCount : keptCount === toldCount;
-        assert.ok(isRight, `call ${nth}: ${outcome}, ${toldCount} told, ${keptCount} kept`);
-        brokenOffCount += outcome !== "done" && toldCount > 0 ? 1 : 0;
+        const { outcome, reportedCounts, keptCount } = await importWithFault(new SeededRandom(random.uint32()), nth, fault);
+        const reportedCount = reportedCounts.at(-1) ?? 0;
+        const isRight = outcome === "unknown" ? keptCount >= reportedCount : keptCount === reportedCount;
+        assert.ok(isRight, `call ${nth}: ${outcome}, ${reportedCount} reported, ${keptCount} kept`);
+        brokenOffCount += outcome !== "done" && reportedCount > 0 ? 1 : 0;
       }
       assert.ok(brokenOffCount > 1, "some were broken off half-way");
     },

@@ -19,7 +19,7 @@ import { Client, createKey, runCommand, startServer } from "./server-process.ts"
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 12);
 const clientCount = 32;
 
-/** What the clients were told. */
+/** What the clients received. */
 class Oracle {
   /** By id - 1. */
   readonly acknowledged: string[] = [];
@@ -58,7 +58,7 @@ class Oracle {
       assert.equal(id, index + 1);
       const expected = this.acknowledged[index];
       if (expected === undefined) {
-        assert.ok(this.unknown.delete(name), `nobody has added ${text}, or it is there twice`);
+        assert.ok(this.unknown.delete(name), `${text} was never added, or it is there twice`);
         this.acknowledged[index] = text;
       } else {
         assert.equal(text, expected);

@@ -38,7 +38,7 @@ export function runCommand(args: readonly string[], wrapper: readonly string[] =
   return { code: status, stdout, stderr };
 }
 
-/** @param wrapper a command that runs the one behind it, such as strace with its flags */
+/** @param wrapper a command that runs the one after it, such as strace with its flags */
 export async function startServer(dataDir: string, wrapper: readonly string[] = []): Promise<ServerProcess> {
   const [command = process.execPath, ...args] = [...wrapper, process.execPath, program, "--port", "0", "--data", dataDir];
   const env = { ...process.env, UV_THREADPOOL_SIZE: "1", UV_USE_IO_URING: "0", PORT: "" };
@@ -65,7 +65,7 @@ export async function startServer(dataDir: string, wrapper: readonly string[] = 
       if (child.exitCode !== null || child.signalCode !== null) {
         return child.exitCode;
       }
-      // A wrapper that stays, as strace does, would leave the server behind alive.
+      // A wrapper that stays, as strace does, would leave the server running.
       const children = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim();
       process.kill(wrapper[0] === "strace" && children !== "" ? Number(children.split(" ")[0]) : (child.pid ?? 0), signal);
       return (await ended)[0];

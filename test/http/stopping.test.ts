@@ -141,7 +141,7 @@ async function load(port: number, key: string): Promise<number[]> {
     try {
       wire = await Wire.open(port);
     } catch {
-      return ids; // Refused: it no longer listens.
+      return ids; // Refused: it has stopped listening.
     }
     for (;;) {
       wire.send(request({ method: "POST", key, content: rex }));

@@ -29,7 +29,7 @@ const events: Readonly<Record<string, KeyEvent>> = {
 
 function decode(line: string): DecodedLine {
   const before = "something else before it\n";
-  const bytes = Buffer.from(`${before}${line}something behind it`);
+  const bytes = Buffer.from(`${before}${line}something after it`);
   return decodeKeyEvent(viewOf(bytes), before.length, before.length + Buffer.byteLength(line) - 1);
 }
 

@@ -366,8 +366,8 @@ test("KeyStore.follow() reports once that the file was removed, and keys go on w
   assert.deepEqual(keys.map((key) => ask(store, key)), ids);
   await rename(`${folder.file}.away`, folder.file);
   await store.follow();
-  const told = folder.reports.map((report) => /was removed|can be read again/.exec(report)?.[0]);
-  assert.deepEqual(told, ["was removed", "can be read again"]);
+  const reported = folder.reports.map((report) => /was removed|can be read again/.exec(report)?.[0]);
+  assert.deepEqual(reported, ["was removed", "can be read again"]);
 });
 
 test("KeyStore.follow() leaves the event loop free while it reads many new keys", async (context) => {
@@ -433,8 +433,8 @@ test("KeyStore.follow() reports once that the disk fails, and reads on when it w
   fails = false;
   await store.follow();
   assert.equal(ask(store, key), id);
-  const told = folder.reports.map((report) => /cannot be read: EIO|can be read again/.exec(report)?.[0]);
-  assert.deepEqual(told, ["cannot be read: EIO", "can be read again"]);
+  const reported = folder.reports.map((report) => /cannot be read: EIO|can be read again/.exec(report)?.[0]);
+  assert.deepEqual(reported, ["cannot be read: EIO", "can be read again"]);
 });
 
 test("KeyStore.follow() applies each line once, also after an error between two of them", async (context) => {

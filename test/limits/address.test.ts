@@ -56,7 +56,7 @@ const forwarded: readonly (readonly [field: string, trustedProxyCount: number, b
   ["2001:db8:1:2::3", 1, "2001:db8:1:2::/64", "IPv6 may stand bare"],
   ["[2001:db8:1:2::3%eth0]:443", 1, "2001:db8:1:2::/64", "a zone is dropped there, too"],
   ["[::ffff:192.0.2.1]:443", 1, "192.0.2.1", "IPv4-mapped is IPv4 there, too"],
-  [`${"9".repeat(16_000)}, 192.0.2.1`, 1, "192.0.2.1", "what stands further left is not read"],
+  [`${"9".repeat(16_000)}, 192.0.2.1`, 1, "192.0.2.1", "what is further left is not read"],
   [`${" ".repeat(16_000)}192.0.2.1`, 1, "10.0.0.1", "an element that long is not looked at"],
 ];
 

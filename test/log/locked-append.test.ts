@@ -22,7 +22,7 @@ function diskWith(content: string | Buffer, random = new SeededRandom(1)): Simul
   return disk;
 }
 
-/** Appends behind the lines that are sound. */
+/** Appends after the sound lines. */
 function append(disk: Disk, line = added): Promise<void> {
   return updateUnderLock(disk, path, async () => ({ lines: [line], lengthBytes: old.length }));
 }

@@ -1,6 +1,6 @@
 /**
- * Putting aside and replacing, on a disk that fails, forgets and dies at each call in turn: nothing that was there is
- * ever lost, and whoever reads a replaced file finds the old content or the new one.
+ * Setting aside and replacing files, on a disk that fails, loses unsynced bytes and dies at each call in turn: no content
+ * is ever lost, and a reader of a replaced file finds the old content or the new one.
  */
 
 import assert from "node:assert/strict";

@@ -1,5 +1,5 @@
 /**
- * What an operator sees of requests: log lines and metrics (contract, section 1, `--log` and `--metrics-port`).
+ * What an operator sees of requests: log lines and metrics (`--log` and `--metrics-port`).
  */
 
 import assert from "node:assert/strict";
@@ -130,7 +130,7 @@ test("metrics count requests by route pattern, method and status, and refusals b
     assert.ok(text.split("\n").includes(sample), `${sample}\n${text}`);
   }
   const names = [...text.matchAll(/^# TYPE (\S+) /gm)].map(([, name]) => name);
-  assert.equal(new Set(names).size, names.length, "each family stands once");
+  assert.equal(new Set(names).size, names.length, "each family is there once");
   for (const line of text.trimEnd().split("\n")) {
     assert.match(line, /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (-?[0-9.e+-]+|\+Inf))$/);
   }

@@ -1,7 +1,7 @@
 /**
- * A store as an embedder would bring one: it imports only what the library exports. Its animals are in an engine that
- * stands for a database server: reached by messages alone, shared by all the stores that are connected to it, and
- * there when they are closed. Every reply comes a turn later or more.
+ * A store as an embedder would write one: it imports only what the library exports. Its animals are in an engine in
+ * place of a database server: it is reached only by messages, shared by all stores that are connected to it, and keeps
+ * the animals when they are closed. Every reply comes a turn later or more.
  */
 
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -41,7 +41,7 @@ export class ExampleEngine {
   /** The animal of each token. A real engine forgets a token 24 hours after its creation. */
   readonly #idsByToken = new Map<string, number>();
 
-  /** A connection, to be closed by whoever asked for it. */
+  /** A connection, which the caller must close. */
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel();
     port1.on("message", ([number, question]: readonly [number, Question]) => {

@@ -36,7 +36,7 @@ test("OnceTable.add() takes a token again once it is too old", () => {
   assert.equal(table.find(tokenOf(1), start, onceSecondsMax), 8);
 });
 
-test("OnceTable.find() tells tokens apart that differ in any one character", () => {
+test("OnceTable.find() distinguishes tokens that differ in any one character", () => {
   const table = new OnceTable();
   const tokens = Array.from({ length: onceTokenCharacters }, (_, index) => {
     return viewOf(Buffer.from("a".repeat(onceTokenCharacters).replace(/a/g, (letter, at) => (at === index ? "b" : letter))));

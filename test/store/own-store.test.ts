@@ -1,5 +1,5 @@
 /**
- * A store of an embedder's own behind the service: a whole round through it, and what clients see when it fails.
+ * A service with an embedder's own store: its operations, and what clients see when it fails.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The grammar of a line of pets.jsonl: what is written is read back, and whatever deviates is told apart: damage, which
- * a crash or a flipped bit may leave, from what is sound and yet not ours.
+ * The grammar of a line of pets.jsonl: what is written is read back. Of other lines, damage, which a crash or a flipped
+ * bit may leave, is distinguished from sound lines that this program did not write.
  */
 
 import assert from "node:assert/strict";
@@ -23,7 +23,7 @@ function read(line: string): string | undefined {
   return readPetLine(viewOf(bytes), 0, bytes.length, createPetLine())?.kind;
 }
 
-/** A line with a right checksum, whatever stands in it. */
+/** A line with a right checksum, whatever its content. */
 function checksummed(json: string): string {
   return lineWithChecksum(json).slice(0, -1);
 }

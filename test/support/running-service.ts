@@ -22,7 +22,7 @@ export interface RunningService {
   readonly port: number;
   /** A key without a limit that could be felt. */
   readonly key: string;
-  /** What was told to the operator. */
+  /** What was reported to the operator. */
   readonly reports: readonly string[];
   close(): Promise<void>;
 }

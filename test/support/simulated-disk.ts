@@ -21,7 +21,7 @@ const pageBytes = 16;
 /** "short" is a full disk: only appending meets it. */
 export type Fault = "none" | "error" | "short" | "kill" | "power";
 
-/** Told of each call before it happens: its number from 1, and its name. */
+/** Called before each call of the disk, with its number from 1 and its name. */
 export type Plan = (call: number, name: string) => Fault;
 
 interface File {

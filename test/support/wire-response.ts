@@ -1,5 +1,5 @@
 /**
- * A response as it came over the wire, and everything that the contract promises of every response (section 4).
+ * A response as it came over the wire, and everything that holds for every response.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,7 @@ export interface WireHead {
   /** In the order of arrival: lower-case name, value. */
   readonly fields: readonly (readonly [string, string])[];
   readonly text: string;
-  /** Of the only field of this name; undefined where there is none. */
+  /** The value of the only field of this name; undefined if there is none. */
   value(name: string): string | undefined;
 }
 
@@ -36,7 +36,7 @@ export function parseHead(text: string): WireHead {
     text,
     value(name) {
       const values = fields.filter((field) => field[0] === name);
-      assert.ok(values.length <= 1, `${name} stands ${values.length} times: ${text}`);
+      assert.ok(values.length <= 1, `${name} is there ${values.length} times: ${text}`);
       return values[0]?.[1];
     },
   };
@@ -84,7 +84,7 @@ function assertErrorBody(body: unknown, status: number): void {
   assert.deepEqual(body, { code, message, status });
   assert.deepEqual(Object.keys(body), ["code", "message", "status"]);
   assert.ok(typeof message === "string" && message.length > 0);
-  // Whatever it is, looking it up tells whether it is a code.
+  // Looking it up shows whether it is a code.
   assert.equal(errorKinds[code as ErrorCode]?.status, status, `${String(code)} is no code of ${status}`);
 }
 
