@@ -55,11 +55,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "service.ts": ["options.ts", "request", "observe", "openapi", "store", "pets", "keys", "limits", "http", "disk", "log"],
   "index.ts": ["service.ts", "options.ts", "store", "pets", "disk"],
   cli: [
-    ...["service.ts", "options.ts", "version.ts"],
+    ...["service.ts", "options.ts", "version.ts", "console-files"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],
   ],
   "server.ts": ["cli"],
   console: [],
+  "console-files": [],
 };
 
 const rootFilesMax = 6;
