@@ -16,6 +16,7 @@ import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/errors.ts";
 import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
+import type { PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
@@ -70,11 +71,13 @@ export interface Dependencies {
   readonly observers?: Observers;
   /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
   readonly signal?: AbortSignal;
+  /** Besides those of the service itself. */
+  readonly publicPages?: readonly PublicPage[];
 }
 
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
+  const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
   signal?.throwIfAborted();
@@ -91,7 +94,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     if (store === undefined) {
       throw new Error("Cannot open animal store: it has no catalogue");
     }
-    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers });
+    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers, publicPages });
   } catch (error) {
     await lock.release();
     throw error;
@@ -108,6 +111,7 @@ interface Parts {
   readonly keys: KeyStore;
   readonly clock: Clock;
   readonly observers: Observers | undefined;
+  readonly publicPages: readonly PublicPage[];
 }
 
 export class Service implements AnimalStore {
@@ -142,6 +146,7 @@ export class Service implements AnimalStore {
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
         favicon,
+        ...parts.publicPages,
       ],
     });
     this.#timers = [

@@ -1,0 +1,86 @@
+/**
+ * The console as public pages: a document, a style sheet and scripts, read once at the start.
+ *
+ * Only the program serves it. The library never loads this file: the page at "/" of an embedding program is its own.
+ */
+
+import { fileURLToPath } from "node:url";
+
+import { page } from "../console-files/page.ts";
+import { style } from "../console-files/style.ts";
+import type { Disk } from "../disk/disk.ts";
+import { readFully } from "../disk/file-bytes.ts";
+import { fixedPage, type PublicPage } from "../http/public-page.ts";
+
+/** Modules of the folder `console`, as built. */
+const scripts = [
+  "add-view",
+  "advice",
+  "api-address",
+  "catalogue-view",
+  "curl",
+  "dom",
+  "exact-json",
+  "key-view",
+  "main",
+  "markdown",
+  "quota",
+  "quota-view",
+  "reference",
+  "reference-view",
+  "requests-view",
+  "session",
+  "visible",
+];
+
+/** A style sheet or script of elsewhere, inline code, a frame, a plug-in, markup made from text: all are impossible. */
+const securityFields = [
+  "Content-Security-Policy",
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "Referrer-Policy",
+  "no-referrer",
+  "Cross-Origin-Opener-Policy",
+  "same-origin",
+];
+
+const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
+
+/**
+ * @param folder of the built scripts, with a slash at its end
+ * @throws {Error} a script is missing: the build is not whole
+ */
+export async function consolePages(disk: Disk, folder: string = builtFolder): Promise<readonly PublicPage[]> {
+  const scriptPages = scripts.map(async (name) => {
+    return consolePage(`console/${name}.js`, "text/javascript", await readText(disk, `${folder}${name}.js`));
+  });
+  return [
+    consolePage("", "text/html", page),
+    consolePage("console/style.css", "text/css", style),
+    ...(await Promise.all(scriptPages)),
+  ];
+}
+
+function consolePage(path: string, mediaType: string, text: string): PublicPage {
+  return fixedPage({
+    path: `/${path}`,
+    contentType: `${mediaType}; charset=utf-8`,
+    // Indentation is for readers of the source: a tenth of all bytes. No string of these files goes over two lines.
+    content: text.replace(/^ +/gm, ""),
+    fields: securityFields,
+  });
+}
+
+async function readText(disk: Disk, path: string): Promise<string> {
+  const file = await disk.openToRead(path);
+  if (file === undefined) {
+    throw new Error(`Cannot serve the console: ${path} is missing; build it with npm run build, or use --console off`);
+  }
+  try {
+    const bytes = Buffer.alloc(file.size());
+    await readFully(file, bytes, 0);
+    return bytes.toString();
+  } finally {
+    await file.close();
+  }
+}
