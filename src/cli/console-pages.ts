@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { page } from "../console-files/page.ts";
 import { style } from "../console-files/style.ts";
 import type { Disk } from "../disk/disk.ts";
-import { readFully } from "../disk/file-bytes.ts";
+import { readWholeFile } from "../disk/replace-file.ts";
 import { fixedPage, type PublicPage } from "../http/public-page.ts";
 
 /** Modules of the folder `console`, as built. */
@@ -72,15 +72,9 @@ function consolePage(path: string, mediaType: string, text: string): PublicPage 
 }
 
 async function readText(disk: Disk, path: string): Promise<string> {
-  const file = await disk.openToRead(path);
-  if (file === undefined) {
+  const bytes = await readWholeFile(disk, path);
+  if (bytes === undefined) {
     throw new Error(`Cannot serve the console: ${path} is missing; build it with npm run build, or use --console off`);
   }
-  try {
-    const bytes = Buffer.alloc(file.size());
-    await readFully(file, bytes, 0);
-    return bytes.toString();
-  } finally {
-    await file.close();
-  }
+  return bytes.toString();
 }
