@@ -32,7 +32,7 @@ import type { PetStore } from "./pets/pet-store.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
-import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
+import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
@@ -89,12 +89,8 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
     signal?.throwIfAborted();
     const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
-    const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
-    const store = options.store ?? catalogue;
-    if (store === undefined) {
-      throw new Error("Cannot open animal store: it has no catalogue");
-    }
-    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers, publicPages });
+    const store = options.store ?? (await openPetStore({ ...common, onGroup }));
+    return new Service(options, { lock, store, limiter, snapshot, keys, clock, observers, publicPages });
   } catch (error) {
     await lock.release();
     throw error;
@@ -104,8 +100,6 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 interface Parts {
   readonly lock: Lock;
   readonly store: PetStore;
-  /** The store, if it is the service's own. */
-  readonly catalogue: JsonLinesPetStore | undefined;
   readonly limiter: Limiter;
   readonly snapshot: LimitsSnapshot;
   readonly keys: KeyStore;
@@ -150,7 +144,7 @@ export class Service implements AnimalStore {
       ],
     });
     this.#timers = [
-      setInterval(() => void this.#followKeys(), bounds.keyPollMs).unref(),
+      setInterval(() => void parts.keys.follow(), bounds.keyPollMs).unref(),
       setInterval(() => void parts.snapshot.save(), bounds.limitsSaveMs).unref(),
     ];
   }
@@ -169,7 +163,8 @@ export class Service implements AnimalStore {
   }
 
   get gauges(): Gauges {
-    const { catalogue, limiter } = this.#parts;
+    const { store, limiter } = this.#parts;
+    const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own tells no figures.
     return {
       animalCount: catalogue?.animalCount ?? 0,
       logBytes: catalogue?.logBytes ?? 0,
@@ -197,7 +192,7 @@ export class Service implements AnimalStore {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
-    const arrival = { target: place?.target, linkBase, expectsContinue: false, next: next };
+    const arrival = { target: place?.target, linkBase, expectsContinue: false, next };
     this.#pipeline.run(this.#pipeline.begin(incoming, outgoing, arrival));
   };
 
@@ -209,12 +204,11 @@ export class Service implements AnimalStore {
       return;
     }
     this.#options.report(error.message);
-    const content = errorJson("internal_error");
     outgoing.writeHead(500, { "Content-Type": "application/json; charset=utf-8" });
-    outgoing.end(content);
+    outgoing.end(errorJson("internal_error"));
   }
 
-  /** As `handle`, for a listener of our own, whose targets nobody has rewritten. */
+  /** As `handle`, for our own listener, whose targets no framework has rewritten. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
     const context = this.#pipeline.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
     this.#pipeline.run(context);
@@ -251,9 +245,5 @@ export class Service implements AnimalStore {
     } finally {
       await this.#parts.lock.release(); // Also if the store fails to close: the next service needs the folder.
     }
-  }
-
-  async #followKeys(): Promise<void> {
-    await this.#parts.keys.follow();
   }
 }
