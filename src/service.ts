@@ -16,6 +16,7 @@ import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/errors.ts";
 import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
+import type { PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
@@ -31,7 +32,7 @@ import type { PetStore } from "./pets/pet-store.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
-import { type JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
+import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
@@ -70,11 +71,13 @@ export interface Dependencies {
   readonly observers?: Observers;
   /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
   readonly signal?: AbortSignal;
+  /** Besides those of the service itself. */
+  readonly publicPages?: readonly PublicPage[];
 }
 
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
+  const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
   const { dataDir, report } = options;
   const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
   signal?.throwIfAborted();
@@ -86,12 +89,8 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
     signal?.throwIfAborted();
     const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
-    const catalogue = options.store === undefined ? await openPetStore({ ...common, onGroup }) : undefined;
-    const store = options.store ?? catalogue;
-    if (store === undefined) {
-      throw new Error("Cannot open animal store: it has no catalogue");
-    }
-    return new Service(options, { lock, store, catalogue, limiter, snapshot, keys, clock, observers });
+    const store = options.store ?? (await openPetStore({ ...common, onGroup }));
+    return new Service(options, { lock, store, limiter, snapshot, keys, clock, observers, publicPages });
   } catch (error) {
     await lock.release();
     throw error;
@@ -101,13 +100,12 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 interface Parts {
   readonly lock: Lock;
   readonly store: PetStore;
-  /** The store if the service opened it; undefined if the embedder gave one. */
-  readonly catalogue: JsonLinesPetStore | undefined;
   readonly limiter: Limiter;
   readonly snapshot: LimitsSnapshot;
   readonly keys: KeyStore;
   readonly clock: Clock;
   readonly observers: Observers | undefined;
+  readonly publicPages: readonly PublicPage[];
 }
 
 export class Service implements AnimalStore {
@@ -142,10 +140,11 @@ export class Service implements AnimalStore {
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
         favicon,
+        ...parts.publicPages,
       ],
     });
     this.#timers = [
-      setInterval(() => void this.#followKeys(), bounds.keyPollMs).unref(),
+      setInterval(() => void parts.keys.follow(), bounds.keyPollMs).unref(),
       setInterval(() => void parts.snapshot.save(), bounds.limitsSaveMs).unref(),
     ];
   }
@@ -164,7 +163,8 @@ export class Service implements AnimalStore {
   }
 
   get gauges(): Gauges {
-    const { catalogue, limiter } = this.#parts;
+    const { store, limiter } = this.#parts;
+    const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own has no figures.
     return {
       animalCount: catalogue?.animalCount ?? 0,
       logBytes: catalogue?.logBytes ?? 0,
@@ -192,7 +192,7 @@ export class Service implements AnimalStore {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
-    const arrival = { target: place?.target, linkBase, expectsContinue: false, next: next };
+    const arrival = { target: place?.target, linkBase, expectsContinue: false, next };
     this.#pipeline.run(this.#pipeline.begin(incoming, outgoing, arrival));
   };
 
@@ -204,9 +204,8 @@ export class Service implements AnimalStore {
       return;
     }
     this.#options.report(error.message);
-    const content = errorJson("internal_error");
     outgoing.writeHead(500, { "Content-Type": "application/json; charset=utf-8" });
-    outgoing.end(content);
+    outgoing.end(errorJson("internal_error"));
   }
 
   /** As `handle`, for our own listener: no framework has rewritten the target. */
@@ -246,9 +245,5 @@ export class Service implements AnimalStore {
     } finally {
       await this.#parts.lock.release(); // Even if the store fails to close: the next service needs the folder.
     }
-  }
-
-  async #followKeys(): Promise<void> {
-    await this.#parts.keys.follow();
   }
 }

@@ -1,2 +1,2 @@
-/** The release, and the version of the interface description. */
-export const version: string = "1.0.0";
+/** The release of the package. The interface description has a version of its own. */
+export const version: string = "1.1.0";

@@ -54,8 +54,13 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "options.ts": ["pets", "http"],
   "service.ts": ["options.ts", "request", "observe", "openapi", "store", "pets", "keys", "limits", "http", "disk", "log"],
   "index.ts": ["service.ts", "options.ts", "store", "pets", "disk"],
-  cli: ["service.ts", "options.ts", "version.ts", "observe", "store", "pets", "keys", "limits", "http", "log", "disk"],
+  cli: [
+    ...["service.ts", "options.ts", "version.ts", "console-files"],
+    ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],
+  ],
   "server.ts": ["cli"],
+  console: [],
+  "console-files": [],
 };
 
 const rootFilesMax = 6;
@@ -79,6 +84,12 @@ test("rooms import only from the rooms below them", () => {
       const isAllowed = [room, ...allowed].some((other) => place === other || place.startsWith(`${other}/`));
       assert.ok(isAllowed, `${path} imports ${target}`);
     }
+  }
+});
+
+test("the console runs in browsers: no module of the server imports it", () => {
+  for (const { path, imports } of sources.filter((file) => roomOf(file.path) !== "console")) {
+    assert.ok(!imports.some(({ target }) => target.startsWith("src/console/")), path);
   }
 });
 

@@ -8,6 +8,7 @@ import type { AddressInfo } from "node:net";
 
 import { systemClock } from "../disk/clock.ts";
 import { FolderInUseError } from "../disk/lock.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
@@ -16,6 +17,7 @@ import { expositionType } from "../observe/exposition.ts";
 import { Observers } from "../observe/observers.ts";
 import { type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
+import { consolePages } from "./console-pages.ts";
 import { UsageError } from "./flags.ts";
 import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
@@ -67,9 +69,14 @@ function prepare(args: readonly string[], terminal: Terminal, stopping: AbortSig
   return { settings, cite, terminal, options, report: options.report, observers, stopping };
 }
 
-async function open({ options, observers, stopping, cite }: Start): Promise<Service> {
+async function open({ settings, options, observers, stopping, cite }: Start): Promise<Service> {
+  const publicPages = settings.hasConsole ? await consolePages(nodeDisk) : [];
   try {
-    return await openService(options, { signal: stopping, ...(observers.isWatching ? { observers } : {}) });
+    return await openService(options, {
+      signal: stopping,
+      publicPages,
+      ...(observers.isWatching ? { observers } : {}),
+    });
   } catch (error) {
     if (error instanceof FolderInUseError || isOfFolder(error)) {
       throw new UsageError(`Cannot use ${cite("data")}: ${error.message}`);
@@ -169,7 +176,8 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
   const isShown = terminal.showKey(
     `first start: made a key on the Free plan; it is shown this once\n\n` +
       `  ${key}\n\n` +
-      `  curl -H "Authorization: Bearer ${key}" http://${host}:${port}${basePath}/pets\n\n`,
+      `  curl -H "Authorization: Bearer ${key}" http://${host}:${port}${basePath}/pets\n\n` +
+      (settings.hasConsole ? `  or paste the key into the console: http://${host}:${port}/\n\n` : ""),
   );
   if (!isShown) {
     report("warning: the first key could not be printed; make another with keys create");

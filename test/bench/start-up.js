@@ -2,11 +2,14 @@
  * Measures start-up time, memory, and the cost of a page. A log of many animals is read in three ways, each in its own
  * process, in turn: as the service does (every line is checked), as raw bytes, and with readline and JSON.parse.
  *
- *     node test/bench/start-up.js [--animals 1000000] [--rounds 5] [--dist dist]
+ *     node test/bench/start-up.js [--animals 1000000] [--rounds 5] [--dist dist] [--tokens] [--name TEXT]
  *
+ * With --tokens each animal was created with an Idempotency-Key just now. --name is in each name, for instance 255
+ * quotation marks.
  * Prints Markdown. Ten million animals take a few minutes and 4 GB.
  */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { closeSync, createReadStream, mkdirSync, openSync, readSync, writeSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -16,10 +19,12 @@ import { inFolder, readCount, readFlags } from "./options.js";
 import { table } from "./report.js";
 import { median } from "./rounds.js";
 
-const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR]", {
+const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR] [--tokens] [--name TEXT]", {
   animals: { type: "string", default: "1000000" },
   rounds: { type: "string", default: "5" },
   dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  tokens: { type: "boolean", default: false },
+  name: { type: "string", default: "Animal" },
   way: { type: "string" },
   folder: { type: "string" },
 });
@@ -113,17 +118,22 @@ async function measure(way, path) {
   console.log(JSON.stringify({ ms, bytes, pageUs: ((performance.now() - pageStart) * 1_000) / pageCount }));
 }
 
+/** The members of a create with an Idempotency-Key: a token, as random as a hash, and the time. */
+function onceOf(id) {
+  const token = createHash("sha256").update(String(id)).digest().subarray(0, 16).toString("base64url");
+  return `,"once":"${token}","at":${Math.floor(Date.now() / 1_000)}`;
+}
+
 /** Writes a sound log; returns how many bytes of it clients get to see. */
-async function writeLog(path, count) {
-  const { lineWithChecksum } = await dist("log/checksum.js");
+function writeLog(path, count) {
   const descriptor = openSync(path, "w");
   const statuses = ["available", "pending", "sold"];
   let text = "";
   let textBytes = 0;
   for (let id = 1; id <= count; id++) {
-    const json = `{"id":${id},"name":"Animal ${id}","categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
+    const json = `{"id":${id},"name":${JSON.stringify(`${values.name} ${id}`)},"categoryId":${id % 50},"status":"${statuses[id % 3]}"}`;
     const group = id - ((id - 1) % groupLength);
-    const line = `${json.slice(0, -1)},"group":${group}`;
+    const line = `${json.slice(0, -1)},"group":${group}${values.tokens ? onceOf(id) : ""}`;
     text += `${line},"crc":"${crc32(line).toString(16).padStart(8, "0")}"}\n`;
     textBytes += json.length;
     if (text.length > 1 << 20 || id === count) {

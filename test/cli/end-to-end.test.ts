@@ -28,6 +28,16 @@ test("a first start makes one Free key and prints it once with a curl line that 
   assert.equal(await second.stop(), 0);
 });
 
+test("a first start prints the address of the console, unless it is off; there is the page, or 401", async (context) => {
+  for (const [args, status] of [[[], 200], [["--console", "off"], 401]] as const) {
+    const program = await start(["--data", join(temporaryFolder(context), "data"), ...args]);
+    const origin = new URL(program.url).origin;
+    assert.equal(program.output().stdout.includes(`into the console: ${origin}/\n`), status === 200);
+    assert.equal((await fetch(`${origin}/`)).status, status);
+    assert.equal(await program.stop(), 0);
+  }
+});
+
 test("making a key before the first start avoids the printed one", async (context) => {
   const data = join(temporaryFolder(context), "data");
   const created = await run(["keys", "create", "--data", data]);

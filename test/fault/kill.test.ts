@@ -1,7 +1,9 @@
 /**
- * Goal: no animal with a 201 response is lost, changed or doubled when the server is killed.
- * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again; this
- * process knows every 201. Rounds: 12, or the environment variable CRASH_ROUNDS, as in
+ * Goal: however often the server is killed, a client that sends each unanswered create again with its Idempotency-Key
+ * has added each animal exactly once, and no animal with a 201 response is lost or changed.
+ * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
+ * repeat creates without a response, and sometimes others. This process knows every 201. Rounds: 12, or the
+ * environment variable CRASH_ROUNDS, as in
  *
  *     npm run build && npx tsc -p test && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */
@@ -19,36 +21,49 @@ import { Client, createKey, runCommand, startServer } from "./server-process.ts"
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 12);
 const clientCount = 32;
 
-/** What the clients received. */
+/** Knows what was sent, and what each response said. */
 class Oracle {
   /** By id - 1. */
   readonly acknowledged: string[] = [];
-  /** Names of animals whose request was cut off. */
-  readonly unknown = new Set<string>();
+  /** By name, which is the Idempotency-Key too. */
+  readonly #textsByName = new Map<string, string>();
+  /** Names of creates that have had no response yet: they are sent again first. */
+  readonly unanswered: string[] = [];
   #count = 0;
 
+  get sentCount(): number {
+    return this.#count;
+  }
+
   /** Adds one animal after the other until the server is gone. */
-  async addUntilDeath(client: Client): Promise<void> {
+  async addUntilDeath(client: Client, random: SeededRandom): Promise<void> {
     for (;;) {
-      const name = `Rex ${++this.#count}`;
-      this.unknown.add(name);
+      const name = this.unanswered.pop() ?? (random.oneIn(20) ? this.#earlierName(random) : `Rex ${++this.#count}`);
       try {
-        const { status, body } = await client.ask("POST", "/v1/pets", JSON.stringify({ name, categoryId: this.#count }));
-        assert.equal(status, 201, body);
-        const { id } = JSON.parse(body) as { id: number }; // The server's own response.
-        assert.equal(this.acknowledged[id - 1], undefined, `id ${id} was given twice`);
-        this.acknowledged[id - 1] = body;
-        this.unknown.delete(name);
+        await this.add(client, name);
       } catch (error) {
         if (error instanceof assert.AssertionError) {
           throw error;
+        }
+        if (!this.#textsByName.has(name)) {
+          this.unanswered.push(name);
         }
         return;
       }
     }
   }
 
-  /** Compares what is there, and takes what turned out to have been stored for acknowledged. */
+  async add(client: Client, name: string): Promise<void> {
+    const content = JSON.stringify({ name, categoryId: Number(name.split(" ")[1]) });
+    const { status, body } = await client.ask("POST", "/v1/pets", content, `"${name.replace(" ", "-")}"`);
+    assert.equal(status, 201, body);
+    const { id } = JSON.parse(body) as { id: number }; // The server's own response.
+    assert.equal(this.acknowledged[id - 1] ?? body, body, `id ${id} was given twice`);
+    assert.equal(this.#textsByName.get(name) ?? body, body, `${name} was added twice`);
+    this.#acknowledge(id, name, body);
+  }
+
+  /** Compares what is there. Animals whose create had no response may be among them. */
   compare(kept: readonly string[], after: number): void {
     const keptCount = after + kept.length;
     assert.ok(keptCount >= this.acknowledged.length, `${this.acknowledged.length} acknowledged, ${keptCount} kept`);
@@ -56,14 +71,19 @@ class Oracle {
       const index = after + place;
       const { id, name } = JSON.parse(text) as { id: number; name: string }; // The server's own response.
       assert.equal(id, index + 1);
-      const expected = this.acknowledged[index];
-      if (expected === undefined) {
-        assert.ok(this.unknown.delete(name), `${text} was never added, or it is there twice`);
-        this.acknowledged[index] = text;
-      } else {
-        assert.equal(text, expected);
-      }
+      assert.equal(text, this.acknowledged[index] ?? text);
+      assert.equal(text, this.#textsByName.get(name) ?? text, `${name} is there twice`);
+      this.#acknowledge(id, name, text);
     }
+  }
+
+  #acknowledge(id: number, name: string, text: string): void {
+    this.acknowledged[id - 1] = text;
+    this.#textsByName.set(name, text);
+  }
+
+  #earlierName(random: SeededRandom): string {
+    return `Rex ${random.integer(1, Math.max(1, this.#count))}`;
   }
 }
 
@@ -76,7 +96,7 @@ async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle
     // All of them only in the end: a thousand rounds would spend their time here.
     const after = Math.max(0, oracle.acknowledged.length - 2_000);
     oracle.compare(await client.animalsAfter(after), after);
-    const adding = Array.from({ length: clientCount }, () => oracle.addUntilDeath(client));
+    const adding = Array.from({ length: clientCount }, () => oracle.addUntilDeath(client, random));
     await delay(random.integer(0, 120));
     await server.kill("SIGKILL");
     await Promise.all(adding);
@@ -84,17 +104,21 @@ async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle
   }
   const server = await startServer(dataDir);
   const client = new Client(server.port, key);
+  for (const name of oracle.unanswered) {
+    await oracle.add(client, name);
+  }
   oracle.compare(await client.animalsAfter(0), 0);
   client.close();
   assert.equal(await server.kill("SIGTERM"), 0);
   return oracle;
 }
 
-test(`after kill -9 under load, ${rounds} times, every animal with a 201 response is there`, seeded(async (random) => {
+test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactly one animal, the one of its 201`, seeded(async (random) => {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
   try {
-    const { acknowledged } = await killRounds(dataDir, random);
-    assert.ok(acknowledged.length > rounds, `only ${acknowledged.length} animals were ever added`);
+    const { acknowledged, sentCount } = await killRounds(dataDir, random);
+    assert.ok(sentCount > rounds, `only ${sentCount} animals were ever added`);
+    assert.equal(acknowledged.length, sentCount, "one animal for each key");
     const { code, stdout } = runCommand(["check", "--data", dataDir]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, new RegExp(`is sound: ${acknowledged.length} animals`));

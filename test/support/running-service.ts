@@ -11,6 +11,7 @@ import type { TestContext } from "node:test";
 import type { Clock } from "../../src/disk/clock.ts";
 import { bounds } from "../../src/http/bounds.ts";
 import { createListener, type Listener, type ListenerLimits } from "../../src/http/listener.ts";
+import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
 import { openService, type Service } from "../../src/service.ts";
@@ -33,14 +34,16 @@ export interface Start {
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
   readonly observers?: Observers;
+  readonly publicPages?: readonly PublicPage[];
 }
 
 /** The caller closes it. */
-export async function startService({ options, limits, clock, observers }: Start = {}): Promise<RunningService> {
+export async function startService({ options, limits, clock, observers, publicPages = [] }: Start = {}): Promise<RunningService> {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-http-"));
   const reports: string[] = [];
   const checked = checkOptions({ dataDir, report: (message) => reports.push(message), ...options });
   const service = await openService(checked, {
+    publicPages,
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });

@@ -1,0 +1,61 @@
+/**
+ * Adds an animal. Each carries an `Idempotency-Key` of its own, so that sending the same request again, after a
+ * connection broke or the outcome stayed unknown, never adds it twice.
+ */
+
+import type { ApiRequest } from "./curl.ts";
+import { byId, element, notify, onPress, onSubmit, shown } from "./dom.ts";
+import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
+import { isKeyMissing } from "./key-view.ts";
+import { type Exchange, explain, type Session } from "./session.ts";
+
+/** Statuses that settle the outcome. After any other, or none, sending the same request again is right. */
+const settling = [201, 400, 413, 415, 422];
+
+export function startAddView(session: Session): void {
+  let last: ApiRequest;
+
+  function show(exchange: Exchange): void {
+    const { request, response } = exchange;
+    last = request;
+    byId("send-again").hidden = settling.includes(response?.status ?? 0);
+    if (response?.status !== 201) {
+      notify("add-notice", "bad", ...explain(exchange));
+      return;
+    }
+    const { id, name } = exchange.body as Pet; // What 201 promises.
+    const isReplay = response.headers.has("Idempotent-Replayed");
+    const text = `Animal ${id} ${isReplay ? "was added before" : "is added"}: `;
+    notify("add-notice", "good", text, element("bdi", ...shown(name)));
+    byId("name").value = "";
+    byId("category").value = "";
+  }
+
+  onSubmit("add-form", async () => {
+    const category = byId("category");
+    const categoryId = parseWholeNumber(category.value);
+    category.ariaInvalid = String(categoryId === undefined);
+    if (isKeyMissing(session)) {
+      return;
+    }
+    if (categoryId === undefined) {
+      notify("add-notice", "bad", "The category is a whole number, such as 7.");
+      category.focus();
+      return;
+    }
+    const content = newPetJson({ name: byId("name").value, categoryId, status: byId("status").value });
+    const fields = { "Content-Type": "application/json", "Idempotency-Key": `"${randomName()}"` };
+    show(await session.request("/pets", { fields, content }));
+  });
+  onPress("send-again", async () => {
+    show(await session.send(last));
+    if (byId("send-again").hidden) {
+      byId("add").focus(); // The pressed button is hidden now, and lost the focus.
+    }
+  });
+}
+
+/** `randomUUID` is there only on secure pages. */
+function randomName(): string {
+  return isSecureContext ? crypto.randomUUID() : crypto.getRandomValues(new Uint32Array(4)).join("-");
+}

@@ -1,0 +1,38 @@
+/**
+ * Puts the page together: the description for the reference and the API's address, then the views.
+ */
+
+import { startAddView } from "./add-view.ts";
+import { apiAddress } from "./api-address.ts";
+import { startCatalogueView } from "./catalogue-view.ts";
+import { setText } from "./dom.ts";
+import { parseExact } from "./exact-json.ts";
+import { startKeyView } from "./key-view.ts";
+import { createQuotaView } from "./quota-view.ts";
+import type { Description } from "./reference.ts";
+import { showReference } from "./reference-view.ts";
+import { showExchange } from "./requests-view.ts";
+import { Session } from "./session.ts";
+
+/** Resolves to the base address of the API. The description is part of the page: it is read without a key. */
+async function loadDescription(): Promise<string> {
+  let server: string | undefined;
+  try {
+    const response = await fetch("openapi.json", { credentials: "omit", redirect: "error" });
+    const description = parseExact(await response.text()) as Description; // The service's own, of its own kind.
+    showReference(description);
+    server = description.servers[0]?.url;
+  } catch {
+    setText("reference-body", "openapi.json could not be read. Is the service running?");
+  }
+  return apiAddress(document.baseURI, server ?? "/v1"); // Where the API usually is.
+}
+
+const quotaView = createQuotaView();
+const session = new Session(loadDescription(), (exchange) => {
+  showExchange(exchange);
+  quotaView.show(exchange);
+});
+startKeyView(session, quotaView);
+startCatalogueView(session);
+startAddView(session);

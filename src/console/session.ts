@@ -1,0 +1,91 @@
+/**
+ * The key, in memory only, and the one place that sends requests. The person at the page starts each, one at a time: no
+ * press counts while the page is busy. So the key cannot change while a request is under way.
+ */
+
+import { adviceFor } from "./advice.ts";
+import { type ApiRequest, methodOf } from "./curl.ts";
+import { type Child, element, setBusy, shown } from "./dom.ts";
+import { parseExact } from "./exact-json.ts";
+
+export interface Exchange {
+  readonly request: ApiRequest;
+  /** Milliseconds until the whole response was there. */
+  readonly ms: number;
+  /** Undefined if no response arrived, or a part. */
+  readonly response: Response | undefined;
+  readonly content: string;
+  /** The content as `parseExact` reads it; an empty object if it is no JSON. */
+  readonly body: unknown;
+  /** Of an error response of the service, or "no_response"; empty for all others. */
+  readonly code: string;
+}
+
+const responseMsMax = 60_000;
+
+export class Session {
+  key = "";
+  readonly #base: Promise<string>;
+  readonly #watch: (exchange: Exchange) => void;
+
+  /** @param base resolves to the base address of the API */
+  constructor(base: Promise<string>, watch: (exchange: Exchange) => void) {
+    this.#base = base;
+    this.#watch = watch;
+  }
+
+  async request(path: string, more: Pick<ApiRequest, "fields" | "content"> = {}): Promise<Exchange> {
+    setBusy(true);
+    return this.send({ url: (await this.#base) + path, ...more });
+  }
+
+  async send(request: ApiRequest): Promise<Exchange> {
+    setBusy(true);
+    const exchange = await transfer(request, this.key);
+    setBusy(false);
+    this.#watch(exchange);
+    return exchange;
+  }
+}
+
+async function transfer(request: ApiRequest, key: string): Promise<Exchange> {
+  const { url, fields, content: sent = null } = request;
+  const begunMs = performance.now();
+  let response: Response | undefined;
+  let content = "";
+  try {
+    const arriving = await fetch(url, {
+      method: methodOf(request),
+      body: sent,
+      headers: { ...fields, Authorization: `Bearer ${key}` },
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+      signal: AbortSignal.timeout(responseMsMax),
+    });
+    content = await arriving.text();
+    response = arriving;
+  } catch {
+    // No browser says why. It is shown as no response.
+  }
+  const ms = Math.round(performance.now() - begunMs);
+  const body = read(content);
+  const { code = response === undefined ? "no_response" : "" } = body;
+  return { request, ms, response, content, body, code: String(code) };
+}
+
+/** The types of the members are unknown: a proxy may have made the content. */
+function read(content: string): { readonly code?: unknown; readonly message?: unknown } {
+  try {
+    return (parseExact(content) ?? {}) as object;
+  } catch {
+    return {}; // Not JSON: a proxy's own page, or nothing.
+  }
+}
+
+/** What went wrong and what to do, for a notice. */
+export function explain({ response, content, code }: Exchange): readonly Child[] {
+  const { message = "" } = read(content);
+  const status = response?.status ?? "";
+  return [element("strong", ...shown(`${status} ${code}`)), " ", ...shown(String(message)), " ", adviceFor(code)];
+}

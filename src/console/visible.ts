@@ -1,0 +1,27 @@
+/**
+ * Text from outside, split so that no character of it hides. A name may hold characters that print nothing, reverse
+ * what follows, or look like a space; the page shows the code point of each instead.
+ */
+
+/** Control, format, unassigned and surrogate characters, separators other than the space, and blank letters. */
+const hiddenCharacters = /([\p{C}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]|(?! )\p{Zs})/u;
+
+/** Parts of the text: those at even indexes are plain, those at odd indexes are code points as "U+202E". */
+export function visibleParts(text: string): readonly string[] {
+  return text.split(hiddenCharacters).map((part, index) => (index % 2 === 0 ? part : codePoint(part)));
+}
+
+/** Writes each hidden character of JSON text as an escape: the same JSON, and nothing in it deceives a reader. */
+export function escapeHidden(json: string): string {
+  return json.replace(new RegExp(hiddenCharacters, "gu"), (character) =>
+    Array.from({ length: character.length }, (_, index) => `\\u${hexadecimal(character.charCodeAt(index))}`).join(""),
+  );
+}
+
+function codePoint(character: string): string {
+  return `U+${hexadecimal(character.codePointAt(0) ?? 0).toUpperCase()}`;
+}
+
+function hexadecimal(number: number): string {
+  return number.toString(16).padStart(4, "0");
+}

@@ -1,0 +1,150 @@
+/**
+ * What the tests of the console share: the program as built, with a folder of its own on a free port, and pages of a
+ * real browser that note everything a well-behaved page never does.
+ */
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+export const here = dirname(fileURLToPath(import.meta.url));
+const programPath = join(here, "..", "..", "dist", "server.js");
+const executablePath = "/usr/bin/chromium";
+
+export const skip = existsSync(executablePath) ? false : "Chromium is not installed (Debian: chromium, fonts-dejavu-core)";
+
+export const launchOptions = {
+  executablePath,
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+};
+
+/** One browser for all tests of a file; each test has a context of its own. */
+let browser;
+
+export async function closeBrowser() {
+  await browser?.close();
+}
+
+/** Starts the program as the README does, and stops it after the test. `firstKey` is the key that it printed. */
+export async function startProgram(context, { args = [], dataDir } = {}) {
+  const folder = dataDir ?? (await mkdtemp(join(tmpdir(), "animal-store-browser-")));
+  const child = spawn(process.execPath, [programPath, "--port", "0", "--data", folder, "--log", "requests", ...args]);
+  let output = "";
+  child.stderr.on("data", (text) => (output += text));
+  const address = await new Promise((resolve, reject) => {
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      output += `${line}\n`;
+      const match = /^listening on (\S+)$/.exec(line);
+      if (match !== null) {
+        resolve(match[1]);
+      }
+    });
+    child.on("exit", () => reject(new Error(`the program ended: ${output}`)));
+  });
+  const stop = async () => {
+    const exited = once(child, "exit");
+    child.kill("SIGTERM");
+    await exited;
+  };
+  let isStopped = false;
+  const program = {
+    origin: new URL(address).origin,
+    apiUrl: address,
+    dataDir: folder,
+    firstKey: /^ {2}(as_[0-9A-Za-z]{43})$/m.exec(output)?.[1],
+    output: () => output,
+    createKey: (...flags) => createKey(folder, flags),
+    async stop() {
+      if (!isStopped) {
+        isStopped = true;
+        await stop();
+      }
+    },
+  };
+  context.after(async () => {
+    await program.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return program;
+}
+
+/** Makes a key before or while the program runs, by its own command. */
+function createKey(dataDir, flags) {
+  const args = [programPath, "keys", "create", "--data", dataDir, ...flags];
+  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  return stdout.trim();
+}
+
+/** Adds an animal past the console. */
+export async function addPet({ apiUrl }, key, pet) {
+  const response = await fetch(`${apiUrl}/pets`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
+    body: typeof pet === "string" ? pet : JSON.stringify(pet),
+  });
+  assert.equal(response.status, 201, await response.text());
+}
+
+/**
+ * Opens the console in a context of its own. After the test the page must have been silent: no line in the browser's
+ * console, no violation of the policy, no error, no request to another origin.
+ */
+export async function openConsole(context, { origin }, { path = "/", allowed = [], clock, ...options } = {}) {
+  browser ??= await chromium.launch(launchOptions);
+  const browserContext = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await browserContext.newPage();
+  page.setDefaultTimeout(10_000);
+  const watch = watchPage(page, origin, allowed);
+  if (clock !== undefined) {
+    await page.clock.install({ time: clock });
+  }
+  await page.goto(`${origin}${path}`);
+  await page.locator("#reference-body details").first().waitFor();
+  context.after(async () => {
+    await browserContext.close();
+    assert.deepEqual(watch.faults, []);
+  });
+  return { page, ...watch };
+}
+
+/** @param allowed texts of console lines that the test itself provokes */
+export function watchPage(page, origin, allowed = []) {
+  const faults = [];
+  const requests = [];
+  page.on("console", (message) => {
+    if (!allowed.some((text) => message.text().includes(text))) {
+      faults.push(`console: ${message.text()}`);
+    }
+  });
+  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("request", (request) => {
+    requests.push(`${request.method()} ${new URL(request.url()).pathname}`);
+    if (new URL(request.url()).origin !== origin) {
+      faults.push(`foreign request: ${request.url()}`);
+    }
+  });
+  return { faults, requests };
+}
+
+/** Types the key as a person pastes it, and waits for what GET /limits says. */
+export async function enterKey(page, key) {
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Use key" }).click();
+  await page.locator("#key-notice:not(:empty)").waitFor();
+}

@@ -1,0 +1,335 @@
+/**
+ * What the console never does, what its gauges may say, and whom it works for.
+ */
+
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { networkInterfaces, tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { chromium } from "playwright-core";
+import { addPet, closeBrowser, enterKey, launchOptions, openConsole, skip, startProgram, watchPage } from "./console.js";
+
+after(closeBrowser);
+
+const axePath = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const tooMany = "status of 429";
+
+test("thirty seconds cost no request: the countdown runs on the browser's clock and moves no focus", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program, { clock: Date.now() });
+  await enterKey(page, program.firstKey);
+  await page.getByLabel("Name").focus();
+  await page.clock.pauseAt(Date.now() + 5_000);
+  const [before, from] = [requests.length, await secondsLeft(page)];
+  await page.clock.runFor(30_000);
+  assert.equal(from - (await secondsLeft(page)), 30);
+  assert.equal(requests.length, before);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "name");
+  const isLive = await page.locator("#minute-reset").evaluate((node) => node.closest("[role=status], [aria-live]") !== null);
+  assert.equal(isLive, false, "no tick is announced");
+  await page.clock.runFor(60_000);
+  assert.equal(await page.locator("#minute-left").innerText(), "up to 60 of 60 left");
+  assert.equal(await page.locator("#minute-reset").innerText(), "starts with the next request");
+  assert.equal(requests.length, before);
+});
+
+test("a browser's clock ten minutes off counts right", { skip }, async (context) => {
+  for (const offMs of [-600_000, 600_000]) {
+    const program = await startProgram(context);
+    const { page } = await openConsole(context, program, { clock: Date.now() + offMs });
+    await enterKey(page, program.firstKey);
+    const left = await secondsLeft(page);
+    assert.ok(left >= 40 && left <= 62, `${left} s`); // A busy machine takes its time.
+    assert.match(await page.locator("#day-reset").innerText(), /^full in (23:59:[2-5]\d|24:00:0[0-2])$/);
+  }
+});
+
+test("a 429 counts down to its end, and to nothing earlier", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const key = program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "100");
+  await followed(program, key);
+  const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
+  await enterKey(page, key);
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: /429 rate_limited .* Wait for the countdown/ }).waitFor();
+  assert.match(await page.locator("#wait").innerText(), /^The quota is used up until \d+:\d\d:\d\d/);
+  assert.equal(await page.locator("#minute-left").innerText(), "0 of 2 left");
+  await page.clock.pauseAt(Date.now() + 5_000);
+  const left = await clockSeconds(page, "#wait-left", / left$/);
+  assert.ok(left > 15 && left <= 56, `${left} s`);
+  await page.clock.runFor((left - 2) * 1_000);
+  assert.match(await page.locator("#wait-left").innerText(), /^0:0[1-3] left$/);
+  await page.clock.runFor(4_000);
+  assert.equal(await page.locator("#wait").innerText(), "The wait is over.");
+  assert.equal(await page.locator("#wait-left").innerText(), "");
+});
+
+test("a ban counts down to its end", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
+  await enterKey(page, program.firstKey);
+  await ban(page);
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: /429 key_banned .* do not lengthen the ban/ }).waitFor();
+  assert.match(await page.locator("#wait").innerText(), /^This key is banned until \d+:\d\d:\d\d/);
+  assert.equal(await page.locator("#minute-left").innerText(), "59 of 60 left", "a ban's end is no bucket's");
+  await page.clock.pauseAt(Date.now() + 5_000);
+  const left = await clockSeconds(page, "#wait-left", / left$/);
+  assert.ok(left > 260 && left <= 300, `${left} s`);
+  await page.clock.runFor(left * 1_000 + 1_000);
+  assert.equal(await page.locator("#wait").innerText(), "The wait is over.");
+});
+
+test("the key is in no address, storage, cookie, log, and in no file of the browser's profile", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const profile = await mkdtemp(join(tmpdir(), "animal-store-profile-"));
+  context.after(() => rm(profile, { recursive: true, force: true }));
+  const browserContext = await chromium.launchPersistentContext(profile, launchOptions);
+  const page = browserContext.pages()[0];
+  const { faults } = watchPage(page, program.origin);
+  await page.goto(program.origin);
+  await enterKey(page, program.firstKey);
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: "empty" }).waitFor();
+  const kept = await page.evaluate(async () => ({
+    address: location.href,
+    storage: JSON.stringify([{ ...localStorage }, { ...sessionStorage }, history.state, document.cookie]),
+    databases: (await indexedDB.databases()).length,
+    caches: (await caches.keys()).length,
+    page: document.documentElement.outerHTML + [...document.querySelectorAll("input")].map((input) => input.value).join(),
+  }));
+  assert.deepEqual([kept.address, kept.storage, kept.databases, kept.caches], [`${program.origin}/`, '[{},{},null,""]', 0, 0]);
+  assert.ok(!kept.page.includes(program.firstKey));
+  await page.reload(); // A reload saves what fields hold, and forgets the key.
+  await page.getByLabel("API key").waitFor();
+  assert.equal(await page.getByLabel("API key").inputValue(), "");
+  await browserContext.close();
+  await program.stop();
+  assert.deepEqual(faults, []);
+  const log = program.output().replace(/^.*first start[^]*?listening on .*$/m, "");
+  assert.match(log, /"route":/);
+  assert.ok(!log.includes(program.firstKey), "the log holds the key");
+  const secret = Buffer.from(program.firstKey);
+  const wide = Buffer.from(program.firstKey, "utf16le");
+  let fileCount = 0;
+  for (const entry of await readdir(profile, { recursive: true, withFileTypes: true })) {
+    if (entry.isFile()) {
+      const content = await readFile(join(entry.parentPath ?? entry.path, entry.name));
+      assert.ok(!content.includes(secret) && !content.includes(wide), `${entry.name} holds the key`);
+      fileCount++;
+    }
+  }
+  assert.ok(fileCount > 10, "there is a profile");
+});
+
+test("requests carry no cookie, and a redirect is not followed", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
+  await page.context().addCookies([{ name: "session", value: "secret", url: program.origin }]);
+  const [request] = await Promise.all([page.waitForRequest("**/v1/limits"), enterKey(page, program.firstKey)]);
+  assert.equal((await request.allHeaders()).cookie, undefined);
+  await page.route("**/v1/pets*", (route) => route.fulfill({ status: 307, headers: { location: "/healthz" } }));
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: "no_response" }).waitFor();
+});
+
+test("the policy holds: markup from text and inline code are refused by the browser", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["Content Security Policy", "TrustedHTML", "Trusted"] });
+  const refusals = await page.evaluate(() => {
+    const attempts = [
+      () => (document.body.innerHTML = "<b>x</b>"),
+      () => (document.createElement("script").text = "document.title = 'x'"),
+      () => document.body.setAttribute("onclick", "document.title = 'x'"),
+    ];
+    return attempts.map((attempt) => {
+      try {
+        attempt();
+        return "done";
+      } catch (error) {
+        return error.name;
+      }
+    });
+  });
+  assert.ok(!refusals.includes("done"), refusals.join());
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`axe finds nothing to complain of in any state, ${colorScheme}`, { skip }, async (context) => {
+    const program = await startProgram(context);
+    await addPet(program, program.firstKey, { name: "Rex \u202e", categoryId: 1 });
+    const { page } = await openConsole(context, program, { colorScheme, allowed: [tooMany, "status of 400"], bypassCSP: true });
+    await page.addScriptTag({ path: axePath });
+    await judge(page, "empty");
+    await enterKey(page, program.firstKey);
+    await page.getByRole("button", { name: "List animals" }).click();
+    await page.locator("#table").waitFor();
+    for (const fold of await page.locator("#reference-body details").all()) {
+      await fold.locator("summary").click();
+    }
+    await judge(page, "listed");
+    await page.getByLabel("Page size").fill("0");
+    await page.getByRole("button", { name: "List animals" }).click();
+    await page.locator("#list-notice", { hasText: "400" }).waitFor();
+    await ban(page);
+    await page.getByLabel("Category").fill("1");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.locator("#add-notice", { hasText: "429" }).waitFor();
+    await judge(page, "refused");
+  });
+}
+
+async function judge(page, state) {
+  const violations = await page.evaluate(async () => {
+    const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+    const found = await globalThis.axe.run(document, { runOnly: tags });
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" | ")}`);
+  });
+  assert.deepEqual(violations, [], state);
+}
+
+test("at 320 pixels nothing goes sideways, whatever the content", { skip }, async (context) => {
+  const program = await startProgram(context);
+  for (const name of ["W".repeat(255), "Ein sehr langer Name für ein kleines Tier", "\u202e".repeat(60)]) {
+    await addPet(program, program.firstKey, `{"name":${JSON.stringify(name)},"categoryId":-9223372036854775808}`);
+  }
+  const viewport = { width: 320, height: 640 };
+  const { page } = await openConsole(context, program, { viewport, allowed: [tooMany] });
+  const width = () => page.evaluate(() => document.documentElement.scrollWidth);
+  assert.equal(await width(), 320, "empty");
+  await enterKey(page, program.firstKey);
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#table").waitFor();
+  for (const fold of await page.locator("#reference-body details").all()) {
+    await fold.locator("summary").click();
+  }
+  assert.equal(await width(), 320, "listed");
+  await ban(page);
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#wait", { hasText: "banned" }).waitFor();
+  assert.equal(await width(), 320, "banned");
+});
+
+test("the keyboard alone is enough, and the focus is always seen", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  const unseen = [];
+  const tabTo = async (id) => {
+    for (let count = 0; count < 40; count++) {
+      await page.keyboard.press("Tab");
+      const focus = await page.evaluate(() => {
+        const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+        const isOutside = document.activeElement === document.body; // Past the end, in the browser's own controls.
+        const isSeen = isOutside || (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2);
+        return { id: document.activeElement.id, isSeen };
+      });
+      if (!focus.isSeen) {
+        unseen.push(focus.id);
+      }
+      if (focus.id === id) {
+        return;
+      }
+    }
+    assert.fail(`Tab does not reach #${id}`);
+  };
+  await tabTo("key");
+  await page.keyboard.type(program.firstKey);
+  await page.keyboard.press("Enter");
+  await page.locator("#key-notice", { hasText: "works" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), "list", "the next step has the focus");
+  for (const name of ["Rex", "Misty"]) {
+    await tabTo("name");
+    await page.keyboard.type(name);
+    await tabTo("category");
+    await page.keyboard.type("7");
+    await page.keyboard.press("Enter");
+    await page.locator("#add-notice", { hasText: `is added: ${name}` }).waitFor();
+    await page.keyboard.press("Shift+Tab");
+  }
+  await tabTo("name"); // Once around: everything that takes the focus shows it.
+  await tabTo("limit");
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("1");
+  await page.keyboard.press("Enter");
+  await tabTo("next");
+  await page.keyboard.press("Enter");
+  await page.locator("#page", { hasText: "Page 2" }).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.id), "next", "a button at its end keeps the focus");
+  await tabTo("forget");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "key");
+  assert.deepEqual(unseen, []);
+});
+
+test("nothing on the page moves by itself", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { reducedMotion: "reduce" });
+  const moving = await page.evaluate(() =>
+    [...document.querySelectorAll("*")].filter((node) => {
+      const { transitionDuration, animationName } = getComputedStyle(node);
+      return transitionDuration !== "0s" || animationName !== "none";
+    }).length,
+  );
+  assert.equal(moving, 0);
+});
+
+const lanAddress = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === "IPv4" && !internal)?.address;
+
+test("on a page without TLS the console adds as well, and selects the curl line instead of copying it", {
+  skip: skip || (lanAddress === undefined && "there is no address but loopback"),
+}, async (context) => {
+  const program = await startProgram(context, { args: ["--host", "0.0.0.0"] });
+  const origin = `http://${lanAddress}:${new URL(program.origin).port}`;
+  const { page } = await openConsole(context, { origin }, { allowed: ["Cross-Origin-Opener-Policy"] });
+  assert.equal(await page.evaluate(() => isSecureContext), false);
+  await enterKey(page, program.firstKey);
+  await page.getByLabel("Name").fill("Rex");
+  await page.getByLabel("Category").fill("1");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.locator("#add-notice", { hasText: "is added: Rex" }).waitFor();
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.locator("#copy-notice", { hasText: "Selected" }).waitFor();
+  assert.match(await page.evaluate(() => String(getSelection())), /^curl -i 'http:/);
+});
+
+/** Whole seconds of the minute's countdown. */
+function secondsLeft(page) {
+  return clockSeconds(page, "#minute-reset", /^full in /);
+}
+
+async function clockSeconds(page, selector, around) {
+  const text = (await page.locator(selector).innerText()).replace(around, "");
+  return text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+}
+
+/** From here on the service answers as for a banned key: a real ban takes ten seconds with a refusal each. */
+function ban(page) {
+  return page.route("**/v1/pets*", (route) =>
+    route.fulfill({
+      status: 429,
+      headers: {
+        "Content-Type": "application/json; charset=utf-8",
+        Date: new Date().toUTCString(),
+        "Retry-After": "300",
+        "X-RateLimit-Limit": "60",
+        "X-RateLimit-Remaining": "0",
+        "X-RateLimit-Reset": String(Math.floor(Date.now() / 1_000) + 300),
+      },
+      body: '{"code":"key_banned","message":"The API key is banned.","status":429}',
+    }),
+  );
+}
+
+/** Resolves when the running program has read of the new key, which takes one of its requests. */
+async function followed({ apiUrl }, key) {
+  for (let tries = 0; tries < 50; tries++) {
+    const { status } = await fetch(`${apiUrl}/pets`, { headers: { Authorization: `Bearer ${key}` } });
+    if (status !== 401) {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  assert.fail("the program does not follow its key file");
+}

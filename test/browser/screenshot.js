@@ -1,0 +1,41 @@
+/**
+ * Makes console.png, the README's picture of the console: `npm run screenshot`, after `npm run build` of the project.
+ */
+
+import { join } from "node:path";
+import { addPet, closeBrowser, enterKey, here, openConsole, startProgram } from "./console.js";
+
+const pets = [
+  { name: "Rex", categoryId: 1, status: "available" },
+  { name: "Misty", categoryId: 2, status: "pending" },
+  { name: "نمر", categoryId: 7, status: "sold" },
+  { name: "Otto \u202e gnp.exe", categoryId: 1, status: "available" },
+  { name: "Señor Bigotes", categoryId: 2, status: "available" },
+];
+
+const cleanups = [];
+const context = { after: (cleanup) => cleanups.unshift(cleanup) };
+try {
+  const program = await startProgram(context);
+  for (const pet of pets) {
+    await addPet(program, program.firstKey, pet);
+  }
+  const { page } = await openConsole(context, program, { viewport: { width: 1200, height: 940 } });
+  await enterKey(page, program.firstKey);
+  await page.getByLabel("Name").fill("Luna");
+  await page.getByLabel("Category").fill("9223372036854775807");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.locator("#add-notice", { hasText: "is added" }).waitFor();
+  await page.getByLabel("Page size").fill("5");
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#table").waitFor();
+  await page.locator("#requests summary").first().click();
+  await page.locator("#requests summary").nth(1).click();
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: join(here, "console.png") });
+} finally {
+  for (const cleanup of cleanups) {
+    await cleanup();
+  }
+  await closeBrowser();
+}

@@ -1,0 +1,301 @@
+/**
+ * What a person does with the console, in a real browser, against the program as it is run.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { createServer, request as httpRequest } from "node:http";
+import { after, test } from "node:test";
+import { addPet, closeBrowser, enterKey, openConsole, skip, startProgram } from "./console.js";
+
+after(closeBrowser);
+
+const badRequest = "status of 400";
+
+test("a newcomer gets from the printed key to the second page of the catalogue", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const printed = /console: (\S+)$/m.exec(program.output())[1];
+  assert.equal(printed, `${program.origin}/`);
+  const { page, requests } = await openConsole(context, program);
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), [], "a page load takes no token");
+  await enterKey(page, program.firstKey);
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits"], "entering a key takes one");
+  assert.match(await page.locator("#key-notice").innerText(), /works, on the free plan/);
+  assert.equal(await page.locator("#minute-left").innerText(), "59 of 60 left");
+  assert.equal(await page.locator("#day-left").innerText(), "999 of 1,000 left");
+  await press(page, "List animals", "#list-notice", /The catalogue is empty/);
+  for (const [index, name] of ["Rex", "Misty", "Otto"].entries()) {
+    await add(page, { name, category: String(index) });
+    await page.getByText(`Animal ${index + 1} is added: ${name}`).waitFor();
+  }
+  await page.getByLabel("Page size").fill("2");
+  await press(page, "List animals", "#list-notice", /Animals on this page: 2. There are more/);
+  await press(page, "Next", "#page", /Page 2/);
+  assert.deepEqual(await rows(page), [["3", "Otto", "2", "available"]]);
+  await press(page, "Back", "#page", /Page 1/);
+  assert.deepEqual((await rows(page)).map(([id]) => id), ["1", "2"]);
+  await page.getByLabel("Status").first().selectOption("sold");
+  await press(page, "List animals", "#list-notice", /No animal is sold/);
+  assert.equal(await page.locator("#minute-left").innerText(), "51 of 60 left");
+  assert.equal(await page.locator("#day-left").innerText(), "up to 991 of 1,000 left");
+  await press(page, "Ask for the quota", "#day-left", /^990 of 1,000 left$/);
+});
+
+test("without a key nothing is sent, and the page says why", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program);
+  const before = requests.length;
+  for (const name of ["List animals", "Add"]) {
+    await page.getByLabel("Name").fill("Rex");
+    await page.getByLabel("Category").fill("1");
+    await press(page, name, "#key-notice", /Enter a key first/);
+    assert.equal(await page.evaluate(() => document.activeElement.id), "key");
+  }
+  assert.equal(requests.length, before);
+});
+
+test("each request shows its target, status, every header field, raw content and time; the last ten stay", { skip }, async (context) => {
+  const program = await startProgram(context);
+  await addPet(program, program.firstKey, '{"name":"Rex","categoryId":9007199254740993}');
+  const { page } = await openConsole(context, program, { allowed: [badRequest] });
+  await enterKey(page, program.firstKey);
+  await page.getByLabel("Page size").fill("7");
+  const [response] = await Promise.all([
+    page.waitForResponse((one) => one.url().includes("/pets")),
+    press(page, "List animals", "#list-notice", /Animals/),
+  ]);
+  const shown = page.locator("#requests details").first();
+  assert.match(await shown.locator("summary").innerText(), /GET \/v1\/pets\?limit=7\s+200 OK \d+ ms/);
+  const text = await shown.locator("pre").last().textContent();
+  for (const { name, value } of await response.headersArray()) {
+    assert.ok(text.includes(`${name.toLowerCase()}: ${value}\n`), name);
+  }
+  assert.equal(await shown.locator(".content").textContent(), await response.text());
+  await page.getByLabel("Page size").fill("0");
+  for (let count = 0; count < 10; count++) {
+    await press(page, "List animals", "#list-notice", /400 invalid_parameter .*"limit".* Mend what the message names/);
+    await page.waitForFunction((most) => document.querySelectorAll("#requests li").length >= most, Math.min(10, count + 3));
+  }
+  assert.equal(await page.locator("#requests li").count(), 10);
+  assert.equal(await page.locator("#requests details[open]").count(), 1);
+});
+
+test("a hostile name is inert, and shown as what it is, in table, notice and raw content", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const name = '<img src=x onerror="document.title=1">\u202egpj.exe\u0007\u200b';
+  const { page, requests } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  await page.evaluate((text) => (document.getElementById("name").value = text), name);
+  await page.getByLabel("Category").fill("1");
+  await press(page, "Add", "#add-notice", /is added/);
+  await press(page, "List animals", "#list-notice", /Animals/);
+  const visible = '<img src=x onerror="document.title=1">U+202Egpj.exeU+0007U+200B';
+  assert.equal((await rows(page))[0][1], visible);
+  assert.ok((await page.locator("#add-notice").innerText()).endsWith(visible));
+  assert.ok((await page.locator(".content").first().textContent()).includes("U+202Egpj.exe"));
+  const everything = await page.evaluate(() => document.body.textContent);
+  assert.doesNotMatch(everything, /[\u202e\u0007\u200b]/);
+  assert.equal(await page.locator("img").count(), 0);
+  assert.equal(await page.title(), "Animal store console");
+  assert.ok(!requests.some((line) => line.endsWith("/x")));
+  const stored = await (await fetch(`${program.apiUrl}/pets`, { headers: bearer(program.firstKey) })).json();
+  assert.equal(stored[0].name, name, "the name is sent exactly as typed");
+});
+
+test("an int64 is typed, sent and shown to the last digit", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: [badRequest] });
+  await enterKey(page, program.firstKey);
+  for (const category of ["9223372036854775807", "-9223372036854775808", "9007199254740993"]) {
+    await add(page, { name: `N ${category}`, category });
+    await page.getByText(`is added: N ${category}`).waitFor();
+  }
+  await press(page, "List animals", "#list-notice", /Animals/);
+  const shown = (await rows(page)).map(([, , category]) => category);
+  assert.deepEqual(shown, ["9223372036854775807", "-9223372036854775808", "9007199254740993"]);
+  const raw = await (await fetch(`${program.apiUrl}/pets`, { headers: bearer(program.firstKey) })).text();
+  assert.ok(raw.includes('"categoryId":9223372036854775807,'));
+  await add(page, { name: "Rex", category: "9223372036854775808" });
+  await page.locator("#add-notice", { hasText: /400 invalid_body .*"categoryId"/ }).waitFor();
+  await add(page, { name: "Rex", category: "7.5" });
+  await page.locator("#add-notice", { hasText: "The category is a whole number" }).waitFor();
+});
+
+test("the copied curl runs in sh and gets the same response", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { permissions: ["clipboard-read", "clipboard-write"] });
+  await enterKey(page, program.firstKey);
+  await page.evaluate(() => (document.getElementById("name").value = `it's "$HOME" \`id\` \\ \u202e !`));
+  await page.getByLabel("Category").fill("9007199254740993");
+  await press(page, "Add", "#add-notice", /is added/);
+  await runsTheSame(page, program, 201);
+  await press(page, "List animals", "#list-notice", /Animals/);
+  await runsTheSame(page, program, 200);
+});
+
+/** Copies the newest curl line, runs it, and compares status and content with what the page shows. */
+async function runsTheSame(page, { firstKey }, status) {
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.locator("#copy-notice", { hasText: "Copied" }).waitFor();
+  const line = await page.evaluate(() => navigator.clipboard.readText());
+  assert.ok(!line.includes(firstKey));
+  assert.doesNotMatch(line, /\u202e/, "nothing of the line is hidden");
+  const output = execFileSync("sh", ["-c", `${line} -sS`], { encoding: "utf8", env: { ...process.env, KEY: firstKey } });
+  const [head, content] = output.split("\r\n\r\n");
+  assert.match(head, new RegExp(`^HTTP/1.1 ${status} `));
+  const shown = await page.locator(".content").first().textContent();
+  assert.equal(content.replaceAll("\u202e", "U+202E"), shown);
+}
+
+test("after a broken connection, Send again adds the animal once", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
+  await enterKey(page, program.firstKey);
+  const sent = [];
+  await page.route("**/v1/pets", async (route) => {
+    sent.push(route.request().headers()["idempotency-key"]);
+    await route.fetch();
+    await route.abort("connectionreset"); // The service has added it; its response is lost.
+  });
+  await add(page, { name: "Rex", category: "1" });
+  await page.locator("#add-notice", { hasText: "no_response" }).waitFor();
+  await page.unroute("**/v1/pets");
+  const again = page.waitForRequest("**/v1/pets");
+  await page.getByRole("button", { name: "Send again" }).click();
+  sent.push((await again).headers()["idempotency-key"]);
+  await page.locator("#add-notice", { hasText: "Animal 1 was added before: Rex" }).waitFor();
+  assert.match(sent[0], /^"[0-9a-f-]{36}"$/);
+  assert.equal(sent[1], sent[0]);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "add");
+  await press(page, "List animals", "#list-notice", /Animals on this page: 1/);
+});
+
+test("Send again stays until the outcome is known, and a double click adds once", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program, { allowed: ["net::ERR_", "status of 429", "status of 503"] });
+  await enterKey(page, program.firstKey);
+  const failures = ["abort", 429, 503];
+  await page.route("**/v1/pets", async (route) => {
+    const failure = failures.shift();
+    if (typeof failure === "number") {
+      await route.fulfill({ status: failure, body: '{"code":"outcome_unknown","message":"","status":0}' });
+    } else {
+      await (failure === undefined ? new Promise((go) => setTimeout(go, 200)).then(() => route.continue()) : route.abort());
+    }
+  });
+  await add(page, { name: "Rex", category: "1" });
+  for (const text of ["no_response", "429", "503"]) {
+    await page.locator("#add-notice", { hasText: text }).waitFor();
+    await page.getByRole("button", { name: "Send again" }).click();
+  }
+  await page.locator("#add-notice", { hasText: "Animal 1 is added" }).waitFor();
+  assert.ok(await page.locator("#send-again").isHidden());
+  await page.getByLabel("Name").fill("Misty");
+  await page.getByLabel("Category").fill("2");
+  await page.getByRole("button", { name: "Add", exact: true }).dblclick();
+  await page.locator("#add-notice", { hasText: "Animal 2 is added" }).waitFor();
+  assert.equal(requests.filter((line) => line === "POST /v1/pets").length, 5);
+});
+
+test("a wrong key is explained, is not kept, and touches no quota of a key", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["status of 401"] });
+  await enterKey(page, `as_${"x".repeat(43)}`);
+  assert.match(await page.locator("#key-notice").innerText(), /401 invalid_api_key .*unknown, revoked or expired/);
+  assert.ok(await page.locator("#meters").isHidden());
+  await enterKey(page, `  Authorization: Bearer ${program.firstKey}  `);
+  await page.locator("#key-notice", { hasText: "works" }).waitFor();
+});
+
+test("a service that is stopped is explained", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
+  await enterKey(page, program.firstKey);
+  await program.stop();
+  await press(page, "List animals", "#list-notice", /The service is stopped, or the connection broke/);
+});
+
+test("below a proxy's prefix, and with a base address elsewhere, the console works", { skip }, async (context) => {
+  for (const [args, mount] of [[[], "/v1"], [["--base-url", "https://api.example/shop/v1"], "/shop/v1"]]) {
+    const program = await startProgram(context, { args });
+    const proxy = await startProxy(context, program.origin, "/tools/animals");
+    for (const [origin, path] of [[program.origin, "/"], [proxy, "/tools/animals/"]]) {
+      const { page, requests } = await openConsole(context, { origin }, { path });
+      await enterKey(page, program.firstKey);
+      await page.locator("#key-notice", { hasText: "works" }).waitFor();
+      for (const name of ["Rex", "Misty"]) {
+        await add(page, { name, category: "1" });
+        await page.getByText(`is added: ${name}`).waitFor();
+      }
+      await page.getByLabel("Page size").fill("1");
+      await press(page, "List animals", "#page", /Page 1/);
+      await press(page, "Next", "#page", /Page 2/);
+      assert.ok(requests.includes(`GET ${path.slice(0, -1)}${mount}/pets`), requests.join());
+    }
+  }
+});
+
+/** Passes on what is below the prefix, without the prefix. */
+async function startProxy(context, target, prefix) {
+  const server = createServer((incoming, outgoing) => {
+    if (!incoming.url.startsWith(`${prefix}/`)) {
+      outgoing.writeHead(404).end();
+      return;
+    }
+    const options = { method: incoming.method, headers: incoming.headers };
+    const onward = httpRequest(target + incoming.url.slice(prefix.length), options, (response) => {
+      outgoing.writeHead(response.statusCode, response.headers);
+      response.pipe(outgoing);
+    });
+    incoming.pipe(onward);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+test("a second load costs no content: everything is 304", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  const statuses = new Map();
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable"); // Playwright itself shows a 304 as the 200 that the page sees.
+  session.on("Network.responseReceivedExtraInfo", ({ requestId, statusCode }) => statuses.set(requestId, statusCode));
+  const [style, script] = [page.waitForResponse("**/style.css"), page.waitForResponse("**/main.js")];
+  await page.reload();
+  await Promise.all([style, script]);
+  await page.locator("#reference-body details").first().waitFor();
+  assert.ok([...statuses.values()].filter((status) => status === 304).length >= 18, JSON.stringify([...statuses.values()]));
+});
+
+test("--console off serves no console", { skip }, async (context) => {
+  const program = await startProgram(context, { args: ["--console", "off"] });
+  for (const path of ["/", "/console/main.js", "/console/style.css"]) {
+    assert.equal((await fetch(program.origin + path)).status, 401, path);
+  }
+  assert.equal((await fetch(`${program.origin}/openapi.json`)).status, 200);
+});
+
+function bearer(key) {
+  return { Authorization: `Bearer ${key}` };
+}
+
+/** Presses a button and waits until the element says what it should. */
+async function press(page, name, selector, text) {
+  await page.getByRole("button", { name, exact: true }).click();
+  await page.locator(selector, { hasText: text }).waitFor();
+}
+
+async function add(page, { name, category }) {
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Category").fill(category);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+}
+
+/** The table's texts, row by row. */
+function rows(page) {
+  return page.locator("#pets tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+}

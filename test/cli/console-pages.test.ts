@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { page } from "../../src/console-files/page.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import type { PublicPage } from "../../src/http/public-page.ts";
+import { consolePages } from "../../src/cli/console-pages.ts";
+import { runningService } from "../support/running-service.ts";
+
+/** Run from build/test/cli; the console is where the build has put it. */
+const builtFolder = fileURLToPath(new URL("../../../dist/console/", import.meta.url));
+const sourceFolder = fileURLToPath(new URL("../../../src/console/", import.meta.url));
+
+const bytesMax = 32_000;
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+function pages(): Promise<readonly PublicPage[]> {
+  return consolePages(nodeDisk, builtFolder);
+}
+
+async function origin(context: TestContext): Promise<string> {
+  const { port } = await runningService(context, { publicPages: await pages() });
+  return `http://127.0.0.1:${port}`;
+}
+
+test("the console is a page at the root, with its style sheet and scripts, under a strict policy", async (context) => {
+  const base = await origin(context);
+  const table = [
+    ["/", "text/html; charset=utf-8"],
+    ["/console/style.css", "text/css; charset=utf-8"],
+    ["/console/main.js", "text/javascript; charset=utf-8"],
+  ] as const;
+  for (const [path, contentType] of table) {
+    const response = await fetch(base + path);
+    assert.equal(response.status, 200, path);
+    const expected = {
+      "content-type": contentType,
+      "content-security-policy": policy,
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cache-control": "no-cache",
+      "x-ratelimit-limit": null,
+    };
+    for (const [name, value] of Object.entries(expected)) {
+      assert.equal(response.headers.get(name), value, `${path} ${name}`);
+    }
+  }
+});
+
+test("the console's files have entity tags: what is unchanged is 304, without content", async (context) => {
+  const base = await origin(context);
+  for (const { path } of await pages()) {
+    const etag = (await fetch(base + path)).headers.get("etag") ?? "";
+    const response = await fetch(base + path, { headers: { "If-None-Match": etag } });
+    assert.deepEqual([response.status, await response.text(), response.headers.get("etag")], [304, "", etag], path);
+    const changed = await fetch(base + path, { headers: { "If-None-Match": '"other"' } });
+    assert.equal(changed.status, 200);
+  }
+});
+
+test("the console answers POST with 405 and an unknown file of its folder with 401", async (context) => {
+  const base = await origin(context);
+  assert.equal((await fetch(`${base}/`, { method: "POST" })).status, 405);
+  assert.equal((await fetch(`${base}/console/other.js`)).status, 401);
+});
+
+test("an embedded service has no page at the root", async (context) => {
+  const { port } = await runningService(context);
+  assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 401);
+});
+
+test(`the console has at most ${bytesMax} bytes in all, uncompressed`, async () => {
+  const contents = (await pages()).map((one) => one.show().content);
+  const byteCount = contents.reduce((sum, content) => sum + Buffer.from(content ?? "").length, 0);
+  assert.ok(byteCount <= bytesMax, `${byteCount} bytes`);
+});
+
+test("the console serves every script of its build", async () => {
+  const built = readdirSync(builtFolder).map((name) => `/console/${name}`);
+  const served = (await pages()).map(({ path }) => path).filter((path) => path.endsWith(".js"));
+  assert.deepEqual(built.sort(), served.sort());
+});
+
+test("the console's scripts work without indentation: no string spans two lines", () => {
+  for (const name of readdirSync(builtFolder)) {
+    readFileSync(join(builtFolder, name), "utf8").split("\n").forEach((line, index) => {
+      const quotes = line.replaceAll(/\\`|\/.*`.*\/[a-z]*[.,)]/g, "").match(/`/g) ?? [];
+      assert.equal(quotes.length % 2, 0, `${name}:${index + 1}`);
+    });
+  }
+});
+
+test("the console's page has every element that its scripts look for, and no inline code or absolute address", () => {
+  const scripts = readdirSync(sourceFolder).filter((name) => name.endsWith(".ts"));
+  const calls = /\b(?:byId|setText|notify|onPress|onSubmit)\("([\w-]+)"/g;
+  const ids = scripts.flatMap((name) => Array.from(readFileSync(join(sourceFolder, name), "utf8").matchAll(calls), ([, id]) => id));
+  assert.ok(ids.length > 30);
+  for (const id of ids) {
+    assert.equal(page.split(`id="${id}"`).length, 2, id);
+  }
+  assert.doesNotMatch(page, /<script>| on\w+=| style=|<style|(?:src|href)="(?:\/|\w+:)/);
+});
+
+test("a missing build of the console stops the start with an error that says what to do", async () => {
+  const expected = /^Error: Cannot serve the console: \/nowhere\/[a-z-]+\.js is missing; build it with npm run build/;
+  await assert.rejects(consolePages(nodeDisk, "/nowhere/"), expected);
+});

@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { adviceFor } from "../../src/console/advice.ts";
+import { errorKinds } from "../../src/http/errors.ts";
+
+const unknown = adviceFor("of_no_service");
+
+test("adviceFor() has advice for every code of the service, and for no response", () => {
+  for (const code of [...Object.keys(errorKinds), "invalid_idempotency_key", "idempotency_key_reused", "no_response"]) {
+    assert.notEqual(adviceFor(code), unknown, code);
+  }
+});
+
+test("adviceFor() has no advice for unknown codes, not even for names that every object has", () => {
+  for (const code of ["", "constructor", "__proto__", "toString"]) {
+    assert.equal(adviceFor(code), unknown);
+  }
+});

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { escapeHidden, visibleParts } from "../../src/console/visible.ts";
+
+test("visibleParts() shows control, format and bidirectional characters by their code points", () => {
+  const hidden = ["\u0000", "\u0007", "\n", "\u007f", "\u00ad", "\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2066", "\ufeff"];
+  for (const character of [...hidden, "\u3164", "\u00a0", "\u3000", "\u{e0041}", "\ud800"]) {
+    const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
+    assert.deepEqual(visibleParts(`a${character}b`), ["a", `U+${code}`, "b"]);
+  }
+});
+
+test("visibleParts() leaves visible characters as they are", () => {
+  for (const text of ["", "Rex", "Señor Ñandú", "نمر", "猫 と 犬", "🦊", "❤️", "<img src=x onerror=alert(1)>", "U+202E"]) {
+    assert.deepEqual(visibleParts(text), [text]);
+  }
+});
+
+test("escapeHidden() changes how JSON looks, and not what it means", () => {
+  const name = "a\u202eb\u{e0041}c \u0001\"\\";
+  const json = escapeHidden(JSON.stringify(name));
+  assert.equal(json, String.raw`"a\u202eb\udb40\udc41c \u0001\"\\"`);
+  assert.equal(JSON.parse(json), name);
+});
