@@ -8,7 +8,7 @@ export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {
-  OnceReusedError,
+  IdempotencyConflictError,
   OutcomeUnknownError,
   StorageUnavailableError,
   type JsonText,

@@ -22,7 +22,7 @@ import { mayBeFollowed } from "./http/upgrade.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
 import { Limiter } from "./limits/limiter.ts";
-import { LimitsSnapshot } from "./limits/snapshot.ts";
+import { LimitsSnapshot } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";

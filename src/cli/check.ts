@@ -12,7 +12,7 @@ import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/load.ts";
-import { parseFlags, UsageError } from "./flags.ts";
+import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";

@@ -13,7 +13,7 @@ import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
 import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
-import { parseFlags, UsageError } from "./flags.ts";
+import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readLines } from "./read-lines.ts";
 import { readDataDir } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";

@@ -14,7 +14,7 @@ import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
 import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
 import type { Limiter } from "../limits/limiter.ts";
-import { parseFlags, UsageError } from "./flags.ts";
+import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";

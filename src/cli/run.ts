@@ -6,7 +6,7 @@ import { messageOf } from "../disk/error-message.ts";
 import { oneLine } from "../options.ts";
 import { version } from "../version.ts";
 import { check } from "./check.ts";
-import { UsageError } from "./flags.ts";
+import { UsageError } from "./parse-flags.ts";
 import { helpText } from "./help.ts";
 import { importAnimals } from "./import.ts";
 import { keys } from "./keys.ts";

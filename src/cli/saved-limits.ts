@@ -5,7 +5,7 @@
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { Limiter } from "../limits/limiter.ts";
-import { LimitsSnapshot, type LimitsSnapshotOptions } from "../limits/snapshot.ts";
+import { LimitsSnapshot, type LimitsSnapshotOptions } from "../limits/limits-file.ts";
 
 type Options = Omit<LimitsSnapshotOptions, "limiter"> & { readonly clock: Clock };
 

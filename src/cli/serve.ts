@@ -18,7 +18,7 @@ import { Observers } from "../observe/observers.ts";
 import { type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { consolePages } from "./console-pages.ts";
-import { UsageError } from "./flags.ts";
+import { UsageError } from "./parse-flags.ts";
 import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 

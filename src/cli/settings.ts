@@ -6,7 +6,7 @@
 
 import { messageOf } from "../disk/error-message.ts";
 import { type BaseUrl, parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
-import { parseFlags, UsageError } from "./flags.ts";
+import { parseFlags, UsageError } from "./parse-flags.ts";
 
 export type LogLevel = "off" | "lifecycle" | "requests";
 

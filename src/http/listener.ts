@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { Connection, linger, type OpenRequest } from "./connection.ts";
-import { handleDamage } from "./damage.ts";
+import { handleDamage } from "./client-error.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { DrainBounds } from "./respond.ts";
 import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";

@@ -5,7 +5,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 
 import { announcesContent } from "./media-type.ts";
-import type { Response } from "./response.ts";
 
 export interface WireResponse {
   readonly status: number;
@@ -13,42 +12,6 @@ export interface WireResponse {
   readonly fields: string[];
   /** Undefined with 204 and 304, and in response to HEAD. */
   readonly content: string | Uint8Array | undefined;
-}
-
-/** The numbers of X-RateLimit-Limit, -Remaining and -Reset. */
-export interface RateNumbers {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly resetSeconds: number;
-}
-
-/**
- * All fields of a response: those that every response has, then its own.
- *
- * @param rate undefined on the public pages, which are not the API
- */
-export function fieldsOf(response: Response, requestId: string, rate: RateNumbers | undefined): string[] {
-  const { content, contentType, cacheControl, fields } = response;
-  const all = ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", cacheControl];
-  if (content !== undefined) {
-    all.push("Content-Type", contentType, "Content-Length", String(contentLength(content)));
-  }
-  if (rate !== undefined) {
-    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", String(rate.remaining));
-    all.push("X-RateLimit-Reset", String(rate.resetSeconds));
-  }
-  for (const part of fields) {
-    all.push(part);
-  }
-  return all;
-}
-
-/** In bytes. */
-export function contentLength(content: string | Uint8Array | undefined): number {
-  if (content === undefined) {
-    return 0;
-  }
-  return typeof content === "string" ? Buffer.byteLength(content) : content.length;
 }
 
 /** How much content is read and dropped after a response that did not wait for it, and for how long. */

@@ -2,7 +2,7 @@
  * Decides which request of which key is served. Each key has a bucket for the minute, one for the day, and a ban.
  *
  * A request is decided in one synchronous step: a token is taken from both buckets or from none. There is no timer: the
- * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts and ban.ts; snapshot.ts keeps the
+ * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts and ban.ts; limits-file.ts keeps the
  * limits across restarts.
  */
 

@@ -3,10 +3,10 @@
  */
 
 import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
-import { onceToken, readIdempotencyKey } from "./idempotency-key.ts";
+import { idempotencyHash, readIdempotencyKey } from "./idempotency-key.ts";
 import { readNewPet } from "./new-pet.ts";
 import type { PetRequest } from "./pet-request.ts";
-import { OnceReusedError, type StoredPet } from "./pet-store.ts";
+import { IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
 
 /** 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
 export function createPet(request: PetRequest): Response | Promise<Response> {
@@ -20,8 +20,8 @@ export function createPet(request: PetRequest): Response | Promise<Response> {
     const code = reading.kind === "malformed" ? "malformed_json" : "invalid_body";
     return errorResponse(code, [], reading.message);
   }
-  const once = idempotencyKey === undefined ? undefined : onceToken(key.id, idempotencyKey);
-  return store.add(reading.value, once).then((stored) => createdResponse(stored, linkBase), reuseResponse);
+  const hash = idempotencyKey === undefined ? undefined : idempotencyHash(key.id, idempotencyKey);
+  return store.add(reading.value, hash).then((stored) => createdResponse(stored, linkBase), reuseResponse);
 }
 
 function createdResponse({ id, json, isReplay }: StoredPet, linkBase: string): Response {
@@ -30,7 +30,7 @@ function createdResponse({ id, json, isReplay }: StoredPet, linkBase: string): R
 }
 
 function reuseResponse(error: unknown): Response {
-  if (error instanceof OnceReusedError) {
+  if (error instanceof IdempotencyConflictError) {
     return errorResponse("idempotency_key_reused");
   }
   throw error;

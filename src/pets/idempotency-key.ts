@@ -1,5 +1,5 @@
 /**
- * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header), and the token that a store
+ * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header), and the hash that a store
  * remembers for it.
  *
  *     Idempotency-Key = word / quoted
@@ -25,9 +25,9 @@ export function readIdempotencyKey(field: string): string | undefined {
 }
 
 /**
- * The token of a value that belongs to an API key: 128 bits of SHA-256 over the key's id and the value, as 22
+ * The hash of a value that belongs to an API key: 128 bits of SHA-256 over the key's id and the value, as 22
  * characters of base64url. So API keys do not share values, and the log shows no value.
  */
-export function onceToken(keyId: string, value: string): string {
+export function idempotencyHash(keyId: string, value: string): string {
   return hash("sha256", `${keyId}\n${value}`, "buffer").subarray(0, 16).toString("base64url");
 }

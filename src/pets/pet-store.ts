@@ -20,7 +20,7 @@ export type JsonText = string | Uint8Array;
 
 export interface StoredPet {
   readonly id: number;
-  /** True if an earlier `add` with the same token stored it. */
+  /** True if an earlier `add` with the same hash stored it. */
   readonly isReplay?: boolean;
   /** One Pet object, as `petToJson` writes it: always the same text from `add`, `get` and `list`. */
   readonly json: JsonText;
@@ -48,17 +48,17 @@ export interface PetStore {
    * reader sees it before all animals with smaller ids, so paging by `after` misses none. Ids are 1, 2, 3, … in the
    * order of the calls that succeed, and never reused.
    *
-   * With a token, the same `add` may be called again and adds one animal only. The token counts for 24 hours from the
+   * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
    * creation, also after a restart, at least for the last million creations that had one. A second call with an equal
    * animal resolves to the result of the first, with `isReplay`. While the first call is in progress, the second waits
    * and shares its outcome. A call that throws is not remembered.
    *
-   * @param once 22 characters of base64url; a store may treat them as 128 random bits
-   * @throws {OnceReusedError} the token belongs to another animal
+   * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
+   * @throws {IdempotencyConflictError} the hash belongs to another animal
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
-  add(newPet: NewPet, once?: string): Promise<StoredPet>;
+  add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    *
@@ -76,9 +76,9 @@ export interface PetStore {
   close(): Promise<void>;
 }
 
-/** The token of an `add` belongs to another animal. Nothing was stored. */
-export class OnceReusedError extends Error {
-  override readonly name = "OnceReusedError";
+/** The hash of an `add` belongs to another animal. Nothing was stored. */
+export class IdempotencyConflictError extends Error {
+  override readonly name = "IdempotencyConflictError";
 }
 
 /** The store cannot be used now; a retry may succeed. The animal was not stored. */

@@ -5,7 +5,8 @@
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { contentLength, fieldsOf, rawResponse, respond, type WireResponse } from "../http/respond.ts";
+import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
+import { contentLength, fieldsOf } from "../http/response-fields.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";

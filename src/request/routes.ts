@@ -9,7 +9,7 @@ import { createPet } from "../pets/create.ts";
 import { getPet, retirementFields } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
-import { getLimits, type LimitsRequest } from "./limits.ts";
+import { getLimits, type LimitsRequest } from "./get-limits.ts";
 
 /** The arguments of every handler. Each handler declares the part that it needs. */
 export type ApiRequest = PetRequest & LimitsRequest;

@@ -35,7 +35,7 @@ import {
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.ts";
-import { OnceAdds } from "./once-adds.ts";
+import { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash causes. */
@@ -67,10 +67,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const { disk, dataDir } = options;
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
-  const onceAdds = new OnceAdds(options.clock ?? systemClock);
+  const idempotentAdds = new IdempotentAdds(options.clock ?? systemClock);
   try {
     const { catalogue, end } = await loadPets(file, {
-      onceAdds,
+      idempotentAdds,
       onProgress: reportProgress(path, file, options),
       signal: options.signal,
     });
@@ -82,7 +82,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
-    return new JsonLinesPetStore({ catalogue, onceAdds }, { ...options, file, lengthBytes: end.lengthBytes, prepare });
+    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, lengthBytes: end.lengthBytes, prepare });
   } catch (error) {
     await file.close();
     throw error;
@@ -138,29 +138,29 @@ interface WrittenGroup extends LineBytes {
   }[];
 }
 
-/** An animal that waits to be written, with its idempotency token. */
+/** An animal that waits to be written, with its idempotency hash. */
 interface Item {
   readonly newPet: NewPet;
-  readonly token: string | undefined;
+  readonly hash: string | undefined;
 }
 
 interface Contents {
   readonly catalogue: Catalogue;
-  readonly onceAdds: OnceAdds;
+  readonly idempotentAdds: IdempotentAdds;
 }
 
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
-  readonly #onceAdds: OnceAdds;
+  readonly #idempotentAdds: IdempotentAdds;
   readonly #file: DiskFile;
   readonly #writer: GroupWriter<Item, StoredPet>;
   /** The group that is being written. */
   #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
   #closing: Promise<void> | undefined;
 
-  constructor({ catalogue, onceAdds }: Contents, options: GroupWriterOptions) {
+  constructor({ catalogue, idempotentAdds }: Contents, options: GroupWriterOptions) {
     this.#catalogue = catalogue;
-    this.#onceAdds = onceAdds;
+    this.#idempotentAdds = idempotentAdds;
     this.#file = options.file;
     const owner = {
       encode: (waiting: readonly { readonly item: Item }[], bytes: Buffer) => this.#encode(waiting, bytes),
@@ -179,9 +179,9 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.lengthBytes;
   }
 
-  add(newPet: NewPet, token?: string): Promise<StoredPet> {
-    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, token });
-    return token === undefined ? write() : this.#onceAdds.add(newPet, token, write, (id) => this.#catalogue.get(id));
+  add(newPet: NewPet, hash?: string): Promise<StoredPet> {
+    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, hash });
+    return hash === undefined ? write() : this.#idempotentAdds.add(newPet, hash, write, (id) => this.#catalogue.get(id));
   }
 
   get(id: number): JsonText | undefined {
@@ -210,7 +210,7 @@ export class JsonLinesPetStore implements PetStore {
     const line = createPetLine();
     const firstId = this.#catalogue.count + 1;
     line.group = firstId;
-    line.atSeconds = this.#onceAdds.wallSeconds;
+    line.atSeconds = this.#idempotentAdds.wallSeconds;
     const results: StoredPet[] = [];
     const group: WrittenGroup = { bytes, view: viewOf(bytes), lines: [] };
     this.#group = group;
@@ -220,11 +220,11 @@ export class JsonLinesPetStore implements PetStore {
         break;
       }
       const id = firstId + results.length;
-      const { newPet, token } = item;
+      const { newPet, hash } = item;
       const { name, categoryId, status } = newPet;
       const json = petToJson({ id, name, categoryId, status }); // { ...newPet, id } took 300 ns.
       const start = end;
-      end = encodePetLine(group, start, json, line, token);
+      end = encodePetLine(group, start, json, line, hash);
       const { textEnd, onceStart } = line;
       group.lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(status), onceStart });
       results.push({ id, json });
@@ -237,7 +237,7 @@ export class JsonLinesPetStore implements PetStore {
     for (const { start, textEnd, statusIndex, onceStart } of lines) {
       this.#catalogue.append(view, start, textEnd, statusIndex);
       if (onceStart > 0) {
-        this.#onceAdds.remember(view, onceStart, this.#catalogue.count);
+        this.#idempotentAdds.remember(view, onceStart, this.#catalogue.count);
       }
     }
   }

@@ -13,7 +13,7 @@ import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
-import type { OnceAdds } from "./once-adds.ts";
+import type { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, isGroupStart, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
@@ -24,26 +24,26 @@ export interface LoadedPets {
 }
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
-  /** Gets the tokens of the last 24 hours. */
-  readonly onceAdds?: OnceAdds | undefined;
+  /** Gets the hashes of the last 24 hours. */
+  readonly idempotentAdds?: IdempotentAdds | undefined;
 }
 
 /** Reads all animals up to the end of the log or the first fault. */
-export async function loadPets(file: DiskFile, { onceAdds, ...options }: LoadOptions): Promise<LoadedPets> {
+export async function loadPets(file: DiskFile, { idempotentAdds, ...options }: LoadOptions): Promise<LoadedPets> {
   const catalogue = new Catalogue(petStatuses.length);
-  const end = await readLog(file, new PetLog(catalogue, onceAdds), { ...options, tornBytesMax: groupBytesMax });
+  const end = await readLog(file, new PetLog(catalogue, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
   return { catalogue, end };
 }
 
 export class PetLog implements LineReader {
   readonly #catalogue: Catalogue;
-  readonly #onceAdds: OnceAdds | undefined;
+  readonly #idempotentAdds: IdempotentAdds | undefined;
   readonly #line = createPetLine();
   #group = 0;
 
-  constructor(catalogue: Catalogue, onceAdds?: OnceAdds) {
+  constructor(catalogue: Catalogue, idempotentAdds?: IdempotentAdds) {
     this.#catalogue = catalogue;
-    this.#onceAdds = onceAdds;
+    this.#idempotentAdds = idempotentAdds;
   }
 
   take(bytes: DataView, start: number, end: number): LineFault | undefined {
@@ -62,7 +62,7 @@ export class PetLog implements LineReader {
     this.#group = line.group;
     this.#catalogue.append(bytes, start, line.textEnd, line.statusIndex);
     if (line.onceStart > 0) {
-      this.#onceAdds?.restore(bytes, line.onceStart, line.id, line.atSeconds);
+      this.#idempotentAdds?.restore(bytes, line.onceStart, line.id, line.atSeconds);
     }
     return undefined;
   }

@@ -14,7 +14,7 @@
  *
  *     {"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7,"crc":"1c291ca3"}
  *
- * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency token of a create
+ * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency hash of a create
  * that carried one, and `at` its time in Unix seconds. A client gets the line up to `,"group"`, and a `}`. The checksum
  * proves that a release of this program wrote the bytes, so reading only has to find the members, and to see that there
  * are no others. It allocates nothing: a start reads millions of lines.
@@ -24,7 +24,7 @@ import { checksumBytes, endOfChecksummedLine, hasChecksum, writeChecksum } from 
 import { Literal } from "../log/literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
-import { onceTokenCharacters } from "./once-table.ts";
+import { idempotencyHashCharacters } from "./idempotency-table.ts";
 
 /** No line is longer: each code point of a name takes six bytes at most, escaped, and the rest of a line 200. */
 export const petLineBytesMax: number = nameCodePointsMax * 6 + 200;
@@ -37,9 +37,9 @@ export interface PetLine {
   statusIndex: number;
   /** End of the served text, without its `}`. */
   textEnd: number;
-  /** Start of the token; 0 if the line has none. */
+  /** Start of the hash; 0 if the line has none. */
   onceStart: number;
-  /** When the animal with the token was created, in Unix seconds. */
+  /** When the animal with the hash was created, in Unix seconds. */
   atSeconds: number;
   /** Where the integer that was read last ends. */
   at: number;
@@ -59,21 +59,21 @@ export interface LineBytes {
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
  *
  * @param json the served text, with its `}`
- * @param line gets the end of the served text and the start of the token
- * @param token of a create that carried one, which is written with `line.atSeconds`
+ * @param line gets the end of the served text and the start of the hash
+ * @param hash of a create that carried one, which is written with `line.atSeconds`
  */
 export function encodePetLine(
   { bytes, view }: LineBytes,
   start: number,
   json: string,
   line: PetLine,
-  token?: string,
+  hash?: string,
 ): number {
   const group = `,"group":${line.group}`;
-  const once = token === undefined ? "" : `,"once":"${token}","at":${line.atSeconds}`;
+  const once = hash === undefined ? "" : `,"once":"${hash}","at":${line.atSeconds}`;
   const end = start + bytes.write(json.slice(0, -1) + group + once, start);
   line.textEnd = end - once.length - group.length;
-  line.onceStart = token === undefined ? 0 : end - once.length + onceStart.length;
+  line.onceStart = hash === undefined ? 0 : end - once.length + onceStart.length;
   return writeChecksum(view, start, end);
 }
 
@@ -132,19 +132,19 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   return line.group > 0 && readOnce(bytes, end, line);
 }
 
-/** Returns whether the line ends after its group, or has a token and its time there. */
+/** Returns whether the line ends after its group, or has a hash and its time there. */
 function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
   line.onceStart = 0;
   if (line.at === end) {
     return true;
   }
-  const tokenStart = line.at + onceStart.length;
-  const tokenEnd = tokenStart + onceTokenCharacters;
-  if (tokenEnd + atStart.length >= end || !onceStart.isAt(bytes, line.at) || !atStart.isAt(bytes, tokenEnd)) {
+  const hashStart = line.at + onceStart.length;
+  const hashEnd = hashStart + idempotencyHashCharacters;
+  if (hashEnd + atStart.length >= end || !onceStart.isAt(bytes, line.at) || !atStart.isAt(bytes, hashEnd)) {
     return false;
   }
-  line.onceStart = tokenStart;
-  line.atSeconds = readInteger(bytes, tokenEnd + atStart.length, line);
+  line.onceStart = hashStart;
+  line.atSeconds = readInteger(bytes, hashEnd + atStart.length, line);
   return line.atSeconds > 0 && line.at === end;
 }
 

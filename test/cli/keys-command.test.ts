@@ -3,14 +3,14 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { UsageError } from "../../src/cli/flags.ts";
+import { UsageError } from "../../src/cli/parse-flags.ts";
 import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import { withoutSecrets } from "../../src/http/secrets.ts";
 import type { ApiKey } from "../../src/keys/key.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
-import { LimitsSnapshot } from "../../src/limits/snapshot.ts";
+import { LimitsSnapshot } from "../../src/limits/limits-file.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { parseFlags, UsageError } from "../../src/cli/flags.ts";
+import { parseFlags, UsageError } from "../../src/cli/parse-flags.ts";
 import { readSettings, type SettingName, type Settings, settingTable } from "../../src/cli/settings.ts";
 
 test("readSettings() returns the defaults if nothing is given", () => {

@@ -5,7 +5,7 @@
  * animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start: the
  * acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
  * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
- * An add that carried a token may be sent again in any life: its animal is still there only once.
+ * An add that carried a hash may be sent again in any life: its animal is still there only once.
  * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost.
  */
 
@@ -39,7 +39,7 @@ export function noCounts(): Counts {
 
 interface Sent {
   readonly newPet: NewPet;
-  readonly token: string | undefined;
+  readonly hash: string | undefined;
 }
 
 export class History {
@@ -53,7 +53,7 @@ export class History {
   readonly #textsByName = new Map<string, string>();
   readonly #refused = new Set<string>();
   readonly #unknown = new Map<string, NewPet>();
-  /** Adds that carried a token, by whatever became of them: each may be sent again at any time. */
+  /** Adds that carried a hash, by whatever became of them: each may be sent again at any time. */
   readonly #repeatable: Sent[] = [];
   /** How many adds of an animal are in progress. */
   readonly #inProgress = new Map<string, number>();
@@ -183,10 +183,10 @@ export class History {
     }
   }
 
-  /** Adds a new animal, or sends an earlier add again with its token. */
+  /** Adds a new animal, or sends an earlier add again with its hash. */
   async #add(store: JsonLinesPetStore): Promise<void> {
     const sent = this.#repeatable.length > 0 && this.#random.oneIn(3) ? this.#random.pick(this.#repeatable) : this.#newAdd();
-    const { newPet, token } = sent;
+    const { newPet, hash } = sent;
     const { name } = newPet;
     const wasUnknown = this.#unknown.has(name);
     const isAcknowledged = this.#textsByName.has(name);
@@ -197,7 +197,7 @@ export class History {
     }
     this.#inProgress.set(name, (this.#inProgress.get(name) ?? 0) + 1);
     try {
-      const { id, json } = await store.add(newPet, token);
+      const { id, json } = await store.add(newPet, hash);
       this.#acknowledge(id, textOf(id, newPet), json, newPet);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
@@ -221,11 +221,11 @@ export class History {
     const name = `${number} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`;
     const categoryId = BigInt(this.#random.integer(0, 99));
     const newPet: NewPet = { name, categoryId, status: this.#random.pick(petStatuses) };
-    const token = this.#random.oneIn(2) ? `token-${number}`.padEnd(22, "_") : undefined;
-    if (token !== undefined) {
-      this.#repeatable.push({ newPet, token });
+    const hash = this.#random.oneIn(2) ? `hash-${number}`.padEnd(22, "_") : undefined;
+    if (hash !== undefined) {
+      this.#repeatable.push({ newPet, hash });
     }
-    return { newPet, token };
+    return { newPet, hash };
   }
 
   #acknowledge(id: number, text: string, json: JsonText, { name }: NewPet): void {

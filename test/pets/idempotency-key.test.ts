@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
-import { idempotencyKeyCharactersMax, onceToken, readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
+import { idempotencyKeyCharactersMax, idempotencyHash, readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 
 const longest = "a".repeat(idempotencyKeyCharactersMax);
 
@@ -49,9 +49,9 @@ test("readIdempotencyKey() reads a quoted string or a bare word of 1 to 255 visi
   }
 });
 
-test("onceToken() is 128 bits of SHA-256 over the key's id and the value, so no key sees another's", () => {
+test("idempotencyHash() is 128 bits of SHA-256 over the key's id and the value, so no key sees another's", () => {
   const digest = createHash("sha256").update("key_a\norder-17").digest().subarray(0, 16);
-  assert.equal(onceToken("key_a", "order-17"), digest.toString("base64url"));
-  assert.match(onceToken("key_a", "order-17"), /^[A-Za-z0-9_-]{22}$/);
-  assert.notEqual(onceToken("key_a", "order-17"), onceToken("key_b", "order-17"));
+  assert.equal(idempotencyHash("key_a", "order-17"), digest.toString("base64url"));
+  assert.match(idempotencyHash("key_a", "order-17"), /^[A-Za-z0-9_-]{22}$/);
+  assert.notEqual(idempotencyHash("key_a", "order-17"), idempotencyHash("key_b", "order-17"));
 });

@@ -9,7 +9,7 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import {
   type JsonText,
   type NewPet,
-  OnceReusedError,
+  IdempotencyConflictError,
   type PetPage,
   type PetQuery,
   type PetStore,
@@ -38,8 +38,8 @@ export class ExampleEngine {
   /** As long as it is set, the reply to every question is "down". */
   isDown = false;
   readonly #rows: Row[] = [];
-  /** The animal of each token. A real engine forgets a token 24 hours after its creation. */
-  readonly #idsByToken = new Map<string, number>();
+  /** The animal of each hash. A real engine forgets a hash 24 hours after its creation. */
+  readonly #idsByHash = new Map<string, number>();
 
   /** A connection, which the caller must close. */
   connect(): MessagePort {
@@ -62,7 +62,7 @@ export class ExampleEngine {
   }
 
   #add(newPet: NewPet, once: string | undefined): Reply {
-    const earlierId = once === undefined ? undefined : this.#idsByToken.get(once);
+    const earlierId = once === undefined ? undefined : this.#idsByHash.get(once);
     const id = earlierId ?? this.#rows.length + 1;
     const json = petToJson({ ...newPet, id });
     if (earlierId !== undefined) {
@@ -71,7 +71,7 @@ export class ExampleEngine {
     }
     this.#rows.push({ id, status: newPet.status, json });
     if (once !== undefined) {
-      this.#idsByToken.set(once, id);
+      this.#idsByHash.set(once, id);
     }
     return { kind: "result", result: { id, json } };
   }
@@ -138,7 +138,7 @@ export class ExampleStore implements PetStore {
       throw new StorageUnavailableError("the engine is down");
     }
     if (reply.kind === "reused") {
-      throw new OnceReusedError("the token belongs to another animal");
+      throw new IdempotencyConflictError("the hash belongs to another animal");
     }
     return reply.result;
   }

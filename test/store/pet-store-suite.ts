@@ -9,7 +9,7 @@ import { test, type TestContext } from "node:test";
 import {
   type JsonText,
   type NewPet,
-  OnceReusedError,
+  IdempotencyConflictError,
   type PetPage,
   type PetStatus,
   type PetStore,
@@ -96,60 +96,60 @@ function testAdding(name: string, createPlace: () => Promise<StorePlace>): void 
   });
 }
 
-function tokenOf(number: number): string {
-  return `token-${number}`.padEnd(22, "_");
+function hashOf(number: number): string {
+  return `hash-${number}`.padEnd(22, "_");
 }
 
 function testRepeatedAdding(name: string, createPlace: () => Promise<StorePlace>): void {
-  test(`${name}: add() with a token adds one animal, however often it is repeated`, async (context) => {
+  test(`${name}: add() with a hash adds one animal, however often it is repeated`, async (context) => {
     const store = await openStore(context, createPlace);
-    const first = await store.add(petOf(1), tokenOf(1));
+    const first = await store.add(petOf(1), hashOf(1));
     assert.deepEqual([first.id, first.isReplay ?? false], [1, false]);
     for (let time = 0; time < 3; time++) {
-      const again = await store.add(petOf(1), tokenOf(1));
+      const again = await store.add(petOf(1), hashOf(1));
       assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, textOf(first.json), true]);
     }
-    assert.equal((await store.add(petOf(1), tokenOf(2))).id, 2, "another token adds another animal");
+    assert.equal((await store.add(petOf(1), hashOf(2))).id, 2, "another hash adds another animal");
     assert.equal((await store.add(petOf(1))).id, 3, "and so does none");
     assert.equal((await walk(store, { limit: 100, status: undefined })).length, 3);
   });
 
-  test(`${name}: add() with the token of another animal throws OnceReusedError and adds nothing`, async (context) => {
+  test(`${name}: add() with the hash of another animal throws IdempotencyConflictError and adds nothing`, async (context) => {
     const store = await openStore(context, createPlace);
-    await store.add(rex, tokenOf(1));
+    await store.add(rex, hashOf(1));
     const others: readonly Partial<NewPet>[] = [{ name: "rex" }, { categoryId: 2n }, { status: "sold" }];
     for (const other of others) {
-      await assert.rejects(store.add({ ...rex, ...other }, tokenOf(1)), OnceReusedError);
+      await assert.rejects(store.add({ ...rex, ...other }, hashOf(1)), IdempotencyConflictError);
     }
-    assert.equal((await store.add(rex, tokenOf(1))).id, 1);
+    assert.equal((await store.add(rex, hashOf(1))).id, 1);
     assert.equal((await walk(store, { limit: 100, status: undefined })).length, 1);
   });
 
-  test(`${name}: 64 adds with one token at once add one animal, and share its result`, async (context) => {
+  test(`${name}: 64 adds with one hash at once add one animal, and share its result`, async (context) => {
     const store = await openStore(context, createPlace);
-    const results = await Promise.all(idsFrom(1, 64).map(() => store.add(rex, tokenOf(1))));
+    const results = await Promise.all(idsFrom(1, 64).map(() => store.add(rex, hashOf(1))));
     assert.deepEqual(new Set(results.map(({ id, json }) => `${id} ${textOf(json)}`)).size, 1);
     assert.equal(results.filter(({ isReplay }) => isReplay !== true).length, 1);
-    const [other, same] = await Promise.allSettled([store.add(petOf(2), tokenOf(1)), store.add(rex, tokenOf(1))]);
-    assert.ok(other?.status === "rejected" && other.reason instanceof OnceReusedError);
+    const [other, same] = await Promise.allSettled([store.add(petOf(2), hashOf(1)), store.add(rex, hashOf(1))]);
+    assert.ok(other?.status === "rejected" && other.reason instanceof IdempotencyConflictError);
     assert.ok(same?.status === "fulfilled" && same.value.isReplay === true);
     assert.equal((await walk(store, { limit: 100, status: undefined })).length, 1);
   });
 
-  test(`${name}: a token counts after the store was closed and opened again`, async (context) => {
+  test(`${name}: a hash counts after the store was closed and opened again`, async (context) => {
     const place = await createPlace();
     context.after(() => place.remove());
     const first = await place.open();
-    await Promise.all(idsFrom(1, 20).map((number) => first.add(petOf(number), tokenOf(number))));
+    await Promise.all(idsFrom(1, 20).map((number) => first.add(petOf(number), hashOf(number))));
     await first.close();
     const second = await place.open();
     context.after(() => second.close());
     for (const number of idsFrom(1, 20)) {
-      const again = await second.add(petOf(number), tokenOf(number));
+      const again = await second.add(petOf(number), hashOf(number));
       assert.deepEqual([again.id, again.isReplay], [number, true]);
     }
-    await assert.rejects(second.add(petOf(1), tokenOf(2)), OnceReusedError);
-    assert.equal((await second.add(rex, tokenOf(21))).id, 21);
+    await assert.rejects(second.add(petOf(1), hashOf(2)), IdempotencyConflictError);
+    assert.equal((await second.add(rex, hashOf(21))).id, 21);
   });
 }
 

@@ -1,5 +1,5 @@
 /**
- * What our store promises of idempotency tokens beyond the suite for all stores: the form on disk, the times, and what
+ * What our store promises of idempotency hashes beyond the suite for all stores: the form on disk, the times, and what
  * a failure leaves.
  */
 
@@ -11,14 +11,14 @@ import { test, type TestContext } from "node:test";
 import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
-import { OnceReusedError, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { IdempotencyConflictError, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
-const token = "AbCdEfGhIjKlMnOpQrStU-";
+const hash = "AbCdEfGhIjKlMnOpQrStU-";
 const hourMs = 3_600_000;
 
 interface Place {
@@ -38,36 +38,36 @@ async function placeOf(context: TestContext): Promise<Place> {
   return { path: join(dataDir, "pets.jsonl"), clock, open };
 }
 
-test("a create with a token has `once` and `at` in its line, and a create without one has neither", async (context) => {
+test("a create with a hash has `once` and `at` in its line, and a create without one has neither", async (context) => {
   const { path, open } = await placeOf(context);
   const store = await open();
   await store.add(rex);
-  await store.add(rex, token);
+  await store.add(rex, hash);
   const members = '"name":"Rex","categoryId":1,"status":"available"';
   const at = Date.UTC(2026, 10, 21, 12) / 1_000;
   assert.equal(
     await readFile(path, "utf8"),
     lineWithChecksum(`{"id":1,${members},"group":1}`) +
-      lineWithChecksum(`{"id":2,${members},"group":2,"once":"${token}","at":${at}}`),
+      lineWithChecksum(`{"id":2,${members},"group":2,"once":"${hash}","at":${at}}`),
   );
   assert.equal(store.get(2)?.toString(), `{"id":2,${members}}`);
 });
 
-test("a token counts for 24 hours of the monotonic clock, whatever the system clock does", async (context) => {
+test("a hash counts for 24 hours of the monotonic clock, whatever the system clock does", async (context) => {
   const { clock, open } = await placeOf(context);
   const store = await open();
-  await store.add(rex, token);
+  await store.add(rex, hash);
   for (const stepMs of [hourMs, -2 * hourMs, 30 * 24 * hourMs, -60 * 24 * hourMs]) {
     clock.stepWall(stepMs);
-    assert.equal((await store.add(rex, token)).id, 1, String(stepMs));
+    assert.equal((await store.add(rex, hash)).id, 1, String(stepMs));
   }
   clock.advance(24 * hourMs - 1_000);
-  assert.equal((await store.add(rex, token)).id, 1);
+  assert.equal((await store.add(rex, hash)).id, 1);
   clock.advance(1_000);
-  assert.equal((await store.add(rex, token)).id, 2);
+  assert.equal((await store.add(rex, hash)).id, 2);
 });
 
-test("across a restart a token counts for 24 hours of the wall clock, and longer if that was set back", async (context) => {
+test("across a restart a hash counts for 24 hours of the wall clock, and longer if that was set back", async (context) => {
   const steps: readonly (readonly [stepMs: number, id: number])[] = [
     [hourMs, 1],
     [23 * hourMs, 1],
@@ -79,24 +79,24 @@ test("across a restart a token counts for 24 hours of the wall clock, and longer
   for (const [stepMs, id] of steps) {
     const { clock, open } = await placeOf(context);
     const first = await open();
-    await first.add(rex, token);
+    await first.add(rex, hash);
     await first.close();
     clock.stepWall(stepMs);
-    assert.equal((await (await open()).add(rex, token)).id, id, String(stepMs));
+    assert.equal((await (await open()).add(rex, hash)).id, id, String(stepMs));
   }
 });
 
-test("after a clock that was set back across a restart, a token counts for 24 hours from the start", async (context) => {
+test("after a clock that was set back across a restart, a hash counts for 24 hours from the start", async (context) => {
   const { clock, open } = await placeOf(context);
   const first = await open();
-  await first.add(rex, token);
+  await first.add(rex, hash);
   await first.close();
   clock.stepWall(-5 * hourMs);
   const second = await open();
   clock.advance(24 * hourMs - 1_000);
-  assert.equal((await second.add(rex, token)).id, 1);
+  assert.equal((await second.add(rex, hash)).id, 1);
   clock.advance(1_000);
-  assert.equal((await second.add(rex, token)).id, 2);
+  assert.equal((await second.add(rex, hash)).id, 2);
 });
 
 test("a failed add is not remembered: all that waited for it fail too, and the next one adds the animal", async (context) => {
@@ -111,15 +111,15 @@ test("a failed add is not remembered: all that waited for it fail too, and the n
     },
   };
   const store = await open(disk);
-  const outcomes = await Promise.allSettled([1, 2, 3].map(() => store.add(rex, token)));
+  const outcomes = await Promise.allSettled([1, 2, 3].map(() => store.add(rex, hash)));
   for (const outcome of outcomes) {
     assert.ok(outcome.status === "rejected" && outcome.reason instanceof StorageUnavailableError);
   }
   isFull = false;
-  assert.deepEqual(await store.add(rex, token).then(({ id, isReplay }) => [id, isReplay]), [1, undefined]);
+  assert.deepEqual(await store.add(rex, hash).then(({ id, isReplay }) => [id, isReplay]), [1, undefined]);
 });
 
-test("after a failed sync the token is known after the restart exactly if its animal is there", async (context) => {
+test("after a failed sync the hash is known after the restart exactly if its animal is there", async (context) => {
   const { path, open } = await placeOf(context);
   let isFailing = true;
   const disk: Disk = {
@@ -132,28 +132,28 @@ test("after a failed sync the token is known after the restart exactly if its an
     },
   };
   const store = await open(disk);
-  await assert.rejects(store.add(rex, token), OutcomeUnknownError);
-  await assert.rejects(store.add(rex, token), StorageUnavailableError);
+  await assert.rejects(store.add(rex, hash), OutcomeUnknownError);
+  await assert.rejects(store.add(rex, hash), StorageUnavailableError);
   isFailing = false;
   await store.close();
-  const isThere = (await readFile(path, "utf8")).includes(token);
-  const again = await (await open()).add(rex, token);
+  const isThere = (await readFile(path, "utf8")).includes(hash);
+  const again = await (await open()).add(rex, hash);
   assert.deepEqual([again.id, again.isReplay === true], [1, isThere]);
 });
 
-test("a line with a malformed token or time, or a member after them, stops the start", async (context) => {
+test("a line with a malformed hash or time, or a member after them, stops the start", async (context) => {
   const members = '"name":"Rex","categoryId":1,"status":"available","group":1';
   const endings = [
-    `"once":"${token}"`,
-    `"once":"${token}","at":`,
-    `"once":"${token}","at":-1`,
-    `"once":"${token}","at":0`,
-    `"once":"${token}","at":1,"more":1`,
-    `"once":"${token.slice(1)}","at":1`,
-    `"once":"${token}x","at":1`,
-    `"at":1,"once":"${token}"`,
+    `"once":"${hash}"`,
+    `"once":"${hash}","at":`,
+    `"once":"${hash}","at":-1`,
+    `"once":"${hash}","at":0`,
+    `"once":"${hash}","at":1,"more":1`,
+    `"once":"${hash.slice(1)}","at":1`,
+    `"once":"${hash}x","at":1`,
+    `"at":1,"once":"${hash}"`,
     `"once":"","at":1`,
-    `"onc":"${token}","at":1`,
+    `"onc":"${hash}","at":1`,
   ];
   for (const ending of endings) {
     const { path, open } = await placeOf(context);
@@ -162,10 +162,10 @@ test("a line with a malformed token or time, or a member after them, stops the s
   }
 });
 
-test("tokens are compared exactly", async (context) => {
+test("hashes are compared exactly", async (context) => {
   const { open } = await placeOf(context);
   const store = await open();
-  await store.add(rex, token);
-  await assert.rejects(store.add({ ...rex, name: "Misty" }, token), OnceReusedError);
-  assert.equal((await store.add({ ...rex, name: "Misty" }, token.toLowerCase())).id, 2);
+  await store.add(rex, hash);
+  await assert.rejects(store.add({ ...rex, name: "Misty" }, hash), IdempotencyConflictError);
+  assert.equal((await store.add({ ...rex, name: "Misty" }, hash.toLowerCase())).id, 2);
 });

@@ -1,7 +1,7 @@
 /**
- * Adds that carry an idempotency token: each token adds one animal, however often the add is repeated.
+ * Adds that carry an idempotency hash: each hash adds one animal, however often the add is repeated.
  *
- * A token is remembered once its animal is on disk, in the same step that shows the animal to readers. Until then the
+ * A hash is remembered once its animal is on disk, in the same step that shows the animal to readers. Until then the
  * add is in progress, and a repeated one waits for it and shares its outcome. A failed add is not remembered.
  *
  * While the process runs, 24 hours are measured on the monotonic clock, so that a step of the system clock never adds
@@ -10,15 +10,15 @@
 
 import type { Clock } from "../disk/clock.ts";
 import { viewOf } from "../log/checksum.ts";
-import { OnceReusedError, type StoredPet } from "../pets/pet-store.ts";
+import { IdempotencyConflictError, type StoredPet } from "../pets/pet-store.ts";
 import { type NewPet, petToJson } from "../pets/pet.ts";
-import { onceSecondsMax, OnceTable, onceTokenCharacters } from "./once-table.ts";
+import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "./idempotency-table.ts";
 
-export class OnceAdds {
+export class IdempotentAdds {
   readonly #clock: Clock;
-  readonly #table = new OnceTable();
+  readonly #table = new IdempotencyTable();
   readonly #inProgress = new Map<string, Promise<StoredPet>>();
-  readonly #text = Buffer.alloc(onceTokenCharacters);
+  readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
 
   constructor(clock: Clock) {
@@ -31,50 +31,50 @@ export class OnceAdds {
   }
 
   /**
-   * Adds the animal by `store`, or returns the one that an earlier add with the token stored.
+   * Adds the animal by `store`, or returns the one that an earlier add with the hash stored.
    *
    * @param textOf the stored text of an animal
-   * @throws {OnceReusedError}
+   * @throws {IdempotencyConflictError}
    */
   async add(
     newPet: NewPet,
-    token: string,
+    hash: string,
     store: () => Promise<StoredPet>,
     textOf: (id: number) => string | undefined,
   ): Promise<StoredPet> {
-    const inProgress = this.#inProgress.get(token);
+    const inProgress = this.#inProgress.get(hash);
     // Awaited only if there is one: between looking and adding, no other add may begin.
-    const earlierId = inProgress === undefined ? this.#find(token) : (await inProgress).id;
+    const earlierId = inProgress === undefined ? this.#find(hash) : (await inProgress).id;
     if (earlierId !== undefined) {
       return replay(earlierId, textOf(earlierId), newPet);
     }
     const adding = store();
-    this.#inProgress.set(token, adding);
+    this.#inProgress.set(hash, adding);
     try {
       return await adding;
     } finally {
-      this.#inProgress.delete(token);
+      this.#inProgress.delete(hash);
     }
   }
 
-  /** Remembers the token of an animal that is on disk; the token's characters are in `bytes` at `start`. */
+  /** Remembers the hash of an animal that is on disk; the hash's characters are in `bytes` at `start`. */
   remember(bytes: DataView, start: number, petId: number): void {
     this.#table.add(bytes, start, petId, this.#nowSeconds());
   }
 
   /**
-   * Remembers the token of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
+   * Remembers the hash of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
    * was set back meanwhile, the line counts as written now.
    */
   restore(bytes: DataView, start: number, petId: number, atSeconds: number): void {
     const ageSeconds = Math.max(0, this.wallSeconds - atSeconds);
-    if (ageSeconds < onceSecondsMax) {
+    if (ageSeconds < idempotencySecondsMax) {
       this.#table.add(bytes, start, petId, this.#nowSeconds() - ageSeconds);
     }
   }
 
-  #find(token: string): number | undefined {
-    this.#text.write(token, "latin1");
+  #find(hash: string): number | undefined {
+    this.#text.write(hash, "latin1");
     return this.#table.find(this.#textView, 0, this.#nowSeconds());
   }
 
@@ -86,7 +86,7 @@ export class OnceAdds {
 function replay(id: number, json: string | undefined, newPet: NewPet): StoredPet {
   const { name, categoryId, status } = newPet;
   if (json === undefined || json !== petToJson({ id, name, categoryId, status })) {
-    throw new OnceReusedError("the token belongs to another animal");
+    throw new IdempotencyConflictError("the hash belongs to another animal");
   }
   return { id, json, isReplay: true };
 }

@@ -9,7 +9,7 @@ import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/snapshot.ts";
+import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { test } from "node:test";
+
+import { viewOf } from "../../src/log/checksum.ts";
+import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters, idempotencyHashesMin } from "../../src/store/idempotency-table.ts";
+
+function hashOf(number: number): DataView {
+  const hash = createHash("md5").update(String(number)).digest("base64url");
+  assert.equal(hash.length, idempotencyHashCharacters);
+  return viewOf(Buffer.from(`before ${hash} after`));
+}
+
+const start = "before ".length;
+
+test("IdempotencyTable.find() returns the animal of a hash for 24 hours, and no other animal", () => {
+  const table = new IdempotencyTable();
+  assert.equal(table.find(hashOf(1), start, 0), undefined);
+  table.add(hashOf(1), start, 7, 100);
+  for (const [nowSeconds, petId] of [
+    [99, 7],
+    [100, 7],
+    [100 + idempotencySecondsMax - 1, 7],
+    [100 + idempotencySecondsMax, undefined],
+    [100 + idempotencySecondsMax + 1, undefined],
+  ] as const) {
+    assert.equal(table.find(hashOf(1), start, nowSeconds), petId, String(nowSeconds));
+  }
+  assert.equal(table.find(hashOf(2), start, 100), undefined);
+});
+
+test("IdempotencyTable.add() takes a hash again once it is too old", () => {
+  const table = new IdempotencyTable();
+  table.add(hashOf(1), start, 7, -50);
+  table.add(hashOf(1), start, 8, idempotencySecondsMax);
+  assert.equal(table.find(hashOf(1), start, idempotencySecondsMax), 8);
+});
+
+test("IdempotencyTable.find() distinguishes hashes that differ in any one character", () => {
+  const table = new IdempotencyTable();
+  const hashes = Array.from({ length: idempotencyHashCharacters }, (_, index) => {
+    return viewOf(Buffer.from("a".repeat(idempotencyHashCharacters).replace(/a/g, (letter, at) => (at === index ? "b" : letter))));
+  });
+  hashes.forEach((hash, index) => table.add(hash, 0, index + 1, 0));
+  hashes.forEach((hash, index) => assert.equal(table.find(hash, 0, 0), index + 1));
+});
+
+test(`IdempotencyTable keeps the last ${idempotencyHashesMin} hashes in at most 48 bytes each, and forgets older ones`, () => {
+  const table = new IdempotencyTable();
+  const before = process.memoryUsage().arrayBuffers;
+  const total = idempotencyHashesMin * 1.3;
+  const bytes = viewOf(Buffer.alloc(idempotencyHashCharacters));
+  const hashAt = (index: number): DataView => {
+    bytes.setUint32(0, Math.imul(index, 0x85ebca6b));
+    bytes.setUint32(4, index);
+    return bytes;
+  };
+  for (let index = 1; index <= total; index++) {
+    table.add(hashAt(index), 0, index, 0);
+  }
+  for (let index = total - idempotencyHashesMin + 1; index <= total; index += 997) {
+    assert.equal(table.find(hashAt(index), 0, 0), index);
+  }
+  assert.equal(table.find(hashAt(1), 0, 0), undefined);
+  assert.ok((process.memoryUsage().arrayBuffers - before) / idempotencyHashesMin <= 48);
+});
+
+test("IdempotencyTable gives memory back once all hashes of a segment are too old", () => {
+  const table = new IdempotencyTable();
+  const bytes = viewOf(Buffer.alloc(idempotencyHashCharacters));
+  for (let index = 1; index <= 120_000; index++) {
+    bytes.setUint32(0, Math.imul(index, 0x85ebca6b));
+    table.add(bytes, 0, index, 0);
+  }
+  assert.equal(table.count, 120_000);
+  table.add(hashOf(0), start, 1, idempotencySecondsMax);
+  table.add(hashOf(-1), start, 2, idempotencySecondsMax);
+  assert.ok(table.count < 120_000, String(table.count));
+  assert.equal(table.find(hashOf(0), start, idempotencySecondsMax), 1);
+});
