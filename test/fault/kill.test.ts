@@ -5,7 +5,7 @@
  * repeat creates without a response, and sometimes others. This process knows every 201. Rounds: 12, or the
  * environment variable CRASH_ROUNDS, as in
  *
- *     npm run build && npx tsc -p test && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
+ *     npm run pretest && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */
 
 import assert from "node:assert/strict";
