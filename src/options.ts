@@ -5,6 +5,7 @@
 import { resolve } from "node:path";
 import { inspect } from "node:util";
 
+import { isHost } from "./http/message.ts";
 import { withoutSecrets } from "./http/secrets.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 
@@ -113,7 +114,14 @@ export function parseBaseUrl(text: string): BaseUrl {
   if (!path.endsWith("/v1")) {
     throw new RangeError("must have a path that ends in /v1, in lower case");
   }
-  const url = new URL(text).origin + path;
+  const { origin, host } = new URL(text);
+  const url = origin + path;
+  if (!isHost(host)) {
+    throw new RangeError("must have a host of letters, digits, dots and hyphens, or an IP address");
+  }
+  if (withoutSecrets(url) !== url) {
+    throw new RangeError("must not contain an API key");
+  }
   if (url.length > baseUrlLengthMax) {
     throw new RangeError(`must be at most ${baseUrlLengthMax} characters long`);
   }

@@ -5,12 +5,16 @@
 
 import { run } from "./cli/run.ts";
 import { stopSignal } from "./cli/stop-signal.ts";
-import { exitFailure, finishOutput, processTerminal } from "./cli/terminal.ts";
+import { finishOutput, processTerminal } from "./cli/terminal.ts";
 
 const terminal = processTerminal();
 let isServer = false;
 const code = await run(process.argv.slice(2), terminal, () => {
   isServer = true;
-  return stopSignal(process, () => process.exit(exitFailure));
+  return stopSignal(process, (signal) => process.kill(process.pid, signal));
 });
-process.exitCode = await finishOutput(terminal, code, isServer);
+const exitCode = await finishOutput(terminal, code, isServer);
+if (isServer) {
+  process.exit(exitCode); // While Node ends by itself, it has no listeners any more: a repeated signal would kill it.
+}
+process.exitCode = exitCode;

@@ -8,14 +8,18 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
+import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { KeyStore } from "../keys/key-store.ts";
+import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/load.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { readDataDir } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
+
+/** More than the line of a key. */
+const firstKeyBytes = 1_024;
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
@@ -61,9 +65,9 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
 }
 
 /**
- * Checks the rights that a start needs: to create a lock in the folder (or in its nearest existing parent), and to
- * write to the catalogue. The lock is released at once, and nothing is written. On a full disk both checks succeed, and
- * so does a start.
+ * Checks what a start needs: to create a lock in the folder (or in its nearest existing parent), to write to the
+ * catalogue, and room for the first key if there is none. The lock is released at once, and what was written is
+ * removed. On a full disk with keys a start succeeds, and serves reads.
  *
  * @throws {Error} why the server would not start
  */
@@ -78,9 +82,25 @@ async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
     throw new Error(`Cannot write to the folder ${folder}: ${messageOf(error)}`, { cause: error });
   });
   await lock?.release();
+  if ((await disk.status(join(dataDir, keyFileName))) === undefined) {
+    await checkRoom(disk, `${path}.new`);
+  }
   const petPath = join(dataDir, petFileName);
   if ((await disk.status(petPath)) !== undefined) {
     await (await disk.openToAppend(petPath)).close();
   }
   return { wouldServe: true, finding: "" };
+}
+
+/** @throws {Error} the first key could not be written */
+async function checkRoom(disk: Disk, path: string): Promise<void> {
+  const file = await disk.openToAppend(path);
+  try {
+    await appendAll(file, Buffer.alloc(firstKeyBytes));
+  } catch (error) {
+    throw new Error(`Cannot write the first key: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await file.close();
+    await disk.remove(path);
+  }
 }

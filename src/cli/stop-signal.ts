@@ -11,15 +11,21 @@ const repeatedWithinMs = 1_000;
 
 /**
  * Returns a signal that is aborted by the first SIGTERM or SIGINT. A later one ends the program at once if it comes
- * more than a second after the first.
+ * more than a second after the first: by the signal's own default action, since `process.exit` waits for file calls that
+ * are in progress, and those may hang.
  */
-export function stopSignal(program: EventEmitter, endAtOnce: () => void, clock: Clock = systemClock): AbortSignal {
+export function stopSignal(
+  program: EventEmitter,
+  endBy: (signal: NodeJS.Signals) => void,
+  clock: Clock = systemClock,
+): AbortSignal {
   const controller = new AbortController();
   let firstMs: number | undefined;
-  const onSignal = (): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
     const nowMs = clock.monotonicMs();
     if (firstMs !== undefined && nowMs - firstMs > repeatedWithinMs) {
-      endAtOnce();
+      program.removeListener("SIGTERM", onSignal).removeListener("SIGINT", onSignal);
+      endBy(signal);
     }
     firstMs ??= nowMs;
     controller.abort();

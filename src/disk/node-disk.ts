@@ -8,7 +8,7 @@ import { dirname, resolve } from "node:path";
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
 import { isLocked, lock } from "./lock.ts";
 
-const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
 /** Only the owner may read keys and catalogue. */
 const fileMode = 0o600;
@@ -73,8 +73,14 @@ class NodeFile implements DiskFile {
   }
 }
 
+/** Without O_NONBLOCK, opening a named pipe would wait for a writer, perhaps for ever. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  return new NodeFile(path, await result((callback) => fs.open(path, flags, fileMode, callback)));
+  const descriptor = await result<number>((callback) => fs.open(path, flags | O_NONBLOCK, fileMode, callback));
+  if (fs.fstatSync(descriptor).isFIFO()) {
+    await done((callback) => fs.close(descriptor, callback));
+    throw Object.assign(new Error(`${path} is a named pipe, not a file`), { code: "EINVAL", path });
+  }
+  return new NodeFile(path, descriptor);
 }
 
 /** Through its own descriptor: on Linux, one with O_APPEND writes at the end at any position. */

@@ -70,7 +70,7 @@ function codingFault(coding: string, httpVersion: string): string | undefined {
 const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
 const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
 
-function isHost(host: string): boolean {
+export function isHost(host: string): boolean {
   if (namePattern.test(host)) {
     return true;
   }

@@ -63,7 +63,7 @@ function checkChoice(choice: unknown): void {
 /** The change, as a word for error messages. */
 type Verb = "revoke" | "change" | "rotate" | "unban";
 
-const fileName = "keys.jsonl";
+export const keyFileName = "keys.jsonl";
 const defaultPlan = "free";
 
 /** A year: long enough for every client to be updated, and a bound for typing errors. */
@@ -89,7 +89,7 @@ export class KeyStore {
   /** @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there */
   static async open(options: KeyStoreOptions): Promise<KeyStore> {
     const { disk, clock, report } = options;
-    const path = join(options.dataDir, fileName);
+    const path = join(options.dataDir, keyFileName);
     const onUnban = options.onUnban ?? (() => undefined);
     const file = await KeyFile.open({ disk, clock, path, report, onUnban });
     return new KeyStore(options, path, file);

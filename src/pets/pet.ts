@@ -40,6 +40,10 @@ export function statusProblem(received: string): string {
 
 /** The JSON text that a client receives, its members in the order of the specification. */
 export function petToJson(pet: Pet): string {
-  const { id, name, categoryId, status } = pet;
+  return newPetToJson(pet.id, pet);
+}
+
+/** The same of an animal that has just got its id. The only list of the members that are stored and served. */
+export function newPetToJson(id: number, { name, categoryId, status }: NewPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }

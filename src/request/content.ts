@@ -17,7 +17,7 @@ export const clientGone: unique symbol = Symbol("client gone");
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
   override readonly message =
-    "Cannot read the content: another parser has read it; mount the service before body parsers";
+    "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
 }
 
 /**
@@ -32,7 +32,7 @@ export function readContent(context: RequestContext): MaybePromise<Uint8Array | 
     return error;
   }
   // If empty content was read before, only the end of the stream shows it.
-  if (incoming.readableDidRead || incoming.readableEnded) {
+  if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding !== null) {
     throw new ContentTakenError();
   }
   if (arrival.expectsContinue) {

@@ -11,7 +11,7 @@
 import type { Clock } from "../disk/clock.ts";
 import { viewOf } from "../log/checksum.ts";
 import { IdempotencyConflictError, type StoredPet } from "../pets/pet-store.ts";
-import { type NewPet, petToJson } from "../pets/pet.ts";
+import { type NewPet, newPetToJson } from "../pets/pet.ts";
 import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "./idempotency-table.ts";
 
 export class IdempotentAdds {
@@ -84,8 +84,7 @@ export class IdempotentAdds {
 }
 
 function replay(id: number, json: string | undefined, newPet: NewPet): StoredPet {
-  const { name, categoryId, status } = newPet;
-  if (json === undefined || json !== petToJson({ id, name, categoryId, status })) {
+  if (json === undefined || json !== newPetToJson(id, newPet)) {
     throw new IdempotencyConflictError("the hash belongs to another animal");
   }
   return { id, json, isReplay: true };

@@ -32,7 +32,7 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
+import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
@@ -221,12 +221,11 @@ export class JsonLinesPetStore implements PetStore {
       }
       const id = firstId + results.length;
       const { newPet, hash } = item;
-      const { name, categoryId, status } = newPet;
-      const json = petToJson({ id, name, categoryId, status }); // { ...newPet, id } took 300 ns.
+      const json = newPetToJson(id, newPet);
       const start = end;
       end = encodePetLine(group, start, json, line, hash);
       const { textEnd, onceStart } = line;
-      group.lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(status), onceStart });
+      group.lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), onceStart });
       results.push({ id, json });
     }
     return { byteCount: end, results };

@@ -3,6 +3,7 @@
  */
 
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
   cpSync,
@@ -174,3 +175,36 @@ test("check, import and keys refuse an empty --data, and make nothing", async (c
   }
   assert.deepEqual(readdirSync("."), before);
 });
+
+test("check says that a start without keys fails on a full disk, as it does", {
+  skip: process.getuid?.() === 0 ? false : "needs root, to mount a small disk",
+}, async (context) => {
+  const data = temporaryFolder(context);
+  if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", data]).status !== 0) {
+    context.skip("needs mount -t tmpfs, which does not work here");
+    return;
+  }
+  try {
+    assert.throws(() => writeFileSync(join(data, "fill"), Buffer.alloc(200_000)), { code: "ENOSPC" });
+    const before = readdirSync(data);
+    const { code, stdout } = await runHere(["check", "--data", data]);
+    assert.equal(code, 1);
+    assert.match(stdout, /Cannot write the first key: .*(ENOSPC|full)/);
+    assert.deepEqual(readdirSync(data), before, "nothing is left behind");
+    await assert.rejects(start(["--data", data]));
+  } finally {
+    spawnSync("umount", [data]);
+  }
+});
+
+for (const name of ["keys.jsonl", "limits.json", "pets.jsonl"]) {
+  test(`check and a start refuse a ${name} that is a named pipe, and do not wait for it`, async (context) => {
+    const data = filledFolder(context);
+    rmSync(join(data, name), { force: true });
+    assert.equal(spawnSync("mkfifo", [join(data, name)]).status, 0);
+    const { code, stdout, stderr } = await runHere(["check", "--data", data]);
+    assert.equal(code, 1);
+    assert.match(stdout + stderr, /is a named pipe/);
+    await assert.rejects(start(["--data", data]), /is a named pipe/);
+  });
+}

@@ -160,6 +160,18 @@ test("content that a body parser has read, empty content too, is reported to nex
   }
 });
 
+test("content of a request with an encoding is reported: it would arrive as text, not as the bytes that were sent", async (context) => {
+  const reports: string[] = [];
+  const { service, key } = await open(context, (message) => reports.push(message));
+  const port = await serve(context, (incoming, outgoing) => {
+    incoming.setEncoding("utf8");
+    service.handle(incoming, outgoing);
+  });
+  const response = await exchange(port, request({ method: "POST", key, content: rex }));
+  assert.deepEqual([response.status, reports.length], [500, 1]);
+  assert.match(reports[0] ?? "", /another parser has read it/);
+});
+
 test("a request from an HTTP/2 server is refused with an error that says so, to next or as 500", async (context) => {
   const reports: string[] = [];
   const { service } = await open(context, (message) => reports.push(message));
