@@ -11,8 +11,8 @@ const repeatedWithinMs = 1_000;
 
 /**
  * Returns a signal that is aborted by the first SIGTERM or SIGINT. A later one ends the program at once if it comes
- * more than a second after the first: by the signal's own default action, since `process.exit` waits for file calls that
- * are in progress, and those may hang.
+ * more than a second after the first. It ends by the signal's own default action, because `process.exit` waits for file
+ * calls in progress, and those may hang.
  */
 export function stopSignal(
   program: EventEmitter,

@@ -82,7 +82,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
     await file.sync();
     await disk.syncFolder(dataDir);
-    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, lengthBytes: end.lengthBytes, prepare });
+    const { lengthBytes } = end;
+    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, lengthBytes, prepare });
   } catch (error) {
     await file.close();
     throw error;
@@ -181,7 +182,8 @@ export class JsonLinesPetStore implements PetStore {
 
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
     const write = (): Promise<StoredPet> => this.#writer.add({ newPet, hash });
-    return hash === undefined ? write() : this.#idempotentAdds.add(newPet, hash, write, (id) => this.#catalogue.get(id));
+    const textOf = (id: number): string | undefined => this.#catalogue.get(id);
+    return hash === undefined ? write() : this.#idempotentAdds.add(newPet, hash, write, textOf);
   }
 
   get(id: number): JsonText | undefined {
