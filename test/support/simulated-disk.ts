@@ -60,6 +60,11 @@ export class SimulatedDisk {
     return this.#keptNames.get(path)?.kept ?? Buffer.alloc(0);
   }
 
+  /** The paths of all files that programs see. */
+  names(): string[] {
+    return [...this.#seenNames.keys()];
+  }
+
   seen(path: string): Buffer {
     return this.#seenNames.get(path)?.seen ?? Buffer.alloc(0);
   }
