@@ -9,8 +9,9 @@ import type { PetRequest } from "./pet-request.ts";
 import { IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
 
 /** 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
-export function createPet(request: PetRequest): Response | Promise<Response> {
-  const { store, content, linkBase, idempotencyField, key } = request;
+export function createPet(request: PetRequest, content: Uint8Array): Response | Promise<Response> {
+  const { store, linkBase, fields, key } = request;
+  const idempotencyField = fields["idempotency-key"]?.toString();
   const idempotencyKey = idempotencyField === undefined ? undefined : readIdempotencyKey(idempotencyField);
   if (idempotencyField !== undefined && idempotencyKey === undefined) {
     return errorResponse("invalid_idempotency_key");

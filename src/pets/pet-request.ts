@@ -10,12 +10,10 @@ export interface PetRequest {
   readonly query: string;
   /** The path segment at `{petId}`, as it was sent. */
   readonly parameter: string;
-  /** The content, whole and within its bound; empty for operations that take none. */
-  readonly content: Uint8Array;
   /** The API key, to which an `Idempotency-Key` belongs. */
   readonly key: { readonly id: string };
-  /** The raw `Idempotency-Key` field; several are joined by a comma and a space. */
-  readonly idempotencyField: string | undefined;
+  /** The header fields, by name in lower case; several of one name are joined by a comma and a space. */
+  readonly fields: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The address of the API, to which `/pets…` is appended to make a link. */
   readonly linkBase: string;
 }

@@ -156,16 +156,16 @@ export class Pipeline {
         return otherMethod(context.method, allow);
       }
 
+      const { query, arrival } = context;
+      const { linkBase } = arrival;
+      const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
+      if (!operation.takesContent) {
+        return operation.handle(request, noContent);
+      }
+
       // Validate the fields about the content, read it, and handle: the handler validates the values
-      const content = operation.takesContent ? readContent(context) : noContent;
-      return whenReady(content, (taken): MaybePromise<Outcome> => {
-        if (!(taken instanceof Uint8Array)) {
-          return taken;
-        }
-        const { arrival, query } = context;
-        const { linkBase } = arrival;
-        const idempotencyField = incoming.headers["idempotency-key"]?.toString();
-        return operation.handle({ key, limiter, store, query, parameter, content: taken, linkBase, idempotencyField });
+      return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
+        return content instanceof Uint8Array ? operation.handle(request, content) : content;
       });
     });
   }

@@ -15,7 +15,8 @@ import { getLimits, type LimitsRequest } from "./get-limits.ts";
 export type ApiRequest = PetRequest & LimitsRequest;
 
 export interface Operation {
-  readonly handle: (request: ApiRequest) => MaybePromise<Response>;
+  /** @param content whole and within its bound; empty for operations that take none */
+  readonly handle: (request: ApiRequest, content: Uint8Array) => MaybePromise<Response>;
   readonly takesContent: boolean;
 }
 
