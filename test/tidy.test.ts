@@ -13,7 +13,7 @@ const lineWidthMax = 120;
 /** Titles and tables read better unbroken. */
 const testLineWidthMax = 150;
 const functionLinesMax = 70;
-const fileLinesMax = 300;
+const fileLinesMax = 250;
 
 /** Run from build/test. */
 const root = fileURLToPath(new URL("../..", import.meta.url));

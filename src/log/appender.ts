@@ -11,6 +11,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
+import { messageOf } from "../disk/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */
@@ -168,8 +169,4 @@ export class Appender {
     this.end(reason);
     return new Error(reason);
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

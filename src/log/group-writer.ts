@@ -6,7 +6,8 @@
  * Readers go on meanwhile: the sync is asynchronous, so a slow disk delays writers only.
  */
 
-import { Appender, type AppenderOptions, type AppendTimes, messageOf, type WriteFailure } from "./appender.ts";
+import { messageOf } from "../disk/error-message.ts";
+import { Appender, type AppenderOptions, type AppendTimes, type WriteFailure } from "./appender.ts";
 
 /** What a group consists of. */
 export interface GroupOwner<Item, Result> {

@@ -13,6 +13,7 @@ import { join } from "node:path";
 
 import { type Clock, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import { messageOf } from "../disk/error-message.ts";
 import {
   type EncodedGroup,
   groupBytesMax,
@@ -108,7 +109,7 @@ async function setAside(
     await run();
     return undefined;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     report(`warning: ${tornText(path, end)}; they cannot be moved (${reason}), and until then no animal can be added`);
     return run;
   }
