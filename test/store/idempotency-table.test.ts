@@ -56,13 +56,16 @@ test(`IdempotencyTable keeps the last ${idempotencyHashesMin} hashes in at most 
     return bytes;
   };
   for (let index = 1; index <= total; index++) {
+    if (index === idempotencyHashesMin) {
+      // Before anything is dropped: when that is collected is up to the collector.
+      assert.ok((process.memoryUsage().arrayBuffers - before) / idempotencyHashesMin <= 48);
+    }
     table.add(hashAt(index), 0, index, 0);
   }
   for (let index = total - idempotencyHashesMin + 1; index <= total; index += 997) {
     assert.equal(table.find(hashAt(index), 0, 0), index);
   }
   assert.equal(table.find(hashAt(1), 0, 0), undefined);
-  assert.ok((process.memoryUsage().arrayBuffers - before) / idempotencyHashesMin <= 48);
 });
 
 test("IdempotencyTable gives memory back once all hashes of a segment are too old", () => {
