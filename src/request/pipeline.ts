@@ -135,38 +135,37 @@ export class Pipeline {
     context.keyId = key.id;
 
     // Limit
-    return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
-      context.rate = decision;
-      if (decision.kind !== "allowed") {
-        return overLimit(decision);
-      }
+    const decision = limiter.take(key.id, key.plan);
+    context.rate = decision;
+    if (decision.kind !== "allowed") {
+      return overLimit(decision);
+    }
 
-      // Route
-      if ((incoming.url ?? "").length > bounds.targetBytesMax) {
-        return errorResponse("uri_too_long");
-      }
-      const match = this.#router.find(path);
-      if (match === undefined) {
-        return errorResponse("route_not_found");
-      }
-      const { route, parameter, allow } = match;
-      context.route = route;
-      const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
-      if (operation === undefined) {
-        return otherMethod(context.method, allow);
-      }
+    // Route
+    if ((incoming.url ?? "").length > bounds.targetBytesMax) {
+      return errorResponse("uri_too_long");
+    }
+    const match = this.#router.find(path);
+    if (match === undefined) {
+      return errorResponse("route_not_found");
+    }
+    const { route, parameter, allow } = match;
+    context.route = route;
+    const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
+    if (operation === undefined) {
+      return otherMethod(context.method, allow);
+    }
 
-      const { query, arrival } = context;
-      const { linkBase } = arrival;
-      const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
-      if (!operation.takesContent) {
-        return operation.handle(request, noContent);
-      }
+    const { query, arrival } = context;
+    const { linkBase } = arrival;
+    const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
+    if (!operation.takesContent) {
+      return operation.handle(request, noContent);
+    }
 
-      // Validate the fields about the content, read it, and handle: the handler validates the values
-      return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
-        return content instanceof Uint8Array ? operation.handle(request, content) : content;
-      });
+    // Validate the fields about the content, read it, and handle: the handler validates the values
+    return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
+      return content instanceof Uint8Array ? operation.handle(request, content) : content;
     });
   }
 
