@@ -24,8 +24,8 @@ function quoted() {
   return { addAnimal: new Function("setTimeout", `${code}\nreturn addAnimal;`)(setTimeout), waitsSeconds };
 }
 
-/** Starts a server that gives each request to `handle`, with its content. */
-async function listen(handle) {
+/** Starts a server that gives each request to `handle`, with its content. It is closed after the test. */
+async function listen(context, handle) {
   const server = createServer(async (request, response) => {
     let content = "";
     for await (const chunk of request.setEncoding("utf8")) {
@@ -34,13 +34,14 @@ async function listen(handle) {
     handle(request, response, content);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { url: `http://127.0.0.1:${server.address().port}/v1/pets`, close: () => server.close() };
+  context.after(() => server.close());
+  return { url: `http://127.0.0.1:${server.address().port}/v1/pets` };
 }
 
 /** A server that treats its requests as the script says, one after the other, and keeps their keys. */
-async function scripted(script) {
+async function scripted(context, script) {
   const keys = [];
-  const server = await listen((request, response) => {
+  const server = await listen(context, (request, response) => {
     const [status, fields, isCut] = script[keys.length];
     keys.push(request.headers["idempotency-key"]);
     if (status === undefined) {
@@ -55,28 +56,25 @@ async function scripted(script) {
   return { ...server, keys };
 }
 
-test("the README's function sends the same key until it gets a response to keep", async () => {
+test("the README's function sends the same key until it gets a response to keep", async (context) => {
   const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [502, {}], [201, {}]];
-  const server = await scripted(script);
+  const server = await scripted(context, script);
   const { addAnimal, waitsSeconds } = quoted();
   assert.equal((await addAnimal(server.url, "as_key", animal)).text, "status 201");
-  server.close();
   assert.deepEqual(waitsSeconds, [1, 2, 300, 8, 16]);
   assert.equal(server.keys.length, script.length);
   assert.equal(new Set(server.keys).size, 1);
 });
 
-test("the README's function stops at an error of the request, and after ten attempts", async () => {
+test("the README's function stops at an error of the request, and after ten attempts", async (context) => {
   for (const status of [400, 401, 413, 422]) {
-    const server = await scripted([[status, {}]]);
+    const server = await scripted(context, [[status, {}]]);
     const { addAnimal, waitsSeconds } = quoted();
     assert.equal((await addAnimal(server.url, "as_key", animal)).response.status, status);
-    server.close();
-    assert.deepEqual(waitsSeconds, []);
+      assert.deepEqual(waitsSeconds, []);
   }
-  const server = await scripted(Array(10).fill([]));
+  const server = await scripted(context, Array(10).fill([]));
   await assert.rejects(quoted().addAnimal(server.url, "as_key", animal), /ten attempts in 17 minutes failed/);
-  server.close();
   assert.equal(server.keys.length, 10);
 });
 
@@ -84,7 +82,7 @@ test("the README's function adds one animal although the first response is lost"
   const service = await startService();
   context.after(() => service.stop());
   let attemptCount = 0;
-  const relay = await listen(async ({ headers, socket }, response, content) => {
+  const relay = await listen(context, async ({ headers, socket }, response, content) => {
     const { authorization, "content-type": type, "idempotency-key": key } = headers;
     const onward = { authorization, "content-type": type, "idempotency-key": key };
     const received = await fetch(`${service.baseUrl}/pets`, { method: "POST", headers: onward, body: content });
@@ -96,7 +94,6 @@ test("the README's function adds one animal although the first response is lost"
       response.writeHead(received.status, { Connection: "close" }).end(text);
     }
   });
-  context.after(() => relay.close());
   const { response, text } = await quoted().addAnimal(relay.url, service.apiKey, animal);
   const pet = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
   assert.deepEqual([attemptCount, response.status, text], [2, 201, pet]);
