@@ -1,16 +1,16 @@
 /**
- * The service: opens store, keys and limits, connects them with the handling of requests, and closes them.
+ * The service: connects what is kept with the handling of requests, and closes both.
  *
  * There is no global state, so several services in one process do not affect each other.
  */
 
-import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
-import type { Lock, Disk } from "./disk/disk.ts";
-import { lockFolder } from "./disk/lock.ts";
+import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
+import type { Engine } from "./engine/engine.ts";
+import { openFolder } from "./engine/folder.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/errors.ts";
@@ -19,20 +19,16 @@ import { healthPage } from "./http/health.ts";
 import type { PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
-import { KeyStore } from "./keys/key-store.ts";
+import type { KeyStore } from "./keys/key-store.ts";
 import { Addresses } from "./limits/addresses.ts";
-import { Limiter } from "./limits/limiter.ts";
-import { LimitsSnapshot } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
-import type { PetStore } from "./pets/pet-store.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
-import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
@@ -78,31 +74,14 @@ export interface Dependencies {
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
-  const { dataDir, report } = options;
-  const common = { disk, clock, dataDir, report, ...(signal === undefined ? {} : { signal }) };
-  signal?.throwIfAborted();
-  const lock = await lockFolder(disk, dataDir);
-  try {
-    const limiter = new Limiter({ clock });
-    const keys = await KeyStore.open({ ...common, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
-    const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
-    const snapshot = await LimitsSnapshot.open({ ...common, limiter, unbannedMs });
-    signal?.throwIfAborted();
-    const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
-    const store = options.store ?? (await openPetStore({ ...common, onGroup }));
-    return new Service(options, { lock, store, limiter, snapshot, keys, clock, observers, publicPages });
-  } catch (error) {
-    await lock.release();
-    throw error;
-  }
+  const { dataDir, report, store } = options;
+  const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
+  const engine = await openFolder({ disk, clock, dataDir, report, store, signal, onGroup });
+  return new Service(options, { engine, clock, observers, publicPages });
 }
 
 interface Parts {
-  readonly lock: Lock;
-  readonly store: PetStore;
-  readonly limiter: Limiter;
-  readonly snapshot: LimitsSnapshot;
-  readonly keys: KeyStore;
+  readonly engine: Engine;
   readonly clock: Clock;
   readonly observers: Observers | undefined;
   readonly publicPages: readonly PublicPage[];
@@ -110,43 +89,43 @@ interface Parts {
 
 export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
-  readonly #parts: Parts;
+  readonly #engine: Engine;
   readonly #options: CheckedOptions;
   /** How requests arrive from our own listener: without and with `Expect: 100-continue`. */
   readonly #arrival: Arrival;
   readonly #expectingArrival: Arrival;
   readonly #pipeline: Pipeline;
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #following: NodeJS.Timeout;
   #isStopping = false;
   #closing: Promise<void> | undefined;
 
-  constructor(options: CheckedOptions, parts: Parts) {
+  constructor(options: CheckedOptions, { engine, clock, observers, publicPages }: Parts) {
     this.#options = options;
-    this.#parts = parts;
+    this.#engine = engine;
     const linkBase = options.baseUrl ?? options.basePath;
     this.#arrival = { target: undefined, linkBase, expectsContinue: false, next: undefined };
     this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
     const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
     this.#pipeline = new Pipeline({
-      ...parts,
+      clock,
+      observers,
+      store: engine.store,
+      limiter: engine.limiter,
+      keyring: engine.keys.keyring,
       basePath: options.basePath,
       trustedProxyCount: options.trustedProxyCount,
       report: options.report,
-      keyring: parts.keys.keyring,
-      addresses: new Addresses({ clock: parts.clock }),
+      addresses: new Addresses({ clock }),
       cors: new Cors(options.corsOrigins),
       publicPages: [
         { path: "/healthz", show: () => healthPage(this.healthy) },
         { path: "/openapi.json", show: () => descriptionPage },
         favicon,
-        ...parts.publicPages,
+        ...publicPages,
       ],
     });
-    this.#timers = [
-      setInterval(() => void parts.keys.follow(), bounds.keyPollMs).unref(),
-      setInterval(() => void parts.snapshot.save(), bounds.limitsSaveMs).unref(),
-    ];
+    this.#following = setInterval(() => void engine.keys.follow(), bounds.keyPollMs).unref();
   }
 
   /** Where the API is mounted. */
@@ -155,23 +134,15 @@ export class Service implements AnimalStore {
   }
 
   get keys(): KeyStore {
-    return this.#parts.keys;
+    return this.#engine.keys;
   }
 
   get healthy(): boolean {
-    return !this.#isStopping && this.#parts.store.isWritable();
+    return !this.#isStopping && this.#engine.store.isWritable();
   }
 
   get gauges(): Gauges {
-    const { store, limiter } = this.#parts;
-    const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own has no figures.
-    return {
-      animalCount: catalogue?.animalCount ?? 0,
-      logBytes: catalogue?.logBytes ?? 0,
-      banCount: limiter.banCount,
-      bannedKeyCount: limiter.bannedKeyCount,
-      isHealthy: this.healthy,
-    };
+    return { ...this.#engine.gauges(), isHealthy: this.healthy };
   }
 
   readonly handle: AnimalStore["handle"] = (incoming, outgoing, next) => {
@@ -237,13 +208,7 @@ export class Service implements AnimalStore {
 
   async #close(): Promise<void> {
     this.#isStopping = true;
-    this.#timers.forEach((timer) => clearInterval(timer));
-    try {
-      await this.#parts.keys.close();
-      await this.#parts.snapshot.save();
-      await this.#parts.store.close();
-    } finally {
-      await this.#parts.lock.release(); // Even if the store fails to close: the next service needs the folder.
-    }
+    clearInterval(this.#following);
+    await this.#engine.close();
   }
 }

@@ -51,8 +51,9 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   observe: ["http", "disk"],
   openapi: ["pets", "limits", "http"],
   request: ["observe", "pets", "keys", "limits", "http", "disk"],
+  engine: ["store", "observe", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
   "options.ts": ["pets", "http"],
-  "service.ts": ["options.ts", "request", "observe", "openapi", "store", "pets", "keys", "limits", "http", "disk", "log"],
+  "service.ts": ["options.ts", "engine", "request", "observe", "openapi", "keys", "limits/addresses.ts", "http", "log", "disk"],
   "index.ts": ["service.ts", "options.ts", "store", "pets", "disk"],
   cli: [
     ...["service.ts", "options.ts", "version.ts", "console-files"],

@@ -32,7 +32,7 @@ export function handleDamage(
   connection.damagedAtBytes = socket.bytesRead;
   const { request } = connection;
   if (request !== undefined && !request.incoming.complete) {
-    request.damage?.(code); // If content is not being read, its response closes the connection.
+    request.damage(code); // If content is not being read, its response closes the connection.
     connection.afterResponse(() => linger(socket, bounds.drainMs));
     return;
   }

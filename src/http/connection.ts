@@ -15,8 +15,8 @@ import { mayBeFollowed } from "./upgrade.ts";
 export interface OpenRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse | undefined;
-  /** While content is being read: ends the reading with this error. */
-  readonly damage: ((code: ErrorCode) => void) | undefined;
+  /** Content that is being read, or will be, cannot be read for this reason. */
+  readonly damage: (code: ErrorCode) => void;
 }
 
 export class Connection {

@@ -5,14 +5,19 @@
  * most likely still being written: it is reported only if it is there at the next look too. Any other fault is reported
  * once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
  *
- * Writes nothing; key-store.ts does.
+ * An event is decided and appended under the file's lock, after the lines of others have been read.
  */
+
+import { dirname } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
+import { updateUnderLock } from "../log/locked-append.ts";
+import { encodeKeyEvent } from "./key-event.ts";
+import type { KeyLog } from "./key-log.ts";
 import { type Finding, KeyReader } from "./key-reader.ts";
-import { KeyError } from "./key.ts";
+import { KeyError, type KeyEvent } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
 export interface KeyFileOptions {
@@ -37,8 +42,8 @@ interface Look {
 /** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
 const tickMsMax = 100;
 
-export class KeyFile {
-  readonly ring: Keyring;
+export class KeyFile implements KeyLog {
+  readonly keyring: Keyring;
   readonly #options: KeyFileOptions;
   readonly #reader: KeyReader;
   #isOpen = false;
@@ -51,8 +56,8 @@ export class KeyFile {
 
   private constructor(options: KeyFileOptions) {
     this.#options = options;
-    this.ring = new Keyring({ clock: options.clock });
-    this.#reader = new KeyReader(this.ring, (keyId) => {
+    this.keyring = new Keyring({ clock: options.clock });
+    this.#reader = new KeyReader(this.keyring, (keyId) => {
       if (this.#isOpen) {
         options.onUnban(keyId);
       }
@@ -84,17 +89,11 @@ export class KeyFile {
     return file;
   }
 
-  /** Bytes of the file that have been applied to the ring. */
-  get offset(): number {
-    return this.#reader.offset;
-  }
-
-  /** Whether the file has existed at any look, even if it was empty or torn. */
+  /** Whether the file has existed at any look. */
   get exists(): boolean {
     return this.#last !== undefined;
   }
 
-  /** Looks at the file, or joins the look under way. Never rejects: faults are reported, and known keys stay. */
   follow(): Promise<void> {
     this.#following ??= this.#follow().finally(() => {
       this.#following = undefined;
@@ -102,20 +101,35 @@ export class KeyFile {
     return this.#following;
   }
 
-  /** As `follow`, but with a look that begins after this call, so that it sees everything written before. */
   async refresh(): Promise<void> {
     await this.#following;
     await this.follow();
   }
 
+  /** @throws {KeyError} `key_file_damaged` */
+  async append(decide: () => KeyEvent | undefined): Promise<void> {
+    const { disk, path } = this.#options;
+    await disk.makeFolder(dirname(path));
+    let end = (): void => undefined;
+    const written = new Promise<void>((resolve) => (end = resolve));
+    try {
+      await updateUnderLock(disk, path, async () => {
+        await this.#readUnderLock(written);
+        const event = decide();
+        return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#reader.offset };
+      });
+    } finally {
+      end();
+    }
+    await this.refresh();
+  }
+
   /**
-   * Applies what others appended, for a writer that holds the lock. An unfinished line is accepted: its writer is
-   * dead.
+   * Applies what others appended. An unfinished line is accepted: its writer is dead.
    *
    * @param written no later look begins before this resolves: a write that fails takes its line back
-   * @throws {KeyError} `key_file_damaged`
    */
-  async readUnderLock(written: Promise<void>): Promise<void> {
+  async #readUnderLock(written: Promise<void>): Promise<void> {
     const look = this.#look();
     this.#looking = this.#looking.then(() => written);
     const finding = await look;

@@ -1,9 +1,9 @@
 /**
- * The keys of one data folder, which the server and commands may change at the same time.
+ * The keys, which servers and commands may change at the same time.
  *
- * A change is one line of keys.jsonl, decided and appended under the file's lock, after the lines of others have been
- * read. When its promise resolves, it survives a loss of power and is in effect in this process; other processes follow
- * at their next look. No line contains a secret: it is returned once.
+ * A change is one event in their log, decided after the events of others have been read. When its promise resolves, it
+ * survives a loss of power and is in effect in this process; other processes follow at their next look. No event
+ * contains a secret: it is returned once.
  */
 
 import { join } from "node:path";
@@ -11,18 +11,20 @@ import { join } from "node:path";
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
-import { updateUnderLock } from "../log/locked-append.ts";
-import { encodeKeyEvent } from "./key-event.ts";
 import { KeyFile } from "./key-file.ts";
+import type { KeyLog } from "./key-log.ts";
 import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
 export interface KeyStoreOptions {
-  readonly disk: Disk;
   readonly clock: Clock;
-  readonly dataDir: string;
   readonly randomBytes: RandomBytes;
+}
+
+export interface KeyFolderOptions extends KeyStoreOptions {
+  readonly disk: Disk;
+  readonly dataDir: string;
   /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
   /** Called for each unban after the opening; `unbannedMs` of a key is the last one before. */
@@ -70,46 +72,46 @@ const defaultPlan = "free";
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /** Whether there was a key file when this store was opened, even an empty or torn one. If not, the folder is new. */
+  /** Whether there was a log when this store was made, even an empty or torn one. If not, this is a first start. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
-  readonly #path: string;
-  readonly #file: KeyFile;
+  readonly #log: KeyLog;
   #isClosed = false;
   /** The last change: the changes of one process wait here for each other, not at the lock. */
   #changing: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: KeyStoreOptions, path: string, file: KeyFile) {
+  constructor(log: KeyLog, options: KeyStoreOptions) {
     this.#options = options;
-    this.#path = path;
-    this.#file = file;
-    this.exists = file.exists;
+    this.#log = log;
+    this.exists = log.exists;
   }
 
-  /** @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there */
-  static async open(options: KeyStoreOptions): Promise<KeyStore> {
-    const { disk, clock, report } = options;
+  /**
+   * The keys of a data folder.
+   *
+   * @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there
+   */
+  static async open(options: KeyFolderOptions): Promise<KeyStore> {
+    const { disk, clock, report, onUnban = () => undefined } = options;
     const path = join(options.dataDir, keyFileName);
-    const onUnban = options.onUnban ?? (() => undefined);
-    const file = await KeyFile.open({ disk, clock, path, report, onUnban });
-    return new KeyStore(options, path, file);
+    return new KeyStore(await KeyFile.open({ disk, clock, path, report, onUnban }), options);
   }
 
   /** Always the same object. */
   get keyring(): Keyring {
-    return this.#file.ring;
+    return this.#log.keyring;
   }
 
   /** Reads what others have appended. Never rejects. A second call during a look waits for that look. */
   async follow(): Promise<void> {
     if (!this.#isClosed) {
-      await this.#file.follow();
+      await this.#log.follow();
     }
   }
 
-  /** Returns every key, revoked ones too, in the order in which they were made, as the file is now. */
+  /** Returns every key, revoked ones too, in the order in which they were made, as the log is now. */
   async list(): Promise<ApiKey[]> {
-    await this.#file.refresh();
+    await this.#log.refresh();
     return this.keyring.list();
   }
 
@@ -119,13 +121,12 @@ export class KeyStore {
    * @throws {RangeError} if the plan, its numbers, the label or the expiry are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
-    const { clock, disk, dataDir, randomBytes } = this.#options;
+    const { clock, randomBytes } = this.#options;
     this.#mustBeOpen();
     checkChoice(choice);
     const plan = createPlan(choice.plan ?? defaultPlan, choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
-    await disk.makeFolder(dataDir);
     const id = createKeyId(randomBytes);
     const key = createSecret(randomBytes);
     await this.#write(() => {
@@ -178,11 +179,11 @@ export class KeyStore {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }
 
-  /** Resolves when no change is under way. From then on, changes are refused and the file is not followed. */
+  /** Resolves when no change is under way. From then on, changes are refused and the log is not followed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#changing;
-    await this.#file.follow();
+    await this.#log.follow();
   }
 
   /**
@@ -192,8 +193,8 @@ export class KeyStore {
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
     this.#mustBeOpen();
-    await this.#file.refresh();
-    // Checked before the lock too, which fails if the folder does not exist: then the key is unknown.
+    await this.#log.refresh();
+    // Checked before the log is written too, which makes the folder: without one the key is unknown.
     this.#known(id, verb);
     await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
   }
@@ -221,24 +222,9 @@ export class KeyStore {
   }
 
   #write(decide: () => KeyEvent | undefined): Promise<void> {
-    const change = this.#changing.then(() => this.#writeNow(decide));
+    const change = this.#changing.then(() => this.#log.append(decide));
     // The caller of this change handles its failure; the next change does not depend on it.
     this.#changing = change.catch(() => undefined);
     return change;
-  }
-
-  async #writeNow(decide: () => KeyEvent | undefined): Promise<void> {
-    let end = (): void => undefined;
-    const written = new Promise<void>((resolve) => (end = resolve));
-    try {
-      await updateUnderLock(this.#options.disk, this.#path, async () => {
-        await this.#file.readUnderLock(written);
-        const event = decide();
-        return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#file.offset };
-      });
-    } finally {
-      end();
-    }
-    await this.#file.refresh();
   }
 }

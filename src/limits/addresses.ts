@@ -14,7 +14,7 @@
 import type { Clock } from "../disk/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
-import type { Decision, RateStatus } from "./limiter.ts";
+import type { Allowed, RateStatus, Refusal } from "./rate-limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
@@ -47,7 +47,7 @@ export class Addresses {
   }
 
   /** Charges a failed authentication to the address, as `clientAddress` returns it. */
-  take(address: string): Decision {
+  take(address: string): Allowed | Refusal {
     const nowMs = this.#timeline.nowMs();
     this.#turn(nowMs);
     let bucket = this.#find(address, nowMs);

@@ -1,47 +1,20 @@
 /**
- * Decides which request of which key is served. Each key has a bucket for the minute, one for the day, and a ban.
+ * Decides which request of which key is served, with the limits of all keys in memory.
  *
  * A request is decided in one synchronous step: a token is taken from both buckets or from none. There is no timer: the
- * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts and ban.ts; limits-file.ts keeps the
- * limits across restarts.
+ * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts, ban.ts and key-limits.ts;
+ * limits-file.ts keeps the limits across restarts.
  */
 
 import type { Clock } from "../disk/clock.ts";
-import { type Ban, countRefusal, endStreak, isBanned, liftBan, noBan } from "./ban.ts";
-import type { Bucket } from "./bucket.ts";
-import { closedBucket, dayMs, emptyUntilMs, fullAgainMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
-import type { Plan, Quota } from "./plans.ts";
+import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
+import { dayMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
+import { type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "./key-limits.ts";
+import type { Plan } from "./plans.ts";
+import type { Allowed, Quotas, RateLimiter, RateStatus, Refusal } from "./rate-limiter.ts";
 import { Timeline } from "./timeline.ts";
 
-/** What the X-RateLimit fields say. */
-export interface RateStatus {
-  /** The quota of the bucket that is reported. */
-  readonly limit: number;
-  /** Tokens left in it; 0 if a request would be refused. */
-  readonly remaining: number;
-  /**
-   * Unix seconds, rounded up: when the bucket is full again; if a request would be refused, the earliest time at which
-   * one is served.
-   */
-  readonly resetSeconds: number;
-}
-
-export type Decision =
-  | (RateStatus & { readonly kind: "allowed" })
-  | (RateStatus & {
-      readonly kind: "rate_limited" | "key_banned";
-      /** Whole seconds, rounded up, at least 1. */
-      readonly retryAfterSeconds: number;
-    });
-
-/** The limits of one key. */
-export interface KeyLimits {
-  readonly minute: Bucket;
-  readonly day: Bucket;
-  readonly ban: Ban;
-}
-
-export class Limiter {
+export class Limiter implements RateLimiter {
   readonly timeline: Timeline;
   readonly #keys: Map<string, KeyLimits> = new Map();
   #banCount = 0;
@@ -76,8 +49,7 @@ export class Limiter {
     return count;
   }
 
-  /** Decides one request of the key, and takes its tokens or counts its refusal. */
-  take(keyId: string, plan: Plan): Decision {
+  take(keyId: string, plan: Plan): Allowed | Refusal {
     const nowMs = this.timeline.nowMs();
     let limits = this.#keys.get(keyId);
     if (limits === undefined) {
@@ -93,25 +65,16 @@ export class Limiter {
     takeToken(limits.minute, minuteMs, nowMs);
     takeToken(limits.day, dayMs, nowMs);
     endStreak(limits.ban);
-    const { limit, remaining, resetSeconds } = this.#status(limits, plan, nowMs);
+    const { limit, remaining, resetSeconds } = statusOf(limits, plan.quota, nowMs, this.timeline);
     return { kind: "allowed", limit, remaining, resetSeconds };
   }
 
-  /** The status for a response that takes no token and counts no refusal. */
-  peek(keyId: string, plan: Plan): RateStatus {
-    return this.#status(this.#keys.get(keyId) ?? unusedLimits(), plan, this.timeline.nowMs());
+  peek(keyId: string, { quota }: Plan): RateStatus {
+    return statusOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
   }
 
-  /** Both buckets of the key. A closed one is full, and its reset is what it would be if it opened now. */
-  quotas(keyId: string, { quota }: Plan): { readonly minute: RateStatus; readonly day: RateStatus } {
-    const nowMs = this.timeline.nowMs();
-    const { minute, day } = this.#keys.get(keyId) ?? unusedLimits();
-    const statusOf = (bucket: Bucket, limit: number, windowMs: number): RateStatus => ({
-      limit,
-      remaining: tokensLeft(bucket, limit, nowMs),
-      resetSeconds: this.timeline.unixSeconds(fullAgainMs(bucket, windowMs, nowMs)),
-    });
-    return { minute: statusOf(minute, quota.perMinute, minuteMs), day: statusOf(day, quota.perDay, dayMs) };
+  quotas(keyId: string, { quota }: Plan): Quotas {
+    return quotasOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
   }
 
   /** Lifts the key's ban, if it has one. This does not shorten the next ban. */
@@ -133,43 +96,10 @@ export class Limiter {
     this.#keys.set(keyId, limits);
   }
 
-  #refuse(limits: KeyLimits, plan: Plan, nowMs: number): Decision {
+  #refuse(limits: KeyLimits, { quota }: Plan, nowMs: number): Refusal {
     if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
       this.#banCount += 1;
     }
-    const { limit, remaining, resetSeconds } = this.#status(limits, plan, nowMs);
-    const kind = isBanned(limits.ban, nowMs) ? "key_banned" : "rate_limited";
-    // At least 1: it is later than now, and instants are whole milliseconds.
-    const retryAfterSeconds = Math.ceil((retryAtMs(limits, plan.quota, nowMs) - nowMs) / 1_000);
-    return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
+    return refusalOf(limits, quota, nowMs, this.timeline);
   }
-
-  /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
-  #status(limits: KeyLimits, { quota }: Plan, nowMs: number): RateStatus {
-    const minuteLeft = tokensLeft(limits.minute, quota.perMinute, nowMs);
-    const dayLeft = tokensLeft(limits.day, quota.perDay, nowMs);
-    const minuteEndsMs = fullAgainMs(limits.minute, minuteMs, nowMs);
-    const dayEndsMs = fullAgainMs(limits.day, dayMs, nowMs);
-    const isMinute = minuteLeft < dayLeft || (minuteLeft === dayLeft && minuteEndsMs > dayEndsMs);
-    const retryMs = retryAtMs(limits, quota, nowMs);
-    const isRefused = retryMs > nowMs;
-    return {
-      limit: isMinute ? quota.perMinute : quota.perDay,
-      remaining: isRefused ? 0 : isMinute ? minuteLeft : dayLeft,
-      resetSeconds: this.timeline.unixSeconds(isRefused ? retryMs : isMinute ? minuteEndsMs : dayEndsMs),
-    };
-  }
-}
-
-export function unusedLimits(): KeyLimits {
-  return { minute: closedBucket(), day: closedBucket(), ban: noBan() };
-}
-
-/** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
-function retryAtMs({ minute, day, ban }: KeyLimits, quota: Quota, nowMs: number): number {
-  return Math.max(
-    emptyUntilMs(minute, tokensLeft(minute, quota.perMinute, nowMs)),
-    emptyUntilMs(day, tokensLeft(day, quota.perDay, nowMs)),
-    ban.untilMs,
-  );
 }

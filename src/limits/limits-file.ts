@@ -20,7 +20,8 @@ import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { setFileAside } from "../log/torn-tail.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
-import { type KeyLimits, type Limiter, unusedLimits } from "./limiter.ts";
+import { type KeyLimits, unusedLimits } from "./key-limits.ts";
+import type { Limiter } from "./limiter.ts";
 
 /** The limits of one key, without those that are over. Instants are Unix milliseconds. */
 export interface SavedKey {

@@ -18,7 +18,7 @@ export interface ObservedRequest {
   /** Monotonic. */
   readonly receivedMs: number;
   /** Says why a request was refused. */
-  readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" } | undefined;
+  readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }
 
 export interface ObserverOptions {
@@ -47,7 +47,7 @@ export class Observers {
     const { routePattern, method, receivedMs, rate } = request;
     const durationMs = this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(routePattern, method, status, durationMs);
-    if (status === 429 && rate?.kind !== undefined && rate.kind !== "allowed") {
+    if (status === 429 && (rate?.kind === "rate_limited" || rate?.kind === "key_banned")) {
       this.metrics?.countRefusal(rate.kind);
     }
     this.#requestLog?.add({

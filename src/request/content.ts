@@ -35,6 +35,13 @@ export function readContent(context: RequestContext): MaybePromise<Uint8Array | 
   if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding !== null) {
     throw new ContentTakenError();
   }
+  // Both can happen while the limiter decides.
+  if (context.damageCode !== undefined) {
+    return errorResponse(context.damageCode);
+  }
+  if (incoming.destroyed) {
+    return clientGone;
+  }
   if (arrival.expectsContinue) {
     outgoing?.writeContinue();
   }
@@ -57,7 +64,7 @@ function collect(context: RequestContext): Promise<Uint8Array | Response | typeo
   return new Promise((resolve) => {
     const chunks: Uint8Array[] = [];
     let byteCount = 0;
-    context.damage = (code) => resolve(errorResponse(code));
+    context.onDamage = (code) => resolve(errorResponse(code));
     // Without this call, content that came with the header fields counts as unread: Node drops it after the response.
     incoming.read(0);
     incoming.on("data", (chunk: Uint8Array) => {

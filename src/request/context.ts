@@ -8,6 +8,7 @@ import type { Clock } from "../disk/clock.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/address.ts";
+import type { Decision, RateStatus } from "../limits/rate-limiter.ts";
 import { RequestIds } from "./request-id.ts";
 import type { Route } from "./routes.ts";
 
@@ -23,14 +24,8 @@ export interface Arrival {
   readonly next: ((error: Error) => void) | undefined;
 }
 
-/** The values of the X-RateLimit fields; `kind` says why a request was refused. */
-export interface Rate {
-  readonly kind?: "allowed" | "rate_limited" | "key_banned";
-  readonly limit: number;
-  readonly remaining: number;
-  /** Unix seconds. */
-  readonly resetSeconds: number;
-}
+/** The values of the X-RateLimit fields; `kind` says what was decided, if the request was to take a token. */
+export type Rate = RateStatus & { readonly kind?: Decision["kind"] };
 
 export class RequestContext {
   readonly incoming: IncomingMessage;
@@ -49,8 +44,10 @@ export class RequestContext {
   keyId: string | undefined;
   /** Undefined on the public pages. */
   rate: Rate | undefined;
-  /** While content is being read: ends the reading with this error. */
-  damage: ((code: ErrorCode) => void) | undefined;
+  /** Why the content cannot be read, if that is known. */
+  damageCode: ErrorCode | undefined;
+  /** While content is being read: ends the reading. */
+  onDamage: ((code: ErrorCode) => void) | undefined;
 
   constructor(
     incoming: IncomingMessage,
@@ -71,7 +68,14 @@ export class RequestContext {
     this.route = undefined;
     this.keyId = undefined;
     this.rate = undefined;
-    this.damage = undefined;
+    this.damageCode = undefined;
+    this.onDamage = undefined;
+  }
+
+  /** The content cannot be read: it is malformed, or does not arrive in time. */
+  damage(code: ErrorCode): void {
+    this.damageCode = code;
+    this.onDamage?.(code);
   }
 
   get method(): string {

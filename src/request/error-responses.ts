@@ -4,7 +4,7 @@
 
 import type { ErrorCode } from "../http/errors.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
-import type { Decision } from "../limits/limiter.ts";
+import type { Refusal } from "../limits/rate-limiter.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 
 /** Without credentials, the challenge has no error code (RFC 6750, 3). */
@@ -19,7 +19,7 @@ export const invalidKey: Response = errorResponse("invalid_api_key", [
   'Bearer realm="animal-store", error="invalid_token"',
 ]);
 
-export function overLimit({ kind, retryAfterSeconds }: Exclude<Decision, { readonly kind: "allowed" }>): Response {
+export function overLimit({ kind, retryAfterSeconds }: Refusal): Response {
   return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
 }
 

@@ -3,22 +3,23 @@
  */
 
 import { type Response, jsonResponse } from "../http/response.ts";
+import { type MaybePromise, whenReady } from "../http/when-ready.ts";
 import type { ApiKey } from "../keys/key.ts";
-import type { RateStatus } from "../limits/limiter.ts";
-import type { Limiter } from "../limits/limiter.ts";
+import type { RateLimiter, RateStatus } from "../limits/rate-limiter.ts";
 
 export interface LimitsRequest {
   readonly key: ApiKey;
-  readonly limiter: Limiter;
+  readonly limiter: RateLimiter;
 }
 
 /**
  * 200 with the plan and both quotas of the key, this request included. The X-RateLimit fields of a response describe
  * only one of them.
  */
-export function getLimits({ key, limiter }: LimitsRequest): Response {
-  const { minute, day } = limiter.quotas(key.id, key.plan);
-  return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
+export function getLimits({ key, limiter }: LimitsRequest): MaybePromise<Response> {
+  return whenReady(limiter.quotas(key.id, key.plan), ({ minute, day }) => {
+    return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
+  });
 }
 
 /** `reset` is in Unix seconds, as in `X-RateLimit-Reset`. */

@@ -21,7 +21,7 @@ import { type MaybePromise, whenReady, whenSettled } from "../http/when-ready.ts
 import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/address.ts";
 import type { Addresses } from "../limits/addresses.ts";
-import type { Limiter } from "../limits/limiter.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { clientGone, ContentTakenError, readContent } from "./content.ts";
 import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
@@ -33,7 +33,7 @@ export interface PipelineDependencies extends ResponderDependencies {
   readonly clock: Clock;
   readonly basePath: string;
   readonly keyring: Keyring;
-  readonly limiter: Limiter;
+  readonly limiter: RateLimiter;
   readonly addresses: Addresses;
   readonly store: PetStore;
   readonly trustedProxyCount: number;
@@ -135,37 +135,37 @@ export class Pipeline {
     context.keyId = key.id;
 
     // Limit
-    const decision = limiter.take(key.id, key.plan);
-    context.rate = decision;
-    if (decision.kind !== "allowed") {
-      return overLimit(decision);
-    }
+    return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
+      context.rate = decision;
+      if (decision.kind !== "allowed") {
+        return decision.kind === "unavailable" ? errorResponse("storage_unavailable") : overLimit(decision);
+      }
 
-    // Route
-    if ((incoming.url ?? "").length > bounds.targetBytesMax) {
-      return errorResponse("uri_too_long");
-    }
-    const match = this.#router.find(path);
-    if (match === undefined) {
-      return errorResponse("route_not_found");
-    }
-    const { route, parameter, allow } = match;
-    context.route = route;
-    const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
-    if (operation === undefined) {
-      return otherMethod(context.method, allow);
-    }
+      // Route
+      if ((incoming.url ?? "").length > bounds.targetBytesMax) {
+        return errorResponse("uri_too_long");
+      }
+      const match = this.#router.find(path);
+      if (match === undefined) {
+        return errorResponse("route_not_found");
+      }
+      const { route, parameter, allow } = match;
+      context.route = route;
+      const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
+      if (operation === undefined) {
+        return otherMethod(context.method, allow);
+      }
 
-    const { query, arrival } = context;
-    const { linkBase } = arrival;
-    const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
-    if (!operation.takesContent) {
-      return operation.handle(request, noContent);
-    }
+      const { query, arrival: { linkBase } } = context;
+      const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
+      if (!operation.takesContent) {
+        return operation.handle(request, noContent);
+      }
 
-    // Validate the fields about the content, read it, and handle: the handler validates the values
-    return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
-      return content instanceof Uint8Array ? operation.handle(request, content) : content;
+      // Validate the fields about the content, read it, and handle: the handler validates the values
+      return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
+        return content instanceof Uint8Array ? operation.handle(request, content) : content;
+      });
     });
   }
 
@@ -190,20 +190,23 @@ export class Pipeline {
    * uncounted. Nothing after it on the connection is read as a request, because the place where the next one begins is
    * uncertain (RFC 9112, 11.2).
    */
-  #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): Response {
+  #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
-    const authentication = this.#authenticate(context, authorizationCount);
-    if (authentication.kind === "key") {
-      context.rate = limiter.peek(authentication.key.id, authentication.key.plan);
-    } else {
-      const { address } = context;
-      context.rate = authentication.kind === "invalid" ? addresses.take(address) : addresses.peek(address);
-    }
     this.#faultySockets.add(context.incoming.socket);
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
     }
-    return errorResponse("malformed_request", [], fault);
+    const authentication = this.#authenticate(context, authorizationCount);
+    const rate =
+      authentication.kind === "key"
+        ? limiter.peek(authentication.key.id, authentication.key.plan)
+        : authentication.kind === "invalid"
+          ? addresses.take(context.address)
+          : addresses.peek(context.address);
+    return whenReady(rate, (status) => {
+      context.rate = status;
+      return errorResponse("malformed_request", [], fault);
+    });
   }
 
   #respondToPreflight(context: RequestContext): Response {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Decision } from "../../src/limits/limiter.ts";
+import type { Allowed, Refusal } from "../../src/limits/rate-limiter.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
@@ -23,24 +23,22 @@ const startSeconds = Math.floor(startMs / second);
 interface Bench {
   readonly clock: ManualClock;
   readonly limiter: Limiter;
-  take(count?: number, plan?: Plan): Decision;
+  take(count?: number, plan?: Plan): Allowed | Refusal;
   /** The same for a request that is refused. */
-  refused(plan?: Plan): Refused;
+  refused(plan?: Plan): Refusal;
 }
-
-type Refused = Exclude<Decision, { kind: "allowed" }>;
 
 /** A limiter and one key. `take` asks for several requests and returns the last decision. */
 function bench(): Bench {
   const clock = new ManualClock({ wallMs: startMs });
   const limiter = new Limiter({ clock });
-  const take = (count = 1, plan = free): Decision => {
+  const take = (count = 1, plan = free): Allowed | Refusal => {
     const decisions = Array.from({ length: count }, () => limiter.take("key", plan));
     const last = decisions.at(-1);
     assert.ok(last !== undefined);
     return last;
   };
-  const refused = (plan = free): Refused => {
+  const refused = (plan = free): Refusal => {
     const decision = take(1, plan);
     assert.ok(decision.kind !== "allowed");
     return decision;
@@ -49,7 +47,7 @@ function bench(): Bench {
 }
 
 /** Has the key banned: its minute is used up, and ten refusals follow in ten seconds. */
-function ban({ clock, take, refused }: Bench): Refused {
+function ban({ clock, take, refused }: Bench): Refusal {
   take(60);
   let last = refused();
   for (let index = 1; index < 10; index++) {

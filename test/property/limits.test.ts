@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
-import type { Decision } from "../../src/limits/limiter.ts";
+import type { Allowed, Refusal } from "../../src/limits/rate-limiter.ts";
 import { Limiter } from "../../src/limits/limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
@@ -89,7 +89,7 @@ class World {
     this.stepsLeft--;
   }
 
-  #request(key: Key): Decision {
+  #request(key: Key): Allowed | Refusal {
     this.stepsLeft--;
     const expected = key.model.request(this.#nowMs, key.plan.quota);
     const decision = this.#limiter.take(key.id, key.plan);
@@ -173,7 +173,7 @@ class World {
     return new ManualClock({ wallMs, monotonicMs: this.#random.integer(0, 1_000_000_000) + 0.75 });
   }
 
-  #inWords({ kind, limit, remaining, resetMs, waitUntilMs }: Expected): Decision {
+  #inWords({ kind, limit, remaining, resetMs, waitUntilMs }: Expected): Allowed | Refusal {
     const status = { limit, remaining, resetSeconds: this.#resetSeconds(resetMs) };
     if (kind === "allowed") {
       return { kind, ...status };

@@ -1,0 +1,20 @@
+/**
+ * What a service keeps, and where it is kept: in a data folder (folder.ts) or in a database (postgres/open.ts).
+ */
+
+import type { KeyStore } from "../keys/key-store.ts";
+import type { RateLimiter } from "../limits/rate-limiter.ts";
+import type { Gauges } from "../observe/metrics.ts";
+import type { PetStore } from "../pets/pet-store.ts";
+
+export interface Engine {
+  readonly store: PetStore;
+  readonly limiter: RateLimiter;
+  readonly keys: KeyStore;
+  /** What is known without asking anybody. */
+  gauges(): EngineGauges;
+  /** Resolves when everything accepted is durable, and every resource is released. */
+  close(): Promise<void>;
+}
+
+export type EngineGauges = Omit<Gauges, "isHealthy">;

@@ -1,0 +1,69 @@
+/**
+ * The engine of one process: keys.jsonl, limits.json and pets.jsonl in a folder that it has locked.
+ */
+
+import { randomBytes } from "node:crypto";
+
+import type { Clock } from "../disk/clock.ts";
+import type { Disk } from "../disk/disk.ts";
+import { lockFolder } from "../disk/lock.ts";
+import { bounds } from "../http/bounds.ts";
+import { KeyStore } from "../keys/key-store.ts";
+import { Limiter } from "../limits/limiter.ts";
+import { LimitsSnapshot } from "../limits/limits-file.ts";
+import type { AppendTimes } from "../log/appender.ts";
+import type { PetStore } from "../pets/pet-store.ts";
+import { JsonLinesPetStore, openPetStore } from "../store/json-lines-pet-store.ts";
+import type { Engine, EngineGauges } from "./engine.ts";
+
+export interface FolderOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly dataDir: string;
+  readonly report: (message: string) => void;
+  /** Ends the opening: it rejects with the signal's reason, and the folder is free again. */
+  readonly signal: AbortSignal | undefined;
+  /** The catalogue of an embedder, in place of pets.jsonl. */
+  readonly store: PetStore | undefined;
+  readonly onGroup: (times: AppendTimes) => void;
+}
+
+/**
+ * Locks the folder and reads its files.
+ *
+ * @throws {FolderInUseError} another service holds the folder
+ * @throws {DamagedLogError} a file is damaged where no crash could have damaged it; nothing was changed
+ */
+export async function openFolder(options: FolderOptions): Promise<Engine> {
+  const { clock, signal } = options;
+  signal?.throwIfAborted();
+  const lock = await lockFolder(options.disk, options.dataDir);
+  try {
+    const limiter = new Limiter({ clock });
+    const keys = await KeyStore.open({ ...options, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
+    const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
+    const snapshot = await LimitsSnapshot.open({ ...options, limiter, unbannedMs });
+    signal?.throwIfAborted();
+    const store = options.store ?? (await openPetStore(options));
+    const saving = setInterval(() => void snapshot.save(), bounds.limitsSaveMs).unref();
+    const close = async (): Promise<void> => {
+      clearInterval(saving);
+      try {
+        await keys.close();
+        await snapshot.save();
+        await store.close();
+      } finally {
+        await lock.release(); // Even if the store fails to close: the next service needs the folder.
+      }
+    };
+    return { store, limiter, keys, gauges: () => gaugesOf(store, limiter), close };
+  } catch (error) {
+    await lock.release();
+    throw error;
+  }
+}
+
+function gaugesOf(store: PetStore, { banCount, bannedKeyCount }: Limiter): EngineGauges {
+  const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own has no figures.
+  return { animalCount: catalogue?.animalCount ?? 0, logBytes: catalogue?.logBytes ?? 0, banCount, bannedKeyCount };
+}

@@ -1,0 +1,70 @@
+/**
+ * The limits of one key, and what a response says of them: pure arithmetic, without clock or map.
+ */
+
+import { type Ban, isBanned, noBan } from "./ban.ts";
+import { type Bucket, closedBucket, dayMs, emptyUntilMs, fullAgainMs, minuteMs, tokensLeft } from "./bucket.ts";
+import type { Quota } from "./plans.ts";
+import type { Quotas, RateStatus, Refusal } from "./rate-limiter.ts";
+
+/** Each key has a bucket for the minute, one for the day, and a ban. */
+export interface KeyLimits {
+  readonly minute: Bucket;
+  readonly day: Bucket;
+  readonly ban: Ban;
+}
+
+/** Shows an instant of the limits as Unix seconds, rounded up. */
+export interface Calendar {
+  unixSeconds(instantMs: number): number;
+}
+
+export function unusedLimits(): KeyLimits {
+  return { minute: closedBucket(), day: closedBucket(), ban: noBan() };
+}
+
+/** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
+export function statusOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): RateStatus {
+  const minuteLeft = tokensLeft(limits.minute, quota.perMinute, nowMs);
+  const dayLeft = tokensLeft(limits.day, quota.perDay, nowMs);
+  const minuteEndsMs = fullAgainMs(limits.minute, minuteMs, nowMs);
+  const dayEndsMs = fullAgainMs(limits.day, dayMs, nowMs);
+  const isMinute = minuteLeft < dayLeft || (minuteLeft === dayLeft && minuteEndsMs > dayEndsMs);
+  const retryMs = retryAtMs(limits, quota, nowMs);
+  const isRefused = retryMs > nowMs;
+  return {
+    limit: isMinute ? quota.perMinute : quota.perDay,
+    remaining: isRefused ? 0 : isMinute ? minuteLeft : dayLeft,
+    resetSeconds: calendar.unixSeconds(isRefused ? retryMs : isMinute ? minuteEndsMs : dayEndsMs),
+  };
+}
+
+/** @param limits as they are once the refusal was counted */
+export function refusalOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): Refusal {
+  const { limit, remaining, resetSeconds } = statusOf(limits, quota, nowMs, calendar);
+  const kind = isBanned(limits.ban, nowMs) ? "key_banned" : "rate_limited";
+  // At least 1: it is later than now, and instants are whole milliseconds.
+  const retryAfterSeconds = Math.ceil((retryAtMs(limits, quota, nowMs) - nowMs) / 1_000);
+  return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
+}
+
+export function quotasOf({ minute, day }: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): Quotas {
+  const bucketStatus = (bucket: Bucket, limit: number, windowMs: number): RateStatus => ({
+    limit,
+    remaining: tokensLeft(bucket, limit, nowMs),
+    resetSeconds: calendar.unixSeconds(fullAgainMs(bucket, windowMs, nowMs)),
+  });
+  return {
+    minute: bucketStatus(minute, quota.perMinute, minuteMs),
+    day: bucketStatus(day, quota.perDay, dayMs),
+  };
+}
+
+/** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
+function retryAtMs({ minute, day, ban }: KeyLimits, quota: Quota, nowMs: number): number {
+  return Math.max(
+    emptyUntilMs(minute, tokensLeft(minute, quota.perMinute, nowMs)),
+    emptyUntilMs(day, tokensLeft(day, quota.perDay, nowMs)),
+    ban.untilMs,
+  );
+}

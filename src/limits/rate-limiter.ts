@@ -1,0 +1,49 @@
+/**
+ * The limiter as the pipeline knows it: nothing here depends on where the limits are kept. One limiter counts in this
+ * process (limiter.ts), another one in a database that several processes share (postgres/postgres-limiter.ts).
+ */
+
+import type { Plan } from "./plans.ts";
+
+/** What the X-RateLimit fields say. */
+export interface RateStatus {
+  /** The quota of the bucket that is reported. */
+  readonly limit: number;
+  /** Tokens left in it; 0 if a request would be refused. */
+  readonly remaining: number;
+  /**
+   * Unix seconds, rounded up: when the bucket is full again; if a request would be refused, the earliest time at which
+   * one is served.
+   */
+  readonly resetSeconds: number;
+}
+
+export type Allowed = RateStatus & { readonly kind: "allowed" };
+
+export type Refusal = RateStatus & {
+  readonly kind: "rate_limited" | "key_banned";
+  /** Whole seconds, rounded up, at least 1. */
+  readonly retryAfterSeconds: number;
+};
+
+export type Decision =
+  | Allowed
+  | Refusal
+  /** Nothing could be decided: the limits cannot be reached. The status is the last one known. */
+  | (RateStatus & { readonly kind: "unavailable" });
+
+/** Both buckets of a key. A closed one is full, and its reset is what it would be if it opened now. */
+export interface Quotas {
+  readonly minute: RateStatus;
+  readonly day: RateStatus;
+}
+
+/** A method that has to wait returns a promise. None of them throws or rejects, except `quotas`. */
+export interface RateLimiter {
+  /** Decides one request of the key, and takes its tokens or counts its refusal. */
+  take(keyId: string, plan: Plan): Decision | Promise<Decision>;
+  /** The status for a response that takes no token and counts no refusal. */
+  peek(keyId: string, plan: Plan): RateStatus | Promise<RateStatus>;
+  /** @throws {StorageUnavailableError} they cannot be read now */
+  quotas(keyId: string, plan: Plan): Quotas | Promise<Quotas>;
+}
