@@ -5,6 +5,7 @@
 export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
+export type { DatabasePool } from "./postgres/pool.ts";
 export { FolderInUseError } from "./disk/lock.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {

@@ -8,10 +8,16 @@ import { inspect } from "node:util";
 import { isHost } from "./http/message.ts";
 import { withoutSecrets } from "./http/secrets.ts";
 import type { PetStore } from "./pets/pet-store.ts";
+import type { DatabasePool } from "./postgres/pool.ts";
 
 export interface AnimalStoreOptions {
   /** Folder of keys, limits and catalogue, for one service; made if missing. A relative path is resolved at once. */
-  readonly dataDir: string;
+  readonly dataDir?: string | undefined;
+  /**
+   * In place of `dataDir`: a pool of connections to a PostgreSQL database, such as a `Pool` of the package `pg`. It may be
+   * shared by any number of services. It stays open when the service is closed.
+   */
+  readonly database?: DatabasePool | undefined;
   /** Public base address; its path must end in `/v1` and is where the API is mounted (default `/v1`). */
   readonly baseUrl?: string | undefined;
   /** Base address of the staging deployment, for the description. */
@@ -27,8 +33,8 @@ export interface AnimalStoreOptions {
 }
 
 export interface CheckedOptions {
-  /** Absolute. */
-  readonly dataDir: string;
+  /** An absolute path, or a database. */
+  readonly place: string | DatabasePool;
   /** If undefined, links are paths: nothing that a client sends may decide where they lead. */
   readonly baseUrl: string | undefined;
   readonly basePath: string;
@@ -57,6 +63,7 @@ const stalledBytesMax = 1_048_576;
 
 const optionNames: ReadonlySet<string> = new Set([
   "dataDir",
+  "database",
   "baseUrl",
   "stagingBaseUrl",
   "trustProxy",
@@ -76,15 +83,12 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (unknown !== undefined) {
     throw new RangeError(`Cannot open animal store: there is no option "${oneLine(unknown)}"`);
   }
-  if (typeof options.dataDir !== "string" || options.dataDir === "" || options.dataDir.includes("\0")) {
-    throw new RangeError("Cannot open animal store: dataDir must be the path of a folder");
-  }
   if (options.report !== undefined && typeof options.report !== "function") {
     throw new RangeError("Cannot open animal store: report must be a function");
   }
   const base = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
-    dataDir: resolve(options.dataDir),
+    place: checkPlace(options),
     baseUrl: base?.url,
     basePath: base?.path ?? defaultBasePath,
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl)?.url,
@@ -170,6 +174,23 @@ function reportOnStderr(message: string): void {
   if (process.stderr.writableLength < stalledBytesMax) {
     console.error(`animal-store: ${message}`);
   }
+}
+
+/** Does not use `checked`, whose message would contain the whole pool, with its password. */
+function checkPlace({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
+  if (database !== undefined) {
+    if (typeof database?.connect !== "function" || typeof database.on !== "function") {
+      throw new RangeError("Cannot open animal store: database must be a pool of connections, such as a Pool of pg");
+    }
+    if (dataDir !== undefined || store !== undefined) {
+      throw new RangeError("Cannot open animal store: database takes the place of dataDir and store; give it alone");
+    }
+    return database;
+  }
+  if (typeof dataDir !== "string" || dataDir === "" || dataDir.includes("\0")) {
+    throw new RangeError("Cannot open animal store: dataDir must be the path of a folder");
+  }
+  return resolve(dataDir);
 }
 
 /** Does not use `checked`, whose message would contain the whole store. */

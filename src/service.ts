@@ -28,6 +28,7 @@ import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
+import type { PostgresOptions } from "./postgres/open.ts";
 import { Pipeline } from "./request/pipeline.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
@@ -74,10 +75,19 @@ export interface Dependencies {
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
-  const { dataDir, report, store } = options;
+  const { place, report, store } = options;
   const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
-  const engine = await openFolder({ disk, clock, dataDir, report, store, signal, onGroup });
+  const engine =
+    typeof place === "string"
+      ? await openFolder({ disk, clock, dataDir: place, report, store, signal, onGroup })
+      : await openDatabase({ pool: place, clock, report, signal });
   return new Service(options, { engine, clock, observers, publicPages });
+}
+
+/** Loaded only if it is used. */
+async function openDatabase(options: PostgresOptions): Promise<Engine> {
+  const { openPostgres } = await import("./postgres/open.ts");
+  return openPostgres(options);
 }
 
 interface Parts {

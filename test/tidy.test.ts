@@ -52,9 +52,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   openapi: ["pets", "limits", "http"],
   request: ["observe", "pets", "keys", "limits", "http", "disk"],
   engine: ["store", "observe", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
-  "options.ts": ["pets", "http"],
-  "service.ts": ["options.ts", "engine", "request", "observe", "openapi", "keys", "limits/addresses.ts", "http", "log", "disk"],
-  "index.ts": ["service.ts", "options.ts", "store", "pets", "disk"],
+  postgres: ["engine/engine.ts", "store/adds-in-progress.ts", "pets", "keys", "limits", "log", "disk"],
+  "options.ts": ["pets", "http", "postgres/pool.ts"],
+  "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/addresses.ts", "http", "log", "disk"],
+  "index.ts": ["service.ts", "options.ts", "postgres/pool.ts", "store", "pets", "disk"],
   cli: [
     ...["service.ts", "options.ts", "version.ts", "console-files"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],

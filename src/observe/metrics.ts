@@ -8,12 +8,13 @@ import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 import { family, head, Histogram, type Labels } from "./exposition.ts";
 
 /** Values that the service provides at each scrape. */
+/** What is undefined is not exposed. */
 export interface Gauges {
-  readonly animalCount: number;
-  readonly logBytes: number;
+  readonly animalCount?: number;
+  readonly logBytes?: number;
   /** Since the start. */
   readonly banCount: number;
-  readonly bannedKeyCount: number;
+  readonly bannedKeyCount?: number;
   readonly isHealthy: boolean;
 }
 
@@ -125,8 +126,8 @@ export class Metrics {
   }
 }
 
-function gauge(name: string, help: string, value: number): string {
-  return family(name, "gauge", help, [{ value }]);
+function gauge(name: string, help: string, value: number | undefined): string {
+  return value === undefined ? "" : family(name, "gauge", help, [{ value }]);
 }
 
 function counter(name: string, help: string, value: number): string {

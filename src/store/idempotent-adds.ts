@@ -10,14 +10,15 @@
 
 import type { Clock } from "../disk/clock.ts";
 import { viewOf } from "../log/checksum.ts";
-import { IdempotencyConflictError, type StoredPet } from "../pets/pet-store.ts";
-import { type NewPet, newPetToJson } from "../pets/pet.ts";
+import type { StoredPet } from "../pets/pet-store.ts";
+import type { NewPet } from "../pets/pet.ts";
+import { AddsInProgress, replay } from "./adds-in-progress.ts";
 import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "./idempotency-table.ts";
 
 export class IdempotentAdds {
   readonly #clock: Clock;
   readonly #table = new IdempotencyTable();
-  readonly #inProgress = new Map<string, Promise<StoredPet>>();
+  readonly #inProgress = new AddsInProgress();
   readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
 
@@ -36,25 +37,16 @@ export class IdempotentAdds {
    * @param textOf the stored text of an animal
    * @throws {IdempotencyConflictError}
    */
-  async add(
+  add(
     newPet: NewPet,
     hash: string,
     store: () => Promise<StoredPet>,
     textOf: (id: number) => string | undefined,
   ): Promise<StoredPet> {
-    const inProgress = this.#inProgress.get(hash);
-    // Awaited only if there is one: between looking and adding, no other add may begin.
-    const earlierId = inProgress === undefined ? this.#find(hash) : (await inProgress).id;
-    if (earlierId !== undefined) {
-      return replay(earlierId, textOf(earlierId), newPet);
-    }
-    const adding = store();
-    this.#inProgress.set(hash, adding);
-    try {
-      return await adding;
-    } finally {
-      this.#inProgress.delete(hash);
-    }
+    return this.#inProgress.share(newPet, hash, async () => {
+      const earlierId = this.#find(hash);
+      return earlierId === undefined ? store() : replay(earlierId, textOf(earlierId), newPet);
+    });
   }
 
   /** Remembers the hash of an animal that is on disk; the hash's characters are in `bytes` at `start`. */
@@ -81,11 +73,4 @@ export class IdempotentAdds {
   #nowSeconds(): number {
     return Math.floor(this.#clock.monotonicMs() / 1_000);
   }
-}
-
-function replay(id: number, json: string | undefined, newPet: NewPet): StoredPet {
-  if (json === undefined || json !== newPetToJson(id, newPet)) {
-    throw new IdempotencyConflictError("the hash belongs to another animal");
-  }
-  return { id, json, isReplay: true };
 }

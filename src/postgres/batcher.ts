@@ -1,0 +1,54 @@
+/**
+ * Group commit over the network: all items that wait go into one statement. A batch begins one turn of the event loop
+ * after its first item came, or when a lane becomes free, so that requests which were read together share it.
+ */
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface BatcherOptions {
+  /** Batches under way at a time. */
+  readonly lanes: number;
+  /** The most items in a batch. */
+  readonly sizeMax: number;
+}
+
+export class Batcher<Item, Result> {
+  readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #options: BatcherOptions;
+  #queue: Waiting<Item, Result>[] = [];
+  #idleLanes: number;
+
+  /** @param run returns a result for each item. If it rejects, all of its items do. */
+  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions) {
+    this.#run = run;
+    this.#options = options;
+    this.#idleLanes = options.lanes;
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ item, resolve, reject });
+      if (this.#idleLanes > 0) {
+        this.#idleLanes--;
+        setImmediate(() => void this.#runLane());
+      }
+    });
+  }
+
+  async #runLane(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, this.#options.sizeMax);
+      try {
+        const results = await this.#run(batch.map(({ item }) => item));
+        batch.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
+      } catch (error) {
+        batch.forEach(({ reject }) => reject(error));
+      }
+    }
+    this.#idleLanes++;
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * Runs statements on a pool, and knows whether the database can be reached.
+ *
+ * While it cannot, statements fail at once, so that requests do not pile up. Only probes are sent: the log of keys sends
+ * one four times a second, so everything works again soon after the database does.
+ */
+
+import { messageOf } from "../disk/error-message.ts";
+import type { DatabasePool, PoolClient, Row } from "./pool.ts";
+
+/** How long a connection may take to open or to become free, and how long a statement may take. */
+const connectMs = 2_000;
+const statementMs = 3_000;
+
+export class DatabaseError extends Error {
+  override readonly name = "DatabaseError";
+  /** Whether the statement may have taken effect: "unknown" if its answer was lost. */
+  readonly effect: "none" | "unknown";
+
+  constructor(effect: "none" | "unknown", cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.effect = effect;
+  }
+}
+
+class TimeoutError extends Error {
+  override readonly name = "TimeoutError";
+}
+
+export type Query = (text: string, values?: unknown[]) => Promise<readonly Row[]>;
+
+export class Database {
+  readonly #pool: DatabasePool;
+  readonly #report: (message: string) => void;
+  #isAvailable = true;
+
+  /** @param report takes one line when the database cannot be reached, and one when it can again */
+  constructor(pool: DatabasePool, report: (message: string) => void) {
+    this.#pool = pool;
+    this.#report = report;
+    pool.on("error", ignore); // A connection that breaks while nobody uses it: the pool drops it.
+  }
+
+  get isAvailable(): boolean {
+    return this.#isAvailable;
+  }
+
+  /** Runs a statement as a transaction of its own. @throws {DatabaseError} */
+  async run(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+    if (!this.#isAvailable) {
+      throw new DatabaseError("none", new Error("the database cannot be reached"));
+    }
+    return this.probe(text, values);
+  }
+
+  /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
+  async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+    const client = await this.#connect();
+    try {
+      const { rows } = await within(statementMs, client.query({ text, values }));
+      release(client, false);
+      this.#setAvailable(undefined);
+      return rows;
+    } catch (error) {
+      const isRefused = isRolledBack(error);
+      const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
+      release(client, !isRefused || isReplica);
+      if (error instanceof TimeoutError || isReplica) {
+        this.#setAvailable(error);
+      }
+      throw new DatabaseError(isRefused ? "none" : "unknown", error);
+    }
+  }
+
+  /**
+   * Runs several statements on one connection as one transaction. Only for starts and commands, because its locks last
+   * as long as this process takes.
+   */
+  async transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result> {
+    const client = await this.#connect();
+    try {
+      const query: Query = async (text, values = []) => (await client.query({ text, values })).rows;
+      await query("BEGIN");
+      const result = await work(query);
+      await query("COMMIT");
+      release(client, false);
+      return result;
+    } catch (error) {
+      release(client, true); // This rolls back.
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#pool.off("error", ignore);
+  }
+
+  async #connect(): Promise<PoolClient> {
+    const connecting = this.#pool.connect();
+    try {
+      const client = await within(connectMs, connecting);
+      client.on("error", ignore); // The statement under way fails with the same error.
+      return client;
+    } catch (error) {
+      connecting.then((client) => client.release(), ignore); // It may come too late.
+      this.#setAvailable(error);
+      throw new DatabaseError("none", error);
+    }
+  }
+
+  #setAvailable(failure: unknown): void {
+    const isAvailable = failure === undefined;
+    if (isAvailable !== this.#isAvailable) {
+      this.#isAvailable = isAvailable;
+      const reason = `the database cannot be used, requests get 503 until it can: ${messageOf(failure)}`;
+      this.#report(isAvailable ? "the database can be used again" : `warning: ${reason}`);
+    }
+  }
+}
+
+function release(client: PoolClient, destroy: boolean): void {
+  client.off("error", ignore);
+  if (destroy) {
+    client.on("error", ignore); // Nobody else listens to a connection that is being closed.
+  }
+  client.release(destroy);
+}
+
+/** The SQLSTATE of an error that the database itself reported. */
+function sqlState(error: unknown): string | undefined {
+  return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
+}
+
+/**
+ * Whether the database says that the statement was rolled back. It does not if it ends the connection: classes 08, 57P
+ * and 25P. Nor does an error of the socket, or a time-out.
+ */
+function isRolledBack(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== undefined && !/^(08|57P|25P|58|XX)/.test(state);
+}
+
+/** Rejects if the promise takes longer. Its value, or failure, is then ignored. */
+async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new TimeoutError(`no answer within ${limitMs / 1_000} s`)), limitMs);
+  });
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,64 @@
+/**
+ * The engine of many instances: keys, limits and catalogue in one PostgreSQL database.
+ */
+
+import { randomBytes } from "node:crypto";
+
+import type { Clock } from "../disk/clock.ts";
+import type { Engine } from "../engine/engine.ts";
+import { KeyStore } from "../keys/key-store.ts";
+import { Database } from "./database.ts";
+import type { DatabasePool } from "./pool.ts";
+import { PostgresKeyLog } from "./postgres-key-log.ts";
+import { PostgresLimiter } from "./postgres-limiter.ts";
+import { PostgresPetStore } from "./postgres-pet-store.ts";
+import { prepareSchema } from "./schema.ts";
+
+export interface PostgresOptions {
+  /** It stays open when the engine is closed. */
+  readonly pool: DatabasePool;
+  readonly clock: Clock;
+  readonly report: (message: string) => void;
+  /** Ends the opening: it rejects with the signal's reason. */
+  readonly signal: AbortSignal | undefined;
+}
+
+const purgeMs = 3_600_000;
+
+/** What no longer has an effect. A batch is decided within seconds, so its commit is not needed after an hour. */
+const purgeTexts = [
+  "DELETE FROM animal_store.commits WHERE at < now() - interval '1 hour'",
+  "DELETE FROM animal_store.once WHERE at < now() - interval '24 hours'",
+  "DELETE FROM animal_store.limits WHERE day_ends < animal_store.clock_ms() " +
+    "AND ban_until + 86400000 < animal_store.clock_ms()",
+];
+
+/** @throws {Error} the database cannot be reached, or cannot be used */
+export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
+  const database = new Database(pool, report);
+  try {
+    await prepareSchema(database);
+    signal?.throwIfAborted();
+    const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
+    signal?.throwIfAborted();
+    const limiter = new PostgresLimiter(database);
+    const store = new PostgresPetStore(database, clock);
+    const purging = setInterval(() => void purge(database), purgeMs).unref();
+    const close = async (): Promise<void> => {
+      clearInterval(purging);
+      await keys.close();
+      await store.close();
+      database.close();
+    };
+    return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), close };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+async function purge(database: Database): Promise<void> {
+  for (const text of purgeTexts) {
+    await database.run(text).catch(() => undefined); // An hour later it is tried again.
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * The part of a connection pool that is used. `Pool` of the package `pg` fits; this project imports no client.
+ */
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface PoolClient {
+  query(statement: { readonly text: string; readonly values: unknown[] }): Promise<{ readonly rows: readonly Row[] }>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
+  /** @param destroy closes the connection instead of keeping it for the next caller */
+  release(destroy?: boolean): void;
+}
+
+export interface DatabasePool {
+  connect(): Promise<PoolClient>;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "error", listener: (error: Error) => void): unknown;
+}

@@ -1,0 +1,124 @@
+/**
+ * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
+ *
+ * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
+ * its event is read and the decision made anew. So no lock is needed.
+ */
+
+import { messageOf } from "../disk/error-message.ts";
+import type { Clock } from "../disk/clock.ts";
+import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-event.ts";
+import type { KeyLog } from "../keys/key-log.ts";
+import { KeyError, type KeyEvent } from "../keys/key.ts";
+import { Keyring } from "../keys/keyring.ts";
+import { viewOf } from "../log/checksum.ts";
+import { type Database, DatabaseError } from "./database.ts";
+
+export interface PostgresKeyLogOptions {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly report: (message: string) => void;
+}
+
+const readText = "SELECT seq::float8 AS seq, line FROM animal_store.key_events_after($1)";
+
+/** Unbanning takes effect in the same statement, so it ends no later ban. */
+const appendText = `WITH appended AS (
+    INSERT INTO animal_store.key_events VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING seq
+  ), unbanned AS (
+    UPDATE animal_store.limits SET refusals = 0, ban_until = least(ban_until, animal_store.clock_ms())
+    WHERE key_id = $3 AND EXISTS (SELECT FROM appended)
+  )
+  SELECT seq FROM appended`;
+
+export class PostgresKeyLog implements KeyLog {
+  readonly keyring: Keyring;
+  readonly #options: PostgresKeyLogOptions;
+  #seq = 0;
+  #fault: string | undefined;
+  #following: Promise<void> | undefined;
+
+  /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
+  static async open(options: PostgresKeyLogOptions): Promise<PostgresKeyLog> {
+    const log = new PostgresKeyLog(options);
+    await log.#read();
+    return log;
+  }
+
+  private constructor(options: PostgresKeyLogOptions) {
+    this.#options = options;
+    this.keyring = new Keyring({ clock: options.clock });
+  }
+
+  get exists(): boolean {
+    return this.#seq > 0;
+  }
+
+  follow(): Promise<void> {
+    this.#following ??= this.#follow().finally(() => {
+      this.#following = undefined;
+    });
+    return this.#following;
+  }
+
+  async refresh(): Promise<void> {
+    await this.#following;
+    await this.follow();
+  }
+
+  async append(decide: () => KeyEvent | undefined): Promise<void> {
+    for (let isAppended = false; !isAppended; ) {
+      await this.#read();
+      const event = decide();
+      if (event === undefined) {
+        return;
+      }
+      const unbannedId = event.event === "unbanned" ? event.id : null;
+      const line = encodeKeyEvent(event).slice(0, -1);
+      const rows = await this.#options.database.probe(appendText, [this.#seq + 1, line, unbannedId]);
+      isAppended = rows.length > 0;
+    }
+    await this.#read();
+  }
+
+  /** A database that cannot be reached is reported by `Database`. */
+  async #follow(): Promise<void> {
+    try {
+      await this.#read();
+    } catch (error) {
+      if (!(error instanceof DatabaseError)) {
+        this.#reportOnce(messageOf(error));
+      }
+    }
+  }
+
+  /** Applies new events. @throws {KeyError} one of them cannot be read */
+  async #read(): Promise<void> {
+    const rows = await this.#options.database.probe(readText, [this.#seq]);
+    for (const row of rows) {
+      const seq = Number(row["seq"]);
+      if (seq <= this.#seq) {
+        continue; // Another look has applied it.
+      }
+      const fault = seq === this.#seq + 1 ? this.#apply(String(row["line"])) : "the events before it are missing";
+      if (fault !== undefined) {
+        throw new KeyError("key_file_damaged", `Cannot read keys: key event ${seq} in the database: ${fault}`);
+      }
+      this.#seq = seq;
+    }
+  }
+
+  /** Returns why it cannot be applied. */
+  #apply(line: string): string | undefined {
+    const bytes = Buffer.from(line);
+    const decoded = decodeKeyEvent(viewOf(bytes), 0, bytes.length);
+    return decoded.kind === "fault" ? decoded.fault.reason : this.keyring.apply(decoded.event);
+  }
+
+  #reportOnce(fault: string): void {
+    if (this.#fault !== fault) {
+      this.#fault = fault;
+      this.#options.report(`${fault}; keys known so far go on working`);
+    }
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Decides which request of which key is served, with the limits in the database, on its clock: exact however many
+ * instances share it.
+ *
+ * Requests that wait are decided by one statement, which counts them by key. Of the requests of a key in a batch the
+ * first ones are served, as many as the statement grants.
+ */
+
+import { type Calendar, type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "../limits/key-limits.ts";
+import type { Plan, Quota } from "../limits/plans.ts";
+import type { Decision, Quotas, RateLimiter, RateStatus } from "../limits/rate-limiter.ts";
+import { StorageUnavailableError } from "../pets/pet-store.ts";
+import { Batcher } from "./batcher.ts";
+import type { Database } from "./database.ts";
+import type { Row } from "./pool.ts";
+
+interface Request {
+  readonly keyId: string;
+  readonly quota: Quota;
+  /** 0 to look only. */
+  readonly tokens: 0 | 1;
+}
+
+/** The limits of a key once a request has been decided, and when that was, in Unix milliseconds. */
+interface Decided {
+  readonly isAllowed: boolean;
+  readonly limits: KeyLimits;
+  readonly nowMs: number;
+}
+
+/** The requests of one key in a batch, by their places in it. */
+interface KeyBatch {
+  readonly places: number[];
+  quota: Quota;
+  asked: number;
+}
+
+const batchLength = 1_000;
+/** Keys whose limits are remembered for the time when the database is away: about 4 MB. */
+const lastKnownMax = 10_000;
+
+const unixCalendar: Calendar = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
+
+/** Numbers as float8, which every client reads as a number. */
+const takeText = `
+SELECT key_id, granted, decided_at::float8 AS now_ms, minute_used, minute_ends::float8 AS minute_ends, day_used,
+  day_ends::float8 AS day_ends, refusals, second_ends::float8 AS second_ends, ban_until::float8 AS ban_until,
+  ban_ms::float8 AS ban_ms
+FROM animal_store.take($1::text[], $2::int[], $3::int[], $4::int[])`;
+
+export class PostgresLimiter implements RateLimiter {
+  readonly #database: Database;
+  readonly #batcher = new Batcher<Request, Decided>((requests) => this.#decide(requests), {
+    lanes: 1,
+    sizeMax: batchLength,
+  });
+  readonly #lastKnown = new Map<string, KeyLimits>();
+  #banCount = 0;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Bans set off by this instance since it started. */
+  get banCount(): number {
+    return this.#banCount;
+  }
+
+  async take(keyId: string, { quota }: Plan): Promise<Decision> {
+    let decided: Decided;
+    try {
+      decided = await this.#batcher.add({ keyId, quota, tokens: 1 });
+    } catch {
+      // The failure is the database's, which reports it. Sending the statement again might take two tokens.
+      return { kind: "unavailable", ...this.#lastStatus(keyId, quota) };
+    }
+    const { isAllowed, limits, nowMs } = decided;
+    return isAllowed
+      ? { kind: "allowed", ...statusOf(limits, quota, nowMs, unixCalendar) }
+      : refusalOf(limits, quota, nowMs, unixCalendar);
+  }
+
+  async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
+    try {
+      const { limits, nowMs } = await this.#batcher.add({ keyId, quota, tokens: 0 });
+      return statusOf(limits, quota, nowMs, unixCalendar);
+    } catch {
+      return this.#lastStatus(keyId, quota);
+    }
+  }
+
+  async quotas(keyId: string, { quota }: Plan): Promise<Quotas> {
+    try {
+      const { limits, nowMs } = await this.#batcher.add({ keyId, quota, tokens: 0 });
+      return quotasOf(limits, quota, nowMs, unixCalendar);
+    } catch (error) {
+      throw new StorageUnavailableError("the limits cannot be read", { cause: error });
+    }
+  }
+
+  #lastStatus(keyId: string, quota: Quota): RateStatus {
+    return statusOf(this.#lastKnown.get(keyId) ?? unusedLimits(), quota, Date.now(), unixCalendar);
+  }
+
+  async #decide(requests: readonly Request[]): Promise<readonly Decided[]> {
+    const batches = new Map<string, KeyBatch>();
+    requests.forEach(({ keyId, quota, tokens }, place) => {
+      const batch = batches.get(keyId) ?? { places: [], quota, asked: 0 };
+      batches.set(keyId, batch);
+      batch.places.push(place);
+      batch.quota = quota; // If the plan has just changed, the later one counts.
+      batch.asked += tokens;
+    });
+    const columns = [...batches.values()];
+    const rows = await this.#database.run(takeText, [
+      [...batches.keys()],
+      columns.map(({ asked }) => asked),
+      columns.map(({ quota }) => quota.perMinute),
+      columns.map(({ quota }) => quota.perDay),
+    ]);
+    const results: Decided[] = [];
+    for (const row of rows) {
+      const keyId = String(row["key_id"]);
+      this.#share(row, batches.get(keyId)!, requests, results); // Each key that was asked for has one row.
+      this.#remember(keyId, limitsOf(row));
+    }
+    return results;
+  }
+
+  /** Gives each request of the key its part: the limits as they were after that request. */
+  #share(row: Row, { places }: KeyBatch, requests: readonly Request[], results: Decided[]): void {
+    const granted = Number(row["granted"]);
+    const nowMs = Number(row["now_ms"]);
+    const final = limitsOf(row);
+    if (final.ban.untilMs - final.ban.durationMs === nowMs) {
+      this.#banCount += 1;
+    }
+    let given = 0;
+    for (const place of places) {
+      const isAllowed = requests[place]?.tokens === 1 && given < granted;
+      given += isAllowed ? 1 : 0;
+      results[place] = { isAllowed, limits: isAllowed ? before(final, granted - given) : final, nowMs };
+    }
+  }
+
+  #remember(keyId: string, limits: KeyLimits): void {
+    if (this.#lastKnown.size >= lastKnownMax && !this.#lastKnown.has(keyId)) {
+      this.#lastKnown.clear();
+    }
+    this.#lastKnown.set(keyId, limits);
+  }
+}
+
+/** The limits as they were before the last `tokens` were taken. */
+function before({ minute, day, ban }: KeyLimits, tokens: number): KeyLimits {
+  return {
+    minute: { used: minute.used - tokens, endsMs: minute.endsMs },
+    day: { used: day.used - tokens, endsMs: day.endsMs },
+    ban,
+  };
+}
+
+/** Also of a row of the table itself. */
+export function limitsOf(row: Row): KeyLimits {
+  return {
+    minute: { used: Number(row["minute_used"]), endsMs: Number(row["minute_ends"]) },
+    day: { used: Number(row["day_used"]), endsMs: Number(row["day_ends"]) },
+    ban: {
+      refusalCount: Number(row["refusals"]),
+      secondEndsMs: Number(row["second_ends"]),
+      untilMs: Number(row["ban_until"]),
+      durationMs: Number(row["ban_ms"]),
+    },
+  };
+}

@@ -1,0 +1,198 @@
+/**
+ * The catalogue in the database. Creates that wait go into one statement, and so do gets.
+ *
+ * If the answer to a batch of creates is lost, nobody knows whether it was stored. So each batch carries a random id that
+ * is stored with it. Storing that id once more, on another connection, decides: if it is new, the batch was not stored
+ * and never will be, since ids are unique; if not, the row says which ids the batch got.
+ */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+
+import type { Clock } from "../disk/clock.ts";
+import {
+  type JsonText,
+  OutcomeUnknownError,
+  type PetPage,
+  type PetQuery,
+  type PetStore,
+  StorageUnavailableError,
+  type StoredPet,
+} from "../pets/pet-store.ts";
+import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
+import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
+import { Batcher } from "./batcher.ts";
+import { type Database, DatabaseError } from "./database.ts";
+import type { Row } from "./pool.ts";
+
+interface Item {
+  readonly newPet: NewPet;
+  readonly hash: string | undefined;
+}
+
+/** A stored animal; if an earlier create with the same hash stored it, it may be another one than was sent. */
+interface Added {
+  readonly id: number;
+  readonly json: string;
+  readonly isReplay: boolean;
+}
+
+/** An animal in the column `replays`. */
+interface Replay {
+  readonly id: number;
+  readonly name: string;
+  readonly categoryId: string;
+  readonly status: PetStatus;
+}
+
+const createsMax = 500;
+const getsMax = 500;
+/** Fewer than a pool has connections, so that lists keep no create waiting. */
+const listLanes = 4;
+
+/** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
+const decisionMs = 10_000;
+const decisionPauseMs = 100;
+
+const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
+  FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
+const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
+  ON CONFLICT (id) DO UPDATE SET at = commits.at RETURNING last::float8 AS last, replays::text AS replays`;
+const members = "id::float8 AS id, name, category_id::text AS category_id, status";
+
+export class PostgresPetStore implements PetStore {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #inProgress = new AddsInProgress();
+  readonly #creates = new Batcher<Item, Added>((items) => this.#add(items), { lanes: 1, sizeMax: createsMax });
+  readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
+  readonly #lists = new Batcher<PetQuery, PetPage>(([query]) => this.#list(query!), { lanes: listLanes, sizeMax: 1 });
+  readonly #adding = new Set<Promise<unknown>>();
+  #isClosed = false;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  add(newPet: NewPet, hash?: string): Promise<StoredPet> {
+    const adding =
+      hash === undefined
+        ? this.#addOne(newPet, hash)
+        : this.#inProgress.share(newPet, hash, () => this.#addOne(newPet, hash));
+    this.#adding.add(adding);
+    const settled = (): void => void this.#adding.delete(adding);
+    adding.then(settled, settled);
+    return adding;
+  }
+
+  get(id: number): Promise<JsonText | undefined> {
+    return this.#gets.add(id);
+  }
+
+  list(query: PetQuery): Promise<PetPage> {
+    return this.#lists.add(query);
+  }
+
+  isWritable(): boolean {
+    return !this.#isClosed && this.#database.isAvailable;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.allSettled(this.#adding);
+  }
+
+  async #addOne(newPet: NewPet, hash: string | undefined): Promise<StoredPet> {
+    if (this.#isClosed) {
+      throw new StorageUnavailableError("the service is stopping");
+    }
+    const { id, json, isReplay } = await this.#creates.add({ newPet, hash });
+    return isReplay ? replay(id, json, newPet) : { id, json };
+  }
+
+  async #add(items: readonly Item[]): Promise<readonly Added[]> {
+    const commitId = randomUUID();
+    const values = [
+      commitId,
+      items.map(({ newPet }) => newPet.name),
+      items.map(({ newPet }) => String(newPet.categoryId)),
+      items.map(({ newPet }) => newPet.status),
+      items.map(({ hash }) => hash ?? null),
+    ];
+    try {
+      const [commit] = await this.#database.run(addText, values);
+      return addedOf(items, commit!); // A function returns one row.
+    } catch (error) {
+      const commit = isUnknown(error) ? await this.#decide(commitId) : undefined;
+      if (commit === undefined) {
+        throw new StorageUnavailableError("the database did not store the animal", { cause: error });
+      }
+      return addedOf(items, commit);
+    }
+  }
+
+  /** Returns the commit of a batch whose answer was lost; undefined if it was not stored. */
+  async #decide(commitId: string): Promise<Row | undefined> {
+    const endMs = this.#clock.monotonicMs() + decisionMs;
+    for (;;) {
+      try {
+        const [commit] = await this.#database.probe(decideText, [commitId]);
+        return commit?.["last"] === null ? undefined : commit;
+      } catch (error) {
+        if (this.#clock.monotonicMs() > endMs) {
+          throw new OutcomeUnknownError("the answer of the database was lost", { cause: error });
+        }
+      }
+      await delay(decisionPauseMs);
+    }
+  }
+
+  async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {
+    const rows = await this.#read(`SELECT ${members} FROM animal_store.pets WHERE id = ANY ($1::bigint[])`, [ids]);
+    const texts = new Map(rows.map((row) => [Number(row["id"]), textOf(row)]));
+    return ids.map((id) => texts.get(id));
+  }
+
+  /** One animal more than the page holds shows whether there is a next page. */
+  async #list({ after, limit, status }: PetQuery): Promise<readonly [PetPage]> {
+    const filter = status === undefined ? "" : "AND status = $3";
+    const text = `SELECT ${members} FROM animal_store.pets WHERE id > $1 ${filter} ORDER BY pets.id LIMIT $2`;
+    const rows = await this.#read(text, [after, limit + 1, ...(status === undefined ? [] : [status])]);
+    const page = rows.slice(0, limit);
+    const nextAfter = rows.length > limit ? Number(page.at(-1)?.["id"]) : undefined;
+    return [{ json: `[${page.map(textOf).join(",")}]`, nextAfter }];
+  }
+
+  async #read(text: string, values: unknown[]): Promise<readonly Row[]> {
+    try {
+      return await this.#database.run(text, values);
+    } catch (error) {
+      throw new StorageUnavailableError("the database cannot be read", { cause: error });
+    }
+  }
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof DatabaseError && error.effect === "unknown";
+}
+
+/** The ids are those up to `last`, in the order of the items, without the replays. */
+function addedOf(items: readonly Item[], { last, replays }: Row): readonly Added[] {
+  const replayed = replays === null ? {} : (JSON.parse(String(replays)) as Record<string, Replay>);
+  let id = Number(last) - (items.length - Object.keys(replayed).length);
+  return items.map(({ newPet }, index) => {
+    const earlier = replayed[index + 1];
+    if (earlier !== undefined) {
+      const json = newPetToJson(earlier.id, { ...earlier, categoryId: BigInt(earlier.categoryId) });
+      return { id: earlier.id, json, isReplay: true };
+    }
+    id += 1;
+    return { id, json: newPetToJson(id, newPet), isReplay: false };
+  });
+}
+
+function textOf({ id, name, category_id: categoryId, status }: Row): string {
+  const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
+  return newPetToJson(Number(id), pet); // The table holds what this program wrote.
+}

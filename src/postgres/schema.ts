@@ -1,0 +1,136 @@
+/**
+ * The schema `animal_store`, made and migrated by whichever instance starts first.
+ *
+ * A migration never changes once it is published. One that is added must leave the instances working that still run the
+ * release before.
+ */
+
+import { addFunction } from "./add-function.ts";
+import type { Database, Query } from "./database.ts";
+import { decideFunction, takeFunction } from "./take-function.ts";
+
+/** Migration n makes version n of n - 1. */
+const migrations: readonly string[] = [
+  `
+CREATE TABLE animal_store.counter (last bigint NOT NULL);
+INSERT INTO animal_store.counter VALUES (0);
+
+CREATE TABLE animal_store.pets (
+  id bigint PRIMARY KEY,
+  name text COLLATE "C" NOT NULL,
+  category_id bigint NOT NULL,
+  status text COLLATE "C" NOT NULL
+);
+CREATE INDEX pets_by_status ON animal_store.pets (status, id);
+
+-- One row for each batch of creates. "last" is null if the batch was given up.
+CREATE TABLE animal_store.commits (
+  id uuid PRIMARY KEY,
+  last bigint,
+  replays jsonb,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The idempotency hashes of the last 24 hours.
+CREATE TABLE animal_store.once (
+  hash text COLLATE "C" PRIMARY KEY,
+  pet_id bigint NOT NULL,
+  at timestamptz NOT NULL DEFAULT now()
+);
+
+-- The lines of keys.jsonl.
+CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL);
+
+-- Fails on a replica as a write does, although nothing is written.
+CREATE FUNCTION animal_store.key_events_after(after bigint) RETURNS SETOF animal_store.key_events
+LANGUAGE plpgsql AS $$
+BEGIN
+  IF current_setting('transaction_read_only') = 'on' THEN
+    RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
+  END IF;
+  RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq;
+END $$;
+
+-- Instants are Unix milliseconds, 0 for never. "asked", the quotas and "granted" are those of the last statement.
+CREATE TABLE animal_store.limits (
+  key_id text COLLATE "C" PRIMARY KEY,
+  asked int NOT NULL,
+  per_minute int NOT NULL,
+  per_day int NOT NULL,
+  granted int NOT NULL DEFAULT 0,
+  decided_at bigint NOT NULL DEFAULT 0,
+  minute_used int NOT NULL DEFAULT 0,
+  minute_ends bigint NOT NULL DEFAULT 0,
+  day_used int NOT NULL DEFAULT 0,
+  day_ends bigint NOT NULL DEFAULT 0,
+  refusals int NOT NULL DEFAULT 0,
+  second_ends bigint NOT NULL DEFAULT 0,
+  ban_until bigint NOT NULL DEFAULT 0,
+  ban_ms bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+CREATE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
+  $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+${decideFunction}
+${takeFunction}
+${addFunction}
+`,
+];
+
+export const schemaVersion: number = migrations.length;
+
+/** The number of advisory locks of this program. */
+const migrationLock = 4_207_849_471;
+
+/**
+ * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
+ *
+ * @throws {Error} the database is a replica, has the wrong isolation level, or a schema of a newer release
+ */
+export async function prepareSchema(database: Database): Promise<void> {
+  await database.transaction(async (query) => {
+    await checkSession(query);
+    await query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
+    const version = await readSchemaVersion(query);
+    if (version > schemaVersion) {
+      throw new Error(
+        `the schema animal_store has version ${version}, this release knows ${schemaVersion}: a newer release made it`,
+      );
+    }
+    if (version === 0) {
+      await query("CREATE SCHEMA IF NOT EXISTS animal_store");
+      await query("CREATE TABLE animal_store.version (version int NOT NULL)");
+      await query("INSERT INTO animal_store.version VALUES (0)");
+    }
+    for (const migration of migrations.slice(version)) {
+      await query(migration);
+    }
+    if (version < schemaVersion) {
+      await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
+    }
+  });
+}
+
+/** Returns 0 if there is no schema. */
+export async function readSchemaVersion(query: Query): Promise<number> {
+  const [found] = await query("SELECT to_regclass('animal_store.version') IS NOT NULL AS found");
+  if (found?.["found"] !== true) {
+    return 0;
+  }
+  const [row] = await query("SELECT version FROM animal_store.version");
+  return Number(row?.["version"]);
+}
+
+/** @throws {Error} */
+export async function checkSession(query: Query): Promise<void> {
+  const [row] = await query(
+    "SELECT pg_is_in_recovery() AS replica, current_setting('transaction_isolation') AS isolation, " +
+      "current_setting('transaction_read_only') AS read_only",
+  );
+  if (row?.["replica"] === true || row?.["read_only"] === "on") {
+    throw new Error("the database is a replica or read-only: connect to the primary");
+  }
+  if (row?.["isolation"] !== "read committed") {
+    throw new Error(`the isolation level is ${String(row?.["isolation"])}: it must be read committed`);
+  }
+}

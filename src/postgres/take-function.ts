@@ -1,0 +1,96 @@
+/**
+ * The arithmetic of limits/bucket.ts and limits/ban.ts once more, in SQL, for a batch of requests. A test compares the
+ * two over random histories.
+ */
+
+/**
+ * Decides `asked` requests of one key that come at the same instant. The first `granted` of them are served. The numbers
+ * are milliseconds of a minute, a day, a second, five minutes and an hour.
+ */
+export const decideFunction = `
+CREATE FUNCTION animal_store.decide(l animal_store.limits, asked int, per_minute int, per_day int, now_ms bigint)
+RETURNS animal_store.limits LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  l.asked := asked;
+  l.per_minute := per_minute;
+  l.per_day := per_day;
+  l.decided_at := now_ms;
+  -- A clock that is set back, as by a failover, lengthens nothing.
+  l.minute_ends := least(l.minute_ends, now_ms + 60000);
+  l.day_ends := least(l.day_ends, now_ms + 86400000);
+  l.second_ends := least(l.second_ends, now_ms + 1000);
+  l.ban_until := least(l.ban_until, now_ms + l.ban_ms);
+  IF l.minute_ends <= now_ms THEN
+    l.minute_used := 0;
+  END IF;
+  IF l.day_ends <= now_ms THEN
+    l.day_used := 0;
+  END IF;
+
+  l.granted := 0;
+  IF l.ban_until <= now_ms THEN
+    l.granted := greatest(0, least(asked, per_minute - l.minute_used, per_day - l.day_used));
+  END IF;
+  IF l.granted > 0 THEN
+    IF l.minute_ends <= now_ms THEN
+      l.minute_ends := now_ms + 60000;
+    END IF;
+    IF l.day_ends <= now_ms THEN
+      l.day_ends := now_ms + 86400000;
+    END IF;
+    l.minute_used := l.minute_used + l.granted;
+    l.day_used := l.day_used + l.granted;
+    l.refusals := 0;
+  END IF;
+
+  -- The refusals of one instant count as one.
+  IF l.granted < asked AND l.ban_until <= now_ms THEN
+    IF l.refusals = 0 THEN
+      l.second_ends := now_ms;
+    END IF;
+    IF now_ms >= l.second_ends THEN
+      l.second_ends := l.second_ends + 1000 * ((now_ms - l.second_ends) / 1000 + 1);
+      l.refusals := l.refusals + 1;
+    END IF;
+    IF l.refusals = 10 THEN
+      l.ban_ms := CASE WHEN now_ms <= l.ban_until + 86400000 THEN least(2 * l.ban_ms, 3600000) ELSE 300000 END;
+      l.ban_until := now_ms + l.ban_ms;
+      l.refusals := 0;
+    END IF;
+  END IF;
+  RETURN l;
+END $$;
+`;
+
+/**
+ * Decides the requests of several keys, each key once. Rows are locked in the order of the keys, so that two batches
+ * cannot wait for each other. The clock is read once a row is locked, so it never runs backwards for a key. A crash
+ * of the database may forget the last moments of the limits, in exchange for not waiting for its disk.
+ */
+export const takeFunction = `
+CREATE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[], per_day int[])
+RETURNS SETOF animal_store.limits LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '2s', true);
+  RETURN QUERY
+    INSERT INTO animal_store.limits AS held
+    SELECT decided.*
+    FROM unnest(key_ids, asked, per_minute, per_day) AS one(key_id, asked, per_minute, per_day),
+      animal_store.decide(
+        (one.key_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)::animal_store.limits,
+        one.asked, one.per_minute, one.per_day, animal_store.clock_ms()
+      ) AS decided
+    ORDER BY one.key_id
+    ON CONFLICT (key_id) DO UPDATE SET (
+      asked, per_minute, per_day, granted, decided_at, minute_used, minute_ends, day_used, day_ends,
+      refusals, second_ends, ban_until, ban_ms
+    ) = (
+      SELECT d.asked, d.per_minute, d.per_day, d.granted, d.decided_at, d.minute_used, d.minute_ends, d.day_used,
+        d.day_ends, d.refusals, d.second_ends, d.ban_until, d.ban_ms
+      FROM animal_store.decide(
+        held, excluded.asked, excluded.per_minute, excluded.per_day, animal_store.clock_ms()
+      ) AS d
+    )
+    RETURNING held.*;
+END $$;
+`;

@@ -1,0 +1,50 @@
+/**
+ * The adds under way that carry an idempotency hash. A repeated one waits for the first and shares its outcome.
+ */
+
+import { IdempotencyConflictError, type JsonText, type StoredPet } from "../pets/pet-store.ts";
+import { type NewPet, newPetToJson } from "../pets/pet.ts";
+
+export class AddsInProgress {
+  readonly #adds = new Map<string, Promise<StoredPet>>();
+
+  /**
+   * Calls `add`, unless an add with the hash is under way.
+   *
+   * @throws {IdempotencyConflictError} the hash belongs to another animal
+   */
+  async share(newPet: NewPet, hash: string, add: () => Promise<StoredPet>): Promise<StoredPet> {
+    const inProgress = this.#adds.get(hash);
+    if (inProgress !== undefined) {
+      const stored = await inProgress.catch(unlessConflict);
+      return stored === undefined ? this.share(newPet, hash, add) : replay(stored.id, stored.json, newPet);
+    }
+    const adding = add();
+    this.#adds.set(hash, adding);
+    try {
+      return await adding;
+    } finally {
+      this.#adds.delete(hash);
+    }
+  }
+}
+
+/** An add that had another animal than the stored one says nothing about this one. */
+function unlessConflict(error: unknown): undefined {
+  if (!(error instanceof IdempotencyConflictError)) {
+    throw error;
+  }
+}
+
+/**
+ * The result of an add that was repeated.
+ *
+ * @param json the animal that is stored
+ * @throws {IdempotencyConflictError} it is another animal
+ */
+export function replay(id: number, json: JsonText | undefined, newPet: NewPet): StoredPet {
+  if (json === undefined || json !== newPetToJson(id, newPet)) {
+    throw new IdempotencyConflictError("the hash belongs to another animal");
+  }
+  return { id, json, isReplay: true };
+}
