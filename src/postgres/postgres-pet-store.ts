@@ -48,7 +48,7 @@ interface Replay {
 const createsMax = 500;
 const getsMax = 500;
 /** Fewer than a pool has connections, so that lists keep no create waiting. */
-const listLanes = 4;
+const listLanes = 6;
 
 /** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
 const decisionMs = 10_000;

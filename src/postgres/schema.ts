@@ -54,9 +54,9 @@ END $$;
 -- Instants are Unix milliseconds, 0 for never. "asked", the quotas and "granted" are those of the last statement.
 CREATE TABLE animal_store.limits (
   key_id text COLLATE "C" PRIMARY KEY,
-  asked int NOT NULL,
-  per_minute int NOT NULL,
-  per_day int NOT NULL,
+  asked int NOT NULL DEFAULT 0,
+  per_minute int NOT NULL DEFAULT 0,
+  per_day int NOT NULL DEFAULT 0,
   granted int NOT NULL DEFAULT 0,
   decided_at bigint NOT NULL DEFAULT 0,
   minute_used int NOT NULL DEFAULT 0,

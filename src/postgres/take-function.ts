@@ -72,14 +72,15 @@ CREATE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[],
 RETURNS SETOF animal_store.limits LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '2s', true);
+  -- The first request of a key makes its row.
+  INSERT INTO animal_store.limits (key_id)
+    SELECT one FROM unnest(key_ids) AS one
+    WHERE NOT EXISTS (SELECT FROM animal_store.limits WHERE key_id = one)
+    ORDER BY one
+    ON CONFLICT DO NOTHING;
   RETURN QUERY
-    INSERT INTO animal_store.limits AS held
-    SELECT decided.*
-    FROM unnest(key_ids, asked, per_minute, per_day) AS one(key_id, asked, per_minute, per_day),
-      animal_store.decide(
-        (one.key_id, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)::animal_store.limits,
-        one.asked, one.per_minute, one.per_day, animal_store.clock_ms()
-      ) AS decided
+    INSERT INTO animal_store.limits AS held (key_id, asked, per_minute, per_day)
+    SELECT * FROM unnest(key_ids, asked, per_minute, per_day) AS one(key_id, asked, per_minute, per_day)
     ORDER BY one.key_id
     ON CONFLICT (key_id) DO UPDATE SET (
       asked, per_minute, per_day, granted, decided_at, minute_used, minute_ends, day_used, day_ends,
