@@ -5,8 +5,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort, ownFolder, skipFaults, user } from "./engine.js";
 import { removeFolder, until } from "./guarded-folder.js";
+import { freePort, ownFolder, skipFaults, user } from "./installation.js";
 
 const program = "/usr/sbin/pgbouncer";
 const isMissing = spawnSync(program, ["--version"]).error !== undefined;

@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { skipFaults, user } from "./engine.js";
+import { skipFaults, user } from "./installation.js";
 
 /** Why there is no such disk for a test, or false. */
 export const skipSmallDisk = skipFaults || (user.uid === undefined && "only root mounts a disk");

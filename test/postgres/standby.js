@@ -6,8 +6,9 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { Engine, freePort, ownFolder } from "./engine.js";
+import { Engine } from "./engine.js";
 import { until } from "./guarded-folder.js";
+import { freePort, ownFolder } from "./installation.js";
 
 /** Copies the engine and starts the copy. Its name for `synchronous_standby_names` is "standby". */
 export async function startStandby(primary) {
