@@ -121,29 +121,25 @@ export class PostgresLimiter implements RateLimiter {
     const results: Decided[] = [];
     for (const row of rows) {
       const keyId = String(row["key_id"]);
-      this.#share(row, batches.get(keyId)!, requests, results); // Each key that was asked for has one row.
-      this.#remember(keyId, limitsOf(row));
+      const nowMs = Number(row["now_ms"]);
+      const limits = limitsOf(row);
+      this.#remember(keyId, limits, nowMs);
+      // Each request gets the limits as they were after it.
+      let left = Number(row["granted"]);
+      for (const place of batches.get(keyId)!.places) { // Each key that was asked for has one row.
+        const isAllowed = requests[place]?.tokens === 1 && left > 0;
+        left -= isAllowed ? 1 : 0;
+        results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, nowMs };
+      }
     }
     return results;
   }
 
-  /** Gives each request of the key its part: the limits as they were after that request. */
-  #share(row: Row, { places }: KeyBatch, requests: readonly Request[], results: Decided[]): void {
-    const granted = Number(row["granted"]);
-    const nowMs = Number(row["now_ms"]);
-    const final = limitsOf(row);
-    if (final.ban.untilMs - final.ban.durationMs === nowMs) {
+  #remember(keyId: string, limits: KeyLimits, nowMs: number): void {
+    const { untilMs, durationMs } = limits.ban;
+    if (untilMs - durationMs === nowMs && untilMs !== this.#lastKnown.get(keyId)?.ban.untilMs) {
       this.#banCount += 1;
     }
-    let given = 0;
-    for (const place of places) {
-      const isAllowed = requests[place]?.tokens === 1 && given < granted;
-      given += isAllowed ? 1 : 0;
-      results[place] = { isAllowed, limits: isAllowed ? before(final, granted - given) : final, nowMs };
-    }
-  }
-
-  #remember(keyId: string, limits: KeyLimits): void {
     if (this.#lastKnown.size >= lastKnownMax && !this.#lastKnown.has(keyId)) {
       this.#lastKnown.clear();
     }
@@ -151,8 +147,8 @@ export class PostgresLimiter implements RateLimiter {
   }
 }
 
-/** The limits as they were before the last `tokens` were taken. */
-function before({ minute, day, ban }: KeyLimits, tokens: number): KeyLimits {
+/** The limits as they were before the last `tokens` of them were taken. */
+function withTokens({ minute, day, ban }: KeyLimits, tokens: number): KeyLimits {
   return {
     minute: { used: minute.used - tokens, endsMs: minute.endsMs },
     day: { used: day.used - tokens, endsMs: day.endsMs },

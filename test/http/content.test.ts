@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, test } from "node:test";
 
-import { type RunningService, startService } from "../support/running-service.ts";
+import { animalCount, type RunningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
@@ -18,10 +18,6 @@ before(async () => {
   key = running.key;
 });
 after(() => running.close());
-
-function animalCount(): number {
-  return running.service.gauges.animalCount;
-}
 
 const types: readonly (readonly [type: string, status: number])[] = [
   ["application/json", 201],
@@ -179,7 +175,7 @@ test("an early response is readable during an upload of 5 MB, which is dropped u
 });
 
 test("an upload that grows beyond the bound is 413 at once, readable, and nothing is stored", async () => {
-  const before = animalCount();
+  const before = await animalCount(running);
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] }));
   wire.send(`10000\r\n${" ".repeat(65_536)}\r\n`);
@@ -188,11 +184,11 @@ test("an upload that grows beyond the bound is 413 at once, readable, and nothin
   assertPromised(response);
   wire.send("0\r\n\r\n");
   assert.equal((await wire.closed()).ending, "end");
-  assert.equal(animalCount(), before);
+  assert.equal(await animalCount(running), before);
 });
 
 test("an upload that the client breaks off stores nothing, and the service goes on", async () => {
-  const before = animalCount();
+  const before = await animalCount(running);
   const closed = new Promise<void>((resolve) => {
     running.listener.server.once("connection", (socket) => socket.once("close", resolve));
   });
@@ -202,7 +198,7 @@ test("an upload that the client breaks off stores nothing, and the service goes 
   wire.socket.resetAndDestroy();
   await closed;
   assert.equal((await exchange(running.port, request({ key }))).status, 200);
-  assert.equal(animalCount(), before);
+  assert.equal(await animalCount(running), before);
 });
 
 test("content on a method that takes none is dropped, and the next request is read", async () => {

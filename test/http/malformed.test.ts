@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { after, before, test } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
-import { keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
+import { animalCount, keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -102,7 +102,7 @@ test("a request after a malformed one is not handled", async (context) => {
 });
 
 test("a bad chunk is 400 malformed_request with the key's fields, and nothing is stored", async () => {
-  const before = running.service.gauges.animalCount;
+  const before = await animalCount(running);
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] }));
   wire.send(`1d\r\n${rex}\r\n`).send("zz\r\n");
@@ -113,18 +113,18 @@ test("a bad chunk is 400 malformed_request with the key's fields, and nothing is
   assert.equal(response.value("x-ratelimit-limit"), "10000000");
   assert.equal(response.value("connection"), "close");
   assert.equal((await wire.closed()).rest, "");
-  assert.equal(running.service.gauges.animalCount, before);
+  assert.equal(await animalCount(running), before);
 });
 
 test("content that ends before its length is 400, and nothing is stored", async () => {
-  const before = running.service.gauges.animalCount;
+  const before = await animalCount(running);
   const wire = await Wire.open(running.port);
   wire.send(request({ method: "POST", key, fields: ["Content-Length: 30"], content: rex })).halfClose();
   const response = await wire.response();
   assert.equal(codeOf(response), "malformed_request");
   assertPromised(response);
   assert.equal((await wire.closed()).rest, "");
-  assert.equal(running.service.gauges.animalCount, before);
+  assert.equal(await animalCount(running), before);
 });
 
 test("garbage after a POST that is being stored: its 201 first and whole, then 400, then close", async (context) => {

@@ -17,7 +17,7 @@ const minute = 60_000;
 /** How many keys are banned in a service that starts on the folder. */
 async function bannedKeyCount({ path: dataDir, clock }: KeyFolder): Promise<number> {
   const service = await openService(checkOptions({ dataDir, report: () => undefined }), { clock });
-  const { bannedKeyCount: count } = service.gauges;
+  const { bannedKeyCount: count = 0 } = service.gauges;
   await service.close();
   return count;
 }

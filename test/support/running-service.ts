@@ -16,7 +16,6 @@ import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
 import { openService, type Service } from "../../src/service.ts";
 
-
 export interface RunningService {
   readonly service: Service;
   readonly listener: Listener;
@@ -37,11 +36,28 @@ export interface Start {
   readonly publicPages?: readonly PublicPage[];
 }
 
+/** Where a service keeps what it keeps. */
+interface Place {
+  readonly options: Pick<AnimalStoreOptions, "dataDir" | "database">;
+  remove(): Promise<void>;
+}
+
+async function temporaryFolder(): Promise<Place> {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-http-"));
+  return { options: { dataDir }, remove: () => rm(dataDir, { recursive: true }) };
+}
+
+/** The tests of PostgreSQL run others of these tests once more: they name a module that makes places in databases. */
+const placeModule = process.env["ANIMAL_STORE_TEST_PLACES"];
+const { createPlace } = (placeModule === undefined ? { createPlace: temporaryFolder } : await import(placeModule)) as {
+  createPlace: (clock?: Clock) => Promise<Place>;
+};
+
 /** The caller closes it. */
 export async function startService({ options, limits, clock, observers, publicPages = [] }: Start = {}): Promise<RunningService> {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-http-"));
+  const place = options?.store === undefined ? await createPlace(clock) : await temporaryFolder();
   const reports: string[] = [];
-  const checked = checkOptions({ dataDir, report: (message) => reports.push(message), ...options });
+  const checked = checkOptions({ ...place.options, report: (message) => reports.push(message), ...options });
   const service = await openService(checked, {
     publicPages,
     ...(clock === undefined ? {} : { clock }),
@@ -60,7 +76,7 @@ export async function startService({ options, limits, clock, observers, publicPa
     async close() {
       await listener.stop(0);
       await service.close();
-      await rm(dataDir, { recursive: true });
+      await place.remove();
     },
   };
 }
@@ -75,4 +91,17 @@ export async function runningService(context: TestContext, start?: Start): Promi
 /** A key that is served so often a minute. */
 export async function keyWithQuota({ service }: RunningService, perMinute: number, perDay = 100_000): Promise<string> {
   return (await service.keys.create({ plan: "enterprise", perMinute, perDay })).key;
+}
+
+/** As its lists show it. */
+export async function animalCount({ port, key }: RunningService): Promise<number> {
+  let count = 0;
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const headers = { Authorization: `Bearer ${key}` };
+    const response: Response = await fetch(`http://127.0.0.1:${port}/v1/pets?limit=100&after=${after}`, { headers });
+    const pets = (await response.json()) as { readonly id: number }[];
+    count += pets.length;
+    after = pets.at(-1)?.id;
+  }
+  return count;
 }

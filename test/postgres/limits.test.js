@@ -1,0 +1,69 @@
+/**
+ * The limits in the database decide as those in memory do: random histories of both, on one clock.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Limiter } from "../../build/src/limits/limiter.js";
+import { Database } from "../../build/src/postgres/database.js";
+import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
+import { ManualClock } from "../../build/test/support/manual-clock.js";
+import { SeededRandom } from "../../build/test/support/seeded-random.js";
+import { skip } from "./engine.js";
+import { createPlace } from "./places.js";
+
+const decisionCount = Number(process.env.LIMITS_DECISIONS ?? 100_000);
+const seed = Number(process.env.LIMITS_SEED ?? Math.floor(Math.random() * 2 ** 32));
+
+/** Steps of the clock: within a batch's time, about a second, about a window, about a ban, about a day. */
+const steps = [0, 1, 999, 1_000, 1_001, 30_000, 59_999, 60_000, 299_999, 300_000, 3_600_000, 86_399_999, 86_400_000];
+
+test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed})`, { skip }, async (context) => {
+  const random = new SeededRandom(seed);
+  const below = (max) => random.integer(0, max - 1);
+  const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
+  const { options, remove } = await createPlace(clock);
+  context.after(remove);
+  const inMemory = new Limiter({ clock });
+  const inDatabase = new PostgresLimiter(new Database(options.database, assert.fail));
+  const keys = Array.from({ length: 12 }, (_, index) => {
+    const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
+    return { id: `key_${index}`, plan: { name: "enterprise", quota } };
+  });
+  const kinds = new Map();
+  for (let count = 0; count < decisionCount; ) {
+    clock.advance(below(3) > 0 ? below(1_500) : steps[below(steps.length)]);
+    const calls = Array.from({ length: 1 + below(80) }, () => [
+      below(10) > 0 ? "take" : ["peek", "quotas"][below(2)],
+      keys[below(keys.length)],
+    ]);
+    if (below(40) === 0) {
+      const key = keys[below(keys.length)];
+      key.plan = { name: "enterprise", quota: { perMinute: 1 + below(6), perDay: 1 + below(40) } };
+    }
+    const inSql = await Promise.all(calls.map(([method, { id, plan }]) => inDatabase[method](id, plan)));
+    const expected = inOrderOfBatch(calls, inMemory);
+    calls.forEach(([method, { id }], index) => {
+      assert.deepEqual({ ...inSql[index] }, { ...expected[index] }, `seed ${seed}, after ${count}: ${method} of ${id}`);
+      kinds.set(inSql[index].kind, (kinds.get(inSql[index].kind) ?? 0) + 1);
+    });
+    count += calls.length;
+  }
+  for (const kind of ["allowed", "rate_limited", "key_banned"]) {
+    assert.ok(kinds.get(kind) > decisionCount / 100, `${kind}: ${kinds.get(kind)}`);
+  }
+  assert.equal(inDatabase.banCount, inMemory.banCount);
+});
+
+/** A look takes no token, so it shows what all decisions of its batch have left. */
+function inOrderOfBatch(calls, limiter) {
+  const results = [];
+  for (const isLook of [false, true]) {
+    calls.forEach(([method, { id, plan }], index) => {
+      if ((method !== "take") === isLook) {
+        results[index] = limiter[method](id, plan);
+      }
+    });
+  }
+  return results;
+}
