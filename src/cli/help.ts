@@ -16,6 +16,11 @@ const commandHelp: Readonly<Record<string, string>> = {
 Reads the data folder and says whether the server would start with it, without starting it. Changes nothing, and can
 be run while a server is running. Exit code 0: the server would start; 1: it would not.
 
+If a file is damaged, its line and byte are named. Restore the file from a backup. Or stop the server and cut pets.jsonl
+before that byte, which loses every animal from there on:
+
+  cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
+
 ${dataFlag}
 `,
   import: `Usage: animal-store import FILE [--data FOLDER]

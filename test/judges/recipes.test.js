@@ -1,5 +1,5 @@
 /**
- * The recipes in test/recipes and the commands of the README, run as they are written.
+ * The recipes in test/recipes and the command of `check --help`, run as they are written.
  */
 
 import assert from "node:assert/strict";
@@ -11,7 +11,6 @@ import { test } from "node:test";
 import { here, programPath } from "./running-service.js";
 
 const project = join(here, "..", "..");
-const readme = await readFile(join(project, "README.md"), "utf8");
 
 /** @returns the recipe's text */
 function recipe(name) {
@@ -63,7 +62,7 @@ test("the Dockerfile copies all that the build needs, and starts the program tha
   await rm(folder, { recursive: true });
 });
 
-test("the README's command cuts a damaged log before the damage, and the rest is served", async () => {
+test("the command of check --help cuts a damaged log before the damage, and the rest is served", async () => {
   const folder = await mkdtemp(join(tmpdir(), "animal-store-damaged-"));
   const ending = { encoding: "utf8", timeout: 30_000 };
   const run = (...args) => spawnSync(process.execPath, [programPath, ...args, "--data", folder], ending);
@@ -80,7 +79,7 @@ test("the README's command cuts a damaged log before the damage, and the rest is
   assert.equal(rejected.status, 1);
   const [, line, byte] = /line (\d+), byte (\d+)/.exec(rejected.stderr);
   assert.equal(line, "10");
-  const [, command] = /^(cp pets\.jsonl .*BYTE.*)$/m.exec(readme);
+  const [, command] = /^ *(cp pets\.jsonl .*BYTE.*)$/m.exec(run("check", "--help").stdout);
   assert.equal(spawnSync("sh", ["-c", command.replace("BYTE", byte)], { cwd: folder }).status, 0);
   assert.match(run("check").stdout, /pets\.jsonl is sound: 9 animals/);
   assert.equal(await readFile(path, "utf8"), log.split("\n").slice(0, 9).map((kept) => `${kept}\n`).join(""));

@@ -1,5 +1,5 @@
 /**
- * The README's function that sends a request until it knows the outcome, run as it is written. Its waits are recorded
+ * The recipe of a client that sends a request until it knows the outcome, run as it is written. Its waits are recorded
  * and take no time.
  */
 
@@ -10,8 +10,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { here, startService } from "./running-service.js";
 
-const readme = await readFile(join(here, "..", "..", "README.md"), "utf8");
-const [, code] = /^```js\n(async function addAnimal.*?)^```$/ms.exec(readme);
+const recipe = await readFile(join(here, "..", "recipes", "add-animal.js"), "utf8");
+const code = recipe.replace(/^export /m, "");
 const animal = { name: "Rex", categoryId: 1 };
 
 /** @returns the function, and the seconds that it has waited so far */
@@ -56,8 +56,8 @@ async function scripted(context, script) {
   return { ...server, keys };
 }
 
-test("the README's function sends the same key until it gets a response to keep", async (context) => {
-  const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [502, {}], [201, {}]];
+test("the recipe's function sends the same key until it gets a response to keep", async (context) => {
+  const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [408, {}], [201, {}]];
   const server = await scripted(context, script);
   const { addAnimal, waitsSeconds } = quoted();
   assert.equal((await addAnimal(server.url, "as_key", animal)).text, "status 201");
@@ -66,19 +66,19 @@ test("the README's function sends the same key until it gets a response to keep"
   assert.equal(new Set(server.keys).size, 1);
 });
 
-test("the README's function stops at an error of the request, and after ten attempts", async (context) => {
+test("the recipe's function stops at an error of the request, and after ten attempts", async (context) => {
   for (const status of [400, 401, 413, 422]) {
     const server = await scripted(context, [[status, {}]]);
     const { addAnimal, waitsSeconds } = quoted();
     assert.equal((await addAnimal(server.url, "as_key", animal)).response.status, status);
-      assert.deepEqual(waitsSeconds, []);
+    assert.deepEqual(waitsSeconds, []);
   }
   const server = await scripted(context, Array(10).fill([]));
   await assert.rejects(quoted().addAnimal(server.url, "as_key", animal), /ten attempts in 17 minutes failed/);
   assert.equal(server.keys.length, 10);
 });
 
-test("the README's function adds one animal although the first response is lost", async (context) => {
+test("the recipe's function adds one animal although the first response is lost", async (context) => {
   const service = await startService();
   context.after(() => service.stop());
   let attemptCount = 0;
