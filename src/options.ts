@@ -138,6 +138,9 @@ export function parseBaseUrl(text: string): BaseUrl {
  * @throws {RangeError} naming the first text that is not an origin
  */
 export function parseOrigins(texts: readonly string[]): readonly string[] {
+  if (!Array.isArray(texts)) {
+    throw new RangeError('must be an array of origins, or ["*"]');
+  }
   const origins = texts.map((text) => text.trim());
   for (const origin of origins) {
     if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
