@@ -14,8 +14,8 @@ export interface AnimalStoreOptions {
   /** Folder of keys, limits and catalogue, for one service; made if missing. A relative path is resolved at once. */
   readonly dataDir?: string | undefined;
   /**
-   * In place of `dataDir`: a pool of connections to a PostgreSQL database, such as a `Pool` of the package `pg`. It may be
-   * shared by any number of services. It stays open when the service is closed.
+   * In place of `dataDir`: a pool of connections to a PostgreSQL database, such as a `Pool` of the package `pg`. Any
+   * number of services may share the database. The pool stays open when the service is closed.
    */
   readonly database?: DatabasePool | undefined;
   /** Public base address; its path must end in `/v1` and is where the API is mounted (default `/v1`). */

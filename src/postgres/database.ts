@@ -33,8 +33,10 @@ export class Database {
   readonly #pool: DatabasePool;
   readonly #report: (message: string) => void;
   #isAvailable = true;
+  /** The SQLSTATE that was reported last. */
+  #refusal: string | undefined;
 
-  /** @param report takes one line when the database cannot be reached, and one when it can again */
+  /** @param report takes a line when the database cannot be reached, when it can again, and for each new refusal */
   constructor(pool: DatabasePool, report: (message: string) => void) {
     this.#pool = pool;
     this.#report = report;
@@ -65,6 +67,7 @@ export class Database {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
       release(client, !isRefused || isReplica);
+      this.#reportRefusal(isRefused ? sqlState(error) : undefined, error);
       if (error instanceof TimeoutError || isReplica) {
         this.#setAvailable(error);
       }
@@ -105,6 +108,14 @@ export class Database {
       connecting.then((client) => client.release(), ignore); // It may come too late.
       this.#setAvailable(error);
       throw new DatabaseError("none", error);
+    }
+  }
+
+  /** A full disk or a missing right: the operator has to do something. */
+  #reportRefusal(state: string | undefined, error: unknown): void {
+    if (state !== undefined && state !== this.#refusal) {
+      this.#refusal = state;
+      this.#report(`warning: the database refused a statement: ${messageOf(error)}`);
     }
   }
 

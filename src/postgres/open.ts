@@ -29,8 +29,9 @@ const purgeMs = 3_600_000;
 const purgeTexts = [
   "DELETE FROM animal_store.commits WHERE at < now() - interval '1 hour'",
   "DELETE FROM animal_store.once WHERE at < now() - interval '24 hours'",
-  "DELETE FROM animal_store.limits WHERE day_ends < animal_store.clock_ms() " +
-    "AND ban_until + 86400000 < animal_store.clock_ms()",
+  // Waits for no row, so that it cannot wait for a batch that waits for it.
+  `DELETE FROM animal_store.limits WHERE key_id IN (SELECT key_id FROM animal_store.limits
+    WHERE day_ends < animal_store.clock_ms() AND ban_until + 86400000 < animal_store.clock_ms() FOR UPDATE SKIP LOCKED)`,
 ];
 
 /** @throws {Error} the database cannot be reached, or cannot be used */

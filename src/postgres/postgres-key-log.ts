@@ -13,6 +13,7 @@ import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { viewOf } from "../log/checksum.ts";
 import { type Database, DatabaseError } from "./database.ts";
+import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {
   readonly database: Database;
@@ -20,7 +21,9 @@ export interface PostgresKeyLogOptions {
   readonly report: (message: string) => void;
 }
 
-const readText = "SELECT seq::float8 AS seq, line FROM animal_store.key_events_after($1)";
+/** Events that are applied in one turn of the event loop: about 1 ms. */
+const readMax = 1_000;
+const readText = "SELECT seq::float8 AS seq, line FROM animal_store.key_events_after($1, $2)";
 
 /** Unbanning takes effect in the same statement, so it ends no later ban. */
 const appendText = `WITH appended AS (
@@ -94,7 +97,14 @@ export class PostgresKeyLog implements KeyLog {
 
   /** Applies new events. @throws {KeyError} one of them cannot be read */
   async #read(): Promise<void> {
-    const rows = await this.#options.database.probe(readText, [this.#seq]);
+    let rows: readonly Row[];
+    do {
+      rows = await this.#options.database.probe(readText, [this.#seq, readMax]);
+      this.#applyAll(rows);
+    } while (rows.length === readMax);
+  }
+
+  #applyAll(rows: readonly Row[]): void {
     for (const row of rows) {
       const seq = Number(row["seq"]);
       if (seq <= this.#seq) {

@@ -42,13 +42,13 @@ CREATE TABLE animal_store.once (
 CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL);
 
 -- Fails on a replica as a write does, although nothing is written.
-CREATE FUNCTION animal_store.key_events_after(after bigint) RETURNS SETOF animal_store.key_events
+CREATE FUNCTION animal_store.key_events_after(after bigint, count int) RETURNS SETOF animal_store.key_events
 LANGUAGE plpgsql AS $$
 BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
   END IF;
-  RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq;
+  RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
 -- Instants are Unix milliseconds, 0 for never. "asked", the quotas and "granted" are those of the last statement.
