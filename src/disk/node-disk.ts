@@ -6,7 +6,6 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { isLocked, lock } from "./lock.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -23,8 +22,9 @@ export const nodeDisk: Disk = {
   remove: (path) => undefinedIfAbsent(done((callback) => fs.unlink(path, callback))),
   makeFolder,
   syncFolder,
-  lock,
-  isLocked,
+  // Loaded on use: commands that only read need no sockets.
+  lock: async (path, waitMs) => (await import("./lock.ts")).lock(path, waitMs),
+  isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
 };
 
 class NodeFile implements DiskFile {
