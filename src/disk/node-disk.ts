@@ -6,6 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
+import { counted } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -91,7 +92,7 @@ async function overwrite(path: string, bytes: Uint8Array, position: number): Pro
       fs.write(descriptor, bytes, 0, bytes.length, position, callback);
     });
     if (count !== bytes.length) {
-      throw new Error(`only ${count} of ${bytes.length} bytes could be written`);
+      throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written`);
     }
   } finally {
     await done((callback) => fs.close(descriptor, callback));
