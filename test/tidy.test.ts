@@ -209,7 +209,12 @@ function readAll(folder: string): readonly SourceFile[] {
 function read(path: string): SourceFile {
   const text = readFileSync(path, "utf8");
   const statements = text.matchAll(/^(?:import|export) (type )?(?:([^;'"]*?) from )?"([^"]+)";/gm);
-  const imports = Array.from(statements, ([, type, names = "", target = ""]) => ({
+  const loads = text.matchAll(/(?:const \{ ([^}]*) \} = |\()await import\("([^"]+)"\)(?:\)\.(\w+))?/g);
+  const found = [
+    ...Array.from(statements, ([, type, names = "", target = ""]) => ({ type, names, target })),
+    ...Array.from(loads, ([, names, target = "", name = ""]) => ({ type: undefined, names: names ?? name, target })),
+  ];
+  const imports = found.map(({ type, names, target }) => ({
     isTypeOnly: type !== undefined,
     target: target.startsWith(".") ? named(join(dirname(path), target)) : target,
     names: names.split(/[{},\s]+/).filter((name) => name !== "" && name !== "type"),

@@ -12,6 +12,8 @@ import { isatty } from "node:tty";
 import { systemClock } from "../disk/clock.ts";
 import { withoutSecrets } from "../http/secrets.ts";
 
+export { counted } from "../disk/error-message.ts";
+
 export const exitDone = 0;
 export const exitFailure = 1;
 export const exitUsage = 2;
@@ -151,9 +153,4 @@ function reopened(descriptor: 1 | 2): number {
   } catch {
     return (descriptor === 1 ? process.stdout : process.stderr).fd;
   }
-}
-
-/** "1 key", "2 keys". @param noun in the singular */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -1,5 +1,5 @@
 /**
- * The texts of errors, for use in other messages.
+ * Parts of messages: the texts of errors, and counts.
  */
 
 /** The error's message; anything else that was thrown, as text. */
@@ -11,4 +11,9 @@ export function messageOf(error: unknown): string {
 export function readError(path: string, cause: unknown): Error {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   return Object.assign(new Error(`Cannot read ${path}: ${messageOf(cause)}`, { cause }), { code, path });
+}
+
+/** "1 key", "2 keys". @param noun in the singular */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

@@ -3,6 +3,7 @@
  */
 
 import type { DiskFile } from "./disk.ts";
+import { counted } from "./error-message.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
 
@@ -23,6 +24,6 @@ export async function readFully(file: ReadableFile, target: Uint8Array, position
 export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {
   const count = await file.append(bytes);
   if (count !== bytes.length) {
-    throw new Error(`only ${count} of ${bytes.length} bytes could be written; the disk may be full`);
+    throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written; the disk may be full`);
   }
 }

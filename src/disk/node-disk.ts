@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { isLocked, lock } from "./lock.ts";
+import { counted } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -23,8 +23,9 @@ export const nodeDisk: Disk = {
   remove: (path) => undefinedIfAbsent(done((callback) => fs.unlink(path, callback))),
   makeFolder,
   syncFolder,
-  lock,
-  isLocked,
+  // Loaded on use: commands that only read need no sockets.
+  lock: async (path, waitMs) => (await import("./lock.ts")).lock(path, waitMs),
+  isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
 };
 
 class NodeFile implements DiskFile {
@@ -91,7 +92,7 @@ async function overwrite(path: string, bytes: Uint8Array, position: number): Pro
       fs.write(descriptor, bytes, 0, bytes.length, position, callback);
     });
     if (count !== bytes.length) {
-      throw new Error(`only ${count} of ${bytes.length} bytes could be written`);
+      throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written`);
     }
   } finally {
     await done((callback) => fs.close(descriptor, callback));

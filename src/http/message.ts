@@ -6,7 +6,8 @@
  */
 
 import { type IncomingMessage, METHODS } from "node:http";
-import { isIPv6 } from "node:net";
+
+import { isHost } from "./host.ts";
 
 /** Counts two fields that a request may have only once: Node keeps the first of several, and drops the others. */
 export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
@@ -57,23 +58,4 @@ function codingFault(coding: string, httpVersion: string): string | undefined {
     return "An HTTP/1.0 request has no Transfer-Encoding field.";
   }
   return coding.toLowerCase() === "chunked" ? undefined : "The only transfer coding supported is chunked.";
-}
-
-/**
- *     Host     = uri-host [ ":" port ]                                                        RFC 9110, 7.2
- *     host     = "[" ( IPv6address / IPvFuture ) "]" / IPv4address / reg-name                 RFC 3986, 3.2.2
- *     reg-name = *( unreserved / pct-encoded / sub-delims )
- *
- * An IPv4address is a reg-name too, and a reg-name may be empty. RFC 9112, 3.2 asks clients for an empty Host if the
- * target has no authority; 3.3 lets a server use a default for it. This service accepts it: nothing depends on Host.
- */
-const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
-const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
-
-export function isHost(host: string): boolean {
-  if (namePattern.test(host)) {
-    return true;
-  }
-  const literal = literalPattern.exec(host);
-  return literal !== null && (literal[1] === undefined || isIPv6(literal[1]));
 }

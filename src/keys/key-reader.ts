@@ -94,10 +94,14 @@ function findingOf(end: LogEnd, firstLine: number): Finding {
     case "whole":
       return { kind: "sound" };
     case "torn":
-      return { kind: "torn", fault: `ends in ${end.tornBytes} bytes that are not a whole line: ${end.reason}` };
+      return { kind: "torn", fault: tornText(end.tornBytes, end.reason) };
     case "corrupt":
       return damageAt(firstLine + end.lineNumber - 1, end.offset, end.reason);
   }
+}
+
+function tornText(tornBytes: number, reason: string): string {
+  return `ends in ${tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`} not a whole line: ${reason}`;
 }
 
 function damageAt(lineNumber: number, offset: number, reason: string): Finding {

@@ -11,7 +11,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { counted, messageOf } from "../disk/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */
@@ -127,7 +127,7 @@ export class Appender {
     this.#checkPlace();
     const foundBytes = this.#file.size();
     if (foundBytes !== this.#lengthBytes) {
-      throw this.#ending(`the log has ${foundBytes} bytes instead of ${this.#lengthBytes}: ${otherProcess}`);
+      throw this.#ending(`the log has ${counted(foundBytes, "byte")} instead of ${this.#lengthBytes}: ${otherProcess}`);
     }
   }
 

@@ -5,6 +5,7 @@
 import { dirname } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import { counted } from "../disk/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { lineBytesMax } from "./reader.ts";
 import { rewriteTail, setTornTailAside } from "./torn-tail.ts";
@@ -76,7 +77,7 @@ async function append(
 async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
   const foundBytes = file.size();
   if (foundBytes < lengthBytes) {
-    const difference = `${foundBytes} bytes instead of ${lengthBytes}`;
+    const difference = `${counted(foundBytes, "byte")} instead of ${lengthBytes}`;
     throw new Error(`${path} has ${difference}: another process modified or replaced it`);
   }
   if (foundBytes > lengthBytes) {

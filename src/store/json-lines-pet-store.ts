@@ -103,14 +103,14 @@ async function setAside(
 ): Promise<(() => Promise<void>) | undefined> {
   const run = async (): Promise<void> => {
     const aside = await setTornTailAside(disk, path, file, end.lengthBytes);
-    report(`warning: ${tornText(path, end)}; they were moved to ${aside}, and the rest is served`);
+    report(`warning: ${tornText(path, end)}; it was moved to ${aside}, and the rest is served`);
   };
   try {
     await run();
     return undefined;
   } catch (error) {
     const reason = messageOf(error);
-    report(`warning: ${tornText(path, end)}; they cannot be moved (${reason}), and until then no animal can be added`);
+    report(`warning: ${tornText(path, end)}; it cannot be moved (${reason}), and until then no animal can be added`);
     return run;
   }
 }

@@ -9,6 +9,7 @@
 import { join } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
+import { counted } from "../disk/error-message.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
@@ -88,14 +89,14 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   try {
     // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
     const { catalogue, end } = await loadPets(file, { to: file.size() });
-    const sound = `${path} is sound: ${catalogue.count} animal${catalogue.count === 1 ? "" : "s"}`;
+    const sound = `${path} is sound: ${counted(catalogue.count, "animal")}`;
     if (end.kind === "whole") {
       return { wouldServe: true, finding: sound };
     }
     if (end.kind === "corrupt") {
       return { wouldServe: false, finding: damageText(path, end) };
     }
-    const torn = isServed ? "a write is under way after them" : `${tornText(path, end)}; a start would set them aside`;
+    const torn = isServed ? "a write is under way at its end" : `${tornText(path, end)}; a start would set it aside`;
     return { wouldServe: true, finding: `${sound}; ${torn}` };
   } finally {
     await file.close();
@@ -110,5 +111,6 @@ export function damageText(path: string, { lineNumber, offset, reason }: Corrupt
 }
 
 export function tornText(path: string, { tornBytes, reason }: Torn): string {
-  return `the last ${tornBytes} bytes of ${path} are an unfinished write (${reason})`;
+  const last = tornBytes === 1 ? `byte of ${path} is` : `${tornBytes} bytes of ${path} are`;
+  return `the last ${last} an unfinished write (${reason})`;
 }

@@ -82,7 +82,8 @@ async function startAsChecked(disk: SimulatedDisk, { code, stdout }: CheckOutput
     assert.deepEqual([code, verdict], [0, "the server would start"], about);
     assert.ok(petFinding.startsWith(`/data/pets.jsonl is sound: ${animalCount} animal`), about);
     assert.ok(keyFinding.startsWith(`the key file is sound: ${keyCount} key`), about);
-    const findings = reports.map((report) => /(?:the last \d+ bytes|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; they were|$)/.exec(report)?.[0]);
+    const found = /(?:the last (?:\d+ bytes|byte)|\/data\/keys\.jsonl (?:ends in|is empty)).*?(?=; it was|$)/;
+    const findings = reports.map((report) => found.exec(report)?.[0]);
     const details = `${about}\na start says: ${reports.join("\n")}`;
     assert.ok(findings.every((text) => text !== undefined && stdout.includes(text)), details);
     assert.equal(`${petFinding}${keyFinding}`.includes("; "), reports.length > 0, details);

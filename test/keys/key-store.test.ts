@@ -223,7 +223,7 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
   const folder = await KeyFolder.make(context);
   await (await folder.open()).create();
   const [made = ""] = await folder.lines();
-  const faults = { "": /is empty/, [made.slice(0, 1)]: /ends in 1 bytes/, [made.slice(0, -1)]: /ends in \d+ bytes/ };
+  const faults = { "": /is empty/, [made.slice(0, 1)]: /ends in 1 byte that is/, [made.slice(0, -1)]: /ends in \d+ bytes/ };
   for (const [content, fault] of Object.entries(faults)) {
     await folder.overwrite(content);
     folder.reports.length = 0;

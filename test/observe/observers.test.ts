@@ -3,6 +3,7 @@
  */
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test, type TestContext } from "node:test";
 
 import { Histogram, family } from "../../src/observe/exposition.ts";
@@ -134,6 +135,33 @@ test("metrics count requests by route pattern, method and status, and refusals b
   for (const line of text.trimEnd().split("\n")) {
     assert.match(line, /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (-?[0-9.e+-]+|\+Inf))$/);
   }
+});
+
+/** The rows of the README's table with this heading, and of each its first cells, without their marks as code. */
+function documented(heading: string, cellCount: number): readonly (readonly string[])[] {
+  const readme = readFileSync(new URL("../../../src/observe/README.md", import.meta.url), "utf8");
+  const [, rows = ""] = readme.split(`| ${heading} |`);
+  const [table = ""] = rows.split("\n\n");
+  return table.split("\n").slice(2).map((row) => row.split("|").slice(1, 1 + cellCount).map((cell) => cell.replaceAll("`", "").trim()));
+}
+
+test("the README of this room lists exactly the metrics that are exposed, with their types and labels", async (context) => {
+  const { port, key, observers, service } = await watched(context);
+  await exchange(port, request({ key }));
+  const text = observers.metrics?.expose(service.gauges) ?? "";
+  const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = "", type = ""]) => {
+    const [, labels = ""] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(name);
+    const names = Array.from(labels.matchAll(/(\w+)="/g), ([, label = ""]) => label);
+    return [name, type, names.filter((label) => label !== "le").join(", ")];
+  });
+  assert.deepEqual(documented("metric | type | labels | meaning", 3), exposed);
+});
+
+test("the README of this room lists exactly the fields of a line in the request log, in their order", async (context) => {
+  const { port, key, observers, writes } = await watched(context);
+  await exchange(port, request({ key }));
+  observers.close();
+  assert.deepEqual(documented("field | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
 });
 
 test("a client cannot add values of a label, whatever it sends", (context) => {

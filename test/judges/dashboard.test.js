@@ -1,0 +1,85 @@
+/**
+ * The dashboard for Grafana in test/recipes, compared with the metrics of the running service.
+ */
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { freePort, here, startService } from "./running-service.js";
+
+const dashboard = JSON.parse(await readFile(join(here, "..", "recipes", "grafana-dashboard.json"), "utf8"));
+const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })));
+const columns = 24;
+
+test("the dashboard has what Grafana imports, and its panels do not overlap", () => {
+  const { title, uid, schemaVersion, templating, panels } = dashboard;
+  assert.ok(typeof title === "string" && typeof uid === "string" && Number.isInteger(schemaVersion));
+  const variables = templating.list.map(({ name }) => name);
+  assert.deepEqual(variables, ["datasource", "job"]);
+  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length, "each id is there once");
+  const taken = new Set();
+  for (const { title: name, type, datasource, gridPos, targets: queries } of panels) {
+    assert.ok(["stat", "timeseries"].includes(type), name);
+    assert.deepEqual(datasource, { type: "prometheus", uid: "${datasource}" }, name);
+    assert.ok(gridPos.x + gridPos.w <= columns, name);
+    assert.equal(new Set(queries.map(({ refId }) => refId)).size, queries.length, name);
+    for (let cell = 0; cell < gridPos.w * gridPos.h; cell++) {
+      const place = `${gridPos.x + (cell % gridPos.w)} ${gridPos.y + Math.floor(cell / gridPos.w)}`;
+      assert.ok(!taken.has(place), `${name} covers another panel at ${place}`);
+      taken.add(place);
+    }
+  }
+  for (const { title: name, expr } of targets) {
+    const used = Array.from(expr.matchAll(/\$(\w+)/g), ([, variable]) => variable).filter((variable) => /^[a-z]/.test(variable));
+    assert.deepEqual([...new Set(used)], ["job"], name);
+  }
+});
+
+test("the dashboard shows each metric of the service, and no metric or label that the service does not have", async () => {
+  const metricsPort = await freePort();
+  const service = await startService(["--metrics-port", String(metricsPort)]);
+  await fetch(`${service.baseUrl}/pets`);
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  await service.stop();
+
+  const types = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, type]) => [name, type]));
+  const isHistogram = (name) => types.get(name) === "histogram";
+  const shown = new Set();
+  for (const { title, expr } of targets) {
+    const selectors = [...expr.matchAll(/([a-z_:]+)\{([^}]*)\}/g)];
+    assert.ok(selectors.length > 0 && selectors.length === expr.match(/animal_store_|process_/g).length, `${title}: ${expr}`);
+    for (const [, name, matchers] of selectors) {
+      const metric = name.replace(/_(bucket|count|sum)$/, "");
+      const family = isHistogram(metric) ? metric : name;
+      const [, labels = ""] = new RegExp(`^${name}(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(`${title}: ${name}`);
+      shown.add(family);
+      const matched = Array.from(matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"/g), ([, label]) => label);
+      const grouped = Array.from(expr.matchAll(/by \(([^)]*)\)/g), ([, labels]) => labels.split(", ")).flat();
+      const own = Array.from(labels.matchAll(/(\w+)="/g), ([, label]) => label);
+      // Prometheus adds two, and `label_replace` may make one.
+      const known = ["job", "instance", /label_replace\(.*\), "(\w+)"/.exec(expr)?.[1], ...own];
+      assert.deepEqual([...matched, ...grouped].filter((label) => !known.includes(label)), [], `${title}: ${expr}`);
+    }
+  }
+  assert.deepEqual([...shown].sort(), [...types.keys()].sort());
+});
+
+test("promtool reads each expression of the dashboard", async (context) => {
+  if (spawnSync("promtool", ["--version"]).error !== undefined) {
+    context.skip("promtool is not installed (Debian: prometheus)");
+    return;
+  }
+  const rules = targets.map(({ expr }, index) => {
+    return { record: `dashboard:expression${index}`, expr: expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".+") };
+  });
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-rules-"));
+  const path = join(folder, "rules.yml"); // JSON is YAML.
+  await writeFile(path, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
+  const { status, stdout, stderr } = spawnSync("promtool", ["check", "rules", path], { encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, new RegExp(`SUCCESS: ${rules.length} rules found`));
+  await rm(folder, { recursive: true });
+});
