@@ -7,8 +7,7 @@ import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
 import { family, head, Histogram, type Labels } from "./exposition.ts";
 
-/** Values that the service provides at each scrape. */
-/** What is undefined is not exposed. */
+/** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {
   readonly animalCount?: number;
   readonly logBytes?: number;

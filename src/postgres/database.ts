@@ -1,8 +1,8 @@
 /**
  * Runs statements on a pool, and knows whether the database can be reached.
  *
- * While it cannot, statements fail at once, so that requests do not pile up. Only probes are sent: the log of keys sends
- * one four times a second, so everything works again soon after the database does.
+ * While it cannot, statements fail at once, so that requests do not pile up. Only probes are sent: the log of keys
+ * sends one four times a second, so everything works again soon after the database does.
  */
 
 import { messageOf } from "../disk/error-message.ts";

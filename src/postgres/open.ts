@@ -30,8 +30,9 @@ const purgeTexts = [
   "DELETE FROM animal_store.commits WHERE at < now() - interval '1 hour'",
   "DELETE FROM animal_store.once WHERE at < now() - interval '24 hours'",
   // Waits for no row, so that it cannot wait for a batch that waits for it.
-  `DELETE FROM animal_store.limits WHERE key_id IN (SELECT key_id FROM animal_store.limits
-    WHERE day_ends < animal_store.clock_ms() AND ban_until + 86400000 < animal_store.clock_ms() FOR UPDATE SKIP LOCKED)`,
+  `DELETE FROM animal_store.limits WHERE key_id IN (
+    SELECT key_id FROM animal_store.limits, animal_store.clock_ms() AS now_ms
+    WHERE day_ends < now_ms AND ban_until + 86400000 < now_ms FOR UPDATE OF limits SKIP LOCKED)`,
 ];
 
 /** @throws {Error} the database cannot be reached, or cannot be used */

@@ -4,8 +4,8 @@
  */
 
 /**
- * Decides `asked` requests of one key that come at the same instant. The first `granted` of them are served. The numbers
- * are milliseconds of a minute, a day, a second, five minutes and an hour.
+ * Decides `asked` requests of one key that come at the same instant. The first `granted` of them are served. The
+ * numbers are milliseconds of a minute, a day, a second, five minutes and an hour.
  */
 export const decideFunction = `
 CREATE FUNCTION animal_store.decide(l animal_store.limits, asked int, per_minute int, per_day int, now_ms bigint)
