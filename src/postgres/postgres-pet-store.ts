@@ -2,8 +2,8 @@
  * The catalogue in the database. Creates that wait go into one statement, and so do gets.
  *
  * If the answer to a batch of creates is lost, nobody knows whether it was stored. So each batch carries a random id
- * that is stored with it. Storing that id once more, on another connection, decides: if it is new, the batch was not stored
- * and never will be, since ids are unique; if not, the row says which ids the batch got.
+ * that is stored with it. Storing that id once more, on another connection, decides: if it is new, the batch was not
+ * stored and never will be, since ids are unique; if not, the row says which ids the batch got.
  */
 
 import { randomUUID } from "node:crypto";
