@@ -14,6 +14,12 @@ import type { Route } from "./routes.ts";
 
 type FieldMaker = NonNullable<Route["fields"]>;
 
+interface RouteFields {
+  readonly make: FieldMaker;
+  readonly linkBase: string;
+  readonly fields: readonly string[];
+}
+
 export interface ResponderDependencies {
   readonly cors: Cors;
   readonly observers: Observers | undefined;
@@ -23,7 +29,7 @@ export class Responder {
   readonly #cors: Cors;
   readonly #observers: Observers | undefined;
   /** The fields of the last route that has its own. Nearly all requests arrive at the same address of the API. */
-  #routeFields: { readonly make: FieldMaker; readonly linkBase: string; readonly fields: readonly string[] } | undefined;
+  #routeFields: RouteFields | undefined;
 
   constructor({ cors, observers }: ResponderDependencies) {
     this.#cors = cors;
