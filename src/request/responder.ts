@@ -10,6 +10,15 @@ import { contentLength, fieldsOf } from "../http/response-fields.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";
+import type { Route } from "./routes.ts";
+
+type FieldMaker = NonNullable<Route["fields"]>;
+
+interface RouteFields {
+  readonly make: FieldMaker;
+  readonly linkBase: string;
+  readonly fields: readonly string[];
+}
 
 export interface ResponderDependencies {
   readonly cors: Cors;
@@ -19,6 +28,8 @@ export interface ResponderDependencies {
 export class Responder {
   readonly #cors: Cors;
   readonly #observers: Observers | undefined;
+  /** The fields of the last route that has its own. Nearly all requests arrive at the same address of the API. */
+  #routeFields: RouteFields | undefined;
 
   constructor({ cors, observers }: ResponderDependencies) {
     this.#cors = cors;
@@ -62,11 +73,20 @@ export class Responder {
     const { status, content } = response;
     const fields = fieldsOf(response, requestId, rate);
     if (route?.fields !== undefined) {
-      fields.push(...route.fields(arrival.linkBase));
+      this.#appendRouteFields(fields, route.fields, arrival.linkBase);
     }
     if (!this.#cors.isOff) {
       this.#cors.appendFields(fields, incoming.headers.origin);
     }
     return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
+  }
+
+  #appendRouteFields(all: string[], make: FieldMaker, linkBase: string): void {
+    if (this.#routeFields?.make !== make || this.#routeFields.linkBase !== linkBase) {
+      this.#routeFields = { make, linkBase, fields: make(linkBase) };
+    }
+    for (const part of this.#routeFields.fields) {
+      all.push(part);
+    }
   }
 }

@@ -1,0 +1,87 @@
+/**
+ * The recipe of several instances, without Docker: its settings, its image's stages, and its nginx in front of three.
+ */
+
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { skip, startEngine } from "./engine.js";
+import { guardedFolder, until } from "./guarded-folder.js";
+import { freePort } from "./installation.js";
+import { newClient, runCommand, startProgram } from "./program.js";
+
+const skipNginx = spawnSync("nginx", ["-v"]).error === undefined ? false : "nginx is not installed (Debian: nginx)";
+const quota = 300;
+
+function recipe(name) {
+  return readFileSync(fileURLToPath(new URL(`../recipes/${name}`, import.meta.url)), "utf8");
+}
+
+/** The environment of the instances in compose.yaml. */
+function environment() {
+  const [, block] = /\n {4}environment:\n((?: {6}.*\n)+)/.exec(recipe("compose.yaml"));
+  return Object.fromEntries(Array.from(block.matchAll(/^ {6}(\w+): "?(.*?)"?$/gm), ([, name, value]) => [name, value]));
+}
+
+test("compose.yaml names settings, files and a stage of the image that exist", async () => {
+  const compose = recipe("compose.yaml");
+  const { stdout } = await runCommand(["--help"]);
+  for (const name of Object.keys(environment())) {
+    assert.match(stdout, new RegExp(`\\b${name}\\b`));
+  }
+  const [, target] = /^ {6}target: (\w+)$/m.exec(compose);
+  assert.match(recipe("Dockerfile"), new RegExp(`^FROM \\w+ AS ${target}$`, "m"));
+  const [, mounted] = /- \.\/(\S+):\/etc\/nginx\/conf\.d\/default\.conf:ro/.exec(compose);
+  assert.match(recipe(mounted), /^upstream /m);
+});
+
+test("behind the recipe's nginx three instances are one service, also when one is killed", { skip: skip || skipNginx }, async (context) => {
+  const engine = await startEngine();
+  context.after(() => engine.stop());
+  const url = await engine.createDatabase();
+  const env = { ...environment(), ANIMAL_STORE_DATABASE: url };
+  const create = ["keys", "create", "--plan", "enterprise", "--per-minute", String(quota), "--per-day", "10000"];
+  const key = (await runCommand(create, { env })).stdout.trim();
+  const programs = await Promise.all([1, 2, 3].map(() => startProgram([], { env })));
+  context.after(() => Promise.all(programs.map((program) => program.kill())));
+  const client = newClient({ origin: await startNginx(context, programs) }, key);
+  context.after(client.close);
+
+  const added = await client.add({ name: "Rex", categoryId: 1 });
+  assert.equal(added.headers.location, `${env.ANIMAL_STORE_BASE_URL}/pets/1`);
+  const responses = await Promise.all(Array.from({ length: quota + 20 }, () => client.get("/v1/pets/1")));
+  const served = responses.filter(({ status }) => status === 200);
+  assert.equal(served.length, quota - 1);
+  const remaining = served.map(({ headers }) => Number(headers["x-ratelimit-remaining"])).sort((a, b) => a - b);
+  assert.deepEqual(remaining, Array.from({ length: quota - 1 }, (_, index) => index));
+  assert.equal(new Set(responses.map(({ headers }) => headers["x-ratelimit-reset"])).size, 1);
+
+  await programs[0].kill();
+  for (let count = 0; count < 6; count += 1) { // Each of the three would have its turn.
+    assert.equal((await client.get("/v1/pets/1")).status, 429);
+  }
+});
+
+async function startNginx(context, programs) {
+  const folder = guardedFolder("nginx");
+  chmodSync(folder, 0o755); // If root starts nginx, its workers run as another user.
+  const port = await freePort();
+  const servers = programs.map(({ origin }) => `server ${new URL(origin).host};`).join(" ");
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
+  const site = recipe("balancer.conf").replace("server animals:3000;", servers).replace("listen 80;", `listen 127.0.0.1:${port};`);
+  const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
+  const path = join(folder, "nginx.conf");
+  writeFileSync(path, [...around, "http {", "access_log off;", ...temporary, site, "}", ""].join("\n"));
+  const nginx = spawn("nginx", ["-p", folder, "-c", path, "-e", "stderr"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+  context.after(() => nginx.kill("SIGQUIT"));
+  let said = "";
+  nginx.stderr.setEncoding("utf8").on("data", (text) => (said += text));
+  await until("nginx has started", () => {
+    assert.equal(nginx.exitCode, null, said);
+    return said.includes("start worker process");
+  });
+  return `http://127.0.0.1:${port}`;
+}
