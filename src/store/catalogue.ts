@@ -13,8 +13,6 @@ import { IdList } from "./id-list.ts";
 import { KeptPages } from "./page-cache.ts";
 
 const blockLength = 4_096;
-/** Longer pages are made for each request. */
-const keptLimitMax = 127;
 /** As one number. */
 const closingBraceAndComma = 0x7d2c;
 const closingBracket = 0x5d;
@@ -87,11 +85,10 @@ export class Catalogue {
     }
     const lastId = list === undefined ? first + count : list.at(first + count - 1);
     const nextAfter = matchCount > count ? lastId : undefined;
-    if (count < limit || limit > keptLimitMax) {
+    if (count < limit) {
       return { json: this.#assemble(first, count, list), nextAfter };
     }
-    // A text as the key took 2 % of a request. The number is exact for ids below 2^44.
-    const entry = (first * (keptLimitMax + 1) + limit) * 4 + (statusIndex ?? 3);
+    const entry = `${first} ${limit} ${statusIndex}`;
     let json = this.#keptPages.get(entry);
     if (json === undefined) {
       json = this.#assemble(first, count, list);

@@ -8,16 +8,16 @@ const pageCountMax = 256;
 const pageBytesMax = 4_194_304;
 
 export class KeptPages {
-  readonly #pages = new Map<number, Uint8Array>();
+  readonly #pages = new Map<string, Uint8Array>();
   #byteCount = 0;
 
   /** @param entry identifies the query of the page */
-  get(entry: number): Uint8Array | undefined {
+  get(entry: string): Uint8Array | undefined {
     return this.#pages.get(entry);
   }
 
   /** Keeps a full page. At a bound all are dropped; those in use are kept again after the next request. */
-  keep(entry: number, page: Uint8Array): void {
+  keep(entry: string, page: Uint8Array): void {
     if (this.#pages.size >= pageCountMax || this.#byteCount + page.length > pageBytesMax) {
       this.#pages.clear();
       this.#byteCount = 0;
