@@ -40,10 +40,12 @@ export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #byStatus: readonly IdList[];
   readonly #keptPages = new KeptPages();
+  readonly #keptByStatus: readonly KeptPages[];
   #count = 0;
 
   constructor(statusCount: number) {
     this.#byStatus = Array.from({ length: statusCount }, () => new IdList());
+    this.#keptByStatus = this.#byStatus.map(() => new KeptPages());
   }
 
   /** Ids are 1 to `count`. */
@@ -88,11 +90,11 @@ export class Catalogue {
     if (count < limit) {
       return { json: this.#assemble(first, count, list), nextAfter };
     }
-    const entry = `${first} ${limit} ${statusIndex}`;
-    let json = this.#keptPages.get(entry);
+    const kept = (statusIndex === undefined ? undefined : this.#keptByStatus[statusIndex]) ?? this.#keptPages;
+    let json = kept.get(first, limit);
     if (json === undefined) {
       json = this.#assemble(first, count, list);
-      this.#keptPages.keep(entry, json);
+      kept.keep(first, limit, json);
     }
     return { json, nextAfter };
   }
