@@ -1,0 +1,52 @@
+/**
+ * PgBouncer in front of an engine, in transaction mode.
+ */
+
+import { spawn, spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { removeFolder, until } from "./guarded-folder.js";
+import { freePort, ownFolder, skipFaults, user } from "./installation.js";
+
+const program = "/usr/sbin/pgbouncer";
+const isMissing = spawnSync(program, ["--version"]).error !== undefined;
+
+/** Why there is no PgBouncer for a test, or false. */
+export const skipPgBouncer = skipFaults || (isMissing && "PgBouncer is not installed (Debian: pgbouncer)");
+
+/**
+ * `urlOf(url)`: a database's address through PgBouncer. `stop()` kills it.
+ *
+ * @param settings as in the section [pgbouncer] of its file, such as `{ default_pool_size: 5 }`
+ */
+export async function startPgBouncer(engine, { settings = {} } = {}) {
+  const folder = ownFolder("pgbouncer");
+  const port = await freePort();
+  const all = {
+    listen_addr: "127.0.0.1",
+    listen_port: port,
+    unix_socket_dir: "",
+    auth_type: "any",
+    pool_mode: "transaction",
+    max_client_conn: 500,
+    server_login_retry: 1, // The default, 15 s, is how long it would say that the engine is away after it is back.
+    ...settings,
+  };
+  const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
+  const databases = `* = host=127.0.0.1 port=${engine.port} user=app`;
+  writeFileSync(join(folder, "pgbouncer.ini"), ["[databases]", databases, "[pgbouncer]", ...lines, ""].join("\n"));
+  const child = spawn(program, ["pgbouncer.ini"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user });
+  child.unref();
+  let said = "";
+  child.stderr.on("data", (text) => (said += text)).unref();
+  await until("PgBouncer listens", () => {
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`PgBouncer has ended: ${said}`);
+    }
+    return said.includes("process up");
+  });
+  return {
+    urlOf: (url) => Object.assign(new URL(url), { hostname: "127.0.0.1", port }).href,
+    stop: () => removeFolder(folder),
+  };
+}

@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, afterEach, test } from "node:test";
+import pg from "pg";
+import { skip, startEngine } from "./engine.js";
+import { until } from "./guarded-folder.js";
+import { startProxy } from "./proxy.js";
+
+let engine;
+let url;
+let proxy;
+let client;
+before(async () => {
+  engine = await startEngine();
+  url = await engine?.createDatabase();
+  await engine?.query("CREATE TABLE written (value int)", [], url);
+});
+after(() => engine?.stop());
+
+beforeEach(async () => {
+  if (!skip) {
+    await engine.query("TRUNCATE written", [], url);
+    proxy = await startProxy(url);
+    client = await connected();
+  }
+});
+afterEach(() => proxy?.stop());
+
+async function connected() {
+  const one = new pg.Client({ connectionString: proxy.url, connectionTimeoutMillis: 300 });
+  one.on("error", () => undefined);
+  await one.connect();
+  return one;
+}
+
+/** Sends an INSERT. `outcome()` is undefined until the client knows it. */
+function insert() {
+  let outcome;
+  const settled = client.query("INSERT INTO written VALUES (1)").then(
+    () => (outcome = "done"),
+    (error) => (outcome = error.code ?? error.message),
+  );
+  return { outcome: () => outcome, settled };
+}
+
+async function writtenCount() {
+  return (await engine.query("SELECT FROM written", [], url)).length;
+}
+
+test("a healthy proxy passes everything on, in both directions", { skip }, async () => {
+  const text = "x".repeat(5_000_000);
+  assert.equal((await client.query("SELECT $1 AS text", [text])).rows[0].text, text);
+  await client.end();
+  await until("both sides are closed", async () => proxy.connectionCount() === 0 && (await engine.backends(url)).length === 0);
+});
+
+test("in a cut nothing arrives and nobody is told; after it, everything arrives late", { skip }, async () => {
+  proxy.cut();
+  const { outcome, settled } = insert();
+  await assert.rejects(connected(), /timeout/);
+  assert.deepEqual([await writtenCount(), outcome()], [0, undefined]);
+  proxy.heal();
+  assert.equal(await settled, "done");
+  assert.equal(await writtenCount(), 1);
+});
+
+test("the engine learns after the cut that a client has gone", { skip }, async () => {
+  proxy.cut();
+  client.connection.stream.resetAndDestroy();
+  await assert.rejects(connected(), /timeout/);
+  assert.ok((await engine.backends(url)).length > 0);
+  proxy.heal();
+  await until("the backends have ended", async () => (await engine.backends(url)).length === 0);
+});
+
+test("a forgotten connection stays silent after the cut, a new one works", { skip }, async () => {
+  proxy.cut();
+  const { outcome } = insert();
+  proxy.heal({ forget: true });
+  const other = await connected();
+  await other.query("SELECT 1");
+  assert.deepEqual([await writtenCount(), outcome()], [0, undefined]);
+});
+
+test("when responses are held and the connection is reset, the work is done and its answer lost", { skip }, async () => {
+  proxy.holdResponses();
+  const { outcome, settled } = insert();
+  await until("the row is written", async () => (await writtenCount()) === 1);
+  assert.equal(outcome(), undefined);
+  proxy.reset();
+  assert.equal(await settled, "ECONNRESET");
+  proxy.heal();
+  await (await connected()).query("SELECT 1");
+});
+
+test("a reset ends the connections that there are, on both sides", { skip }, async () => {
+  proxy.reset();
+  assert.match(await insert().settled, /ECONNRESET|terminated|not queryable/);
+  await until("the backend has ended", async () => (await engine.backends(url)).length === 0);
+  await (await connected()).query("SELECT 1");
+});
