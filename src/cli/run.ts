@@ -6,6 +6,7 @@ import { messageOf } from "../disk/error-message.ts";
 import { oneLine } from "../options.ts";
 import { version } from "../version.ts";
 import { check } from "./check.ts";
+import { exportAnimals } from "./export.ts";
 import { UsageError } from "./parse-flags.ts";
 import { helpText } from "./help.ts";
 import { importAnimals } from "./import.ts";
@@ -17,6 +18,7 @@ const commands: Readonly<Record<string, (args: readonly string[], terminal: Term
   keys,
   check,
   import: importAnimals,
+  export: exportAnimals,
 };
 
 /**
