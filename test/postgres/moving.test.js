@@ -16,14 +16,15 @@ const statuses = ["available", "pending", "sold"];
 const categoryIds = ["0", "-9223372036854775808", "9223372036854775807", "42"];
 
 let engine;
-/** A data folder with animals of every kind, a Pro key with used quotas, and hashes of the keys "once-…". */
+/** A data folder with animals of every kind, a key with a used quota of the day, and hashes of the keys "once-…". */
 let folder;
 let key;
 before(async () => {
   engine = await startEngine();
   if (engine !== undefined) {
     folder = guardedFolder("data");
-    key = await createKey(["--data", folder], "pro");
+    const flags = ["--plan", "enterprise", "--per-minute", "100000", "--per-day", "50000", "--data", folder];
+    key = (await runCommand(["keys", "create", ...flags])).stdout.trim();
     await addMany(["--data", folder], 3_000);
     await serving(["--data", folder], key, async (client) => {
       for (const index of [1, 2, 3]) {
@@ -76,8 +77,10 @@ async function allPets(client) {
   return pages.join(",");
 }
 
-async function remaining(client) {
-  return Number((await client.get("/v1/pets/1")).headers["x-ratelimit-remaining"]);
+/** What is left of the day, and when it ends. */
+async function quotaOf(client) {
+  const { headers } = await client.get("/v1/pets/1");
+  return { remaining: Number(headers["x-ratelimit-remaining"]), resetSeconds: Number(headers["x-ratelimit-reset"]) };
 }
 
 /** The numbers of rows, of a database that the program has prepared. */
@@ -92,10 +95,10 @@ const nothing = { pets: 0, events: 0, once: 0, limits: 0, last: 0 };
 
 test("a data folder moved into a database and out again keeps animals, ids, keys, limits and idempotency", { skip }, async () => {
   let served;
-  let left;
+  let quota;
   await serving(["--data", folder], key, async (client) => {
     served = await allPets(client);
-    left = await remaining(client);
+    quota = await quotaOf(client);
   });
   const url = await engine.createDatabase();
   const store = ["--database", url];
@@ -113,7 +116,9 @@ test("a data folder moved into a database and out again keeps animals, ids, keys
 
   for (const place of [store, ["--data", backup]]) {
     await serving(place, key, async (client) => {
-      assert.equal(await remaining(client), left - 1, "the quota goes on where it was");
+      const { remaining, resetSeconds } = await quotaOf(client);
+      assert.equal(remaining, quota.remaining - 1, "the quota goes on where it was");
+      assert.ok(Math.abs(resetSeconds - quota.resetSeconds) <= 1, `${resetSeconds} ${quota.resetSeconds}`);
       const again = await client.add(oncePet(2), { "idempotency-key": "once-2" });
       assert.deepEqual([again.status, again.headers["idempotent-replayed"], JSON.parse(again.text).id], [201, "true", 3_002]);
       assert.equal(await allPets(client), served);
@@ -166,7 +171,7 @@ test("keys.jsonl that is damaged is refused, and hashes older than 24 hours are 
   const url = await engine.createDatabase();
   const damagedFolder = guardedFolder("damaged-keys");
   const [line] = readFileSync(join(folder, "keys.jsonl"), "utf8").split("\n");
-  writeFileSync(join(damagedFolder, "keys.jsonl"), `${line.replace("pro", "PRO")}\n${line}\n`);
+  writeFileSync(join(damagedFolder, "keys.jsonl"), `${line.replace("enterprise", "Enterprise")}\n${line}\n`);
   const refused = await runCommand(["import", damagedFolder, "--database", url]);
   assert.match(refused.stderr, /^Cannot import .*keys\.jsonl is damaged at line 1, byte 0: .*; nothing was imported\n$/);
   assert.deepEqual(await rowCounts(url), nothing);
