@@ -26,6 +26,9 @@ export async function importCatalogue(source: Source, place: DatabasePlace, repo
 
 /** Moves a data folder that no server holds. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importFolder(folder: string, place: DatabasePlace, report: Report): Promise<Moved> {
+  if ((await filesIn(folder)).length === 0) {
+    throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
+  }
   const lock = await lockFolder(nodeDisk, folder);
   try {
     return await moveIn(folder, place, (query) => moveFolderIn(query, folder, optionsOf(report)));
@@ -75,7 +78,10 @@ export async function exportFolder(folder: string, place: DatabasePlace, report:
     const lock = await lockFolder(nodeDisk, folder);
     const newPath = (name: string): string => join(folder, `${name}.exported`);
     try {
-      await mustHaveNoFiles(folder);
+      const [taken] = await filesIn(folder);
+      if (taken !== undefined) {
+        throw new Error(`Cannot export to ${folder}: it has a ${taken} already`);
+      }
       await removeAll(newPath); // A crash may have left some.
       const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)));
       for (const name of movedFileNames) {
@@ -94,12 +100,10 @@ export async function exportFolder(folder: string, place: DatabasePlace, report:
   });
 }
 
-async function mustHaveNoFiles(folder: string): Promise<void> {
-  for (const name of movedFileNames) {
-    if ((await nodeDisk.status(join(folder, name))) !== undefined) {
-      throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
-    }
-  }
+/** The names of the files of a data folder that are there. */
+async function filesIn(folder: string): Promise<readonly string[]> {
+  const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
+  return movedFileNames.filter((_name, index) => statuses[index] !== undefined);
 }
 
 async function removeAll(pathOf: (name: string) => string): Promise<void> {

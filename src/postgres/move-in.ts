@@ -114,10 +114,10 @@ function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): Readable
   };
 }
 
-const addText = `INSERT INTO animal_store.pets
+const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
   SELECT $1::bigint + place, name, category_id, status
   FROM unnest($2::text[], $3::bigint[], $4::text[]) WITH ORDINALITY AS one(name, category_id, status, place)`;
-const rememberText = `INSERT INTO animal_store.once
+const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
   SELECT hash, pet_id, least(now(), to_timestamp(at)) FROM unnest($1::text[], $2::bigint[], $3::float8[])
     AS one(hash, pet_id, at)
   ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
@@ -182,7 +182,7 @@ function textOf({ buffer, byteOffset }: DataView, start: number, end: number): s
   return Buffer.from(buffer, byteOffset + start, end - start).toString();
 }
 
-const appendText = `INSERT INTO animal_store.key_events
+const appendText = `INSERT INTO animal_store.key_events (seq, line)
   SELECT place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`;
 
 /** Moves keys and limits. Resolves to the number of keys. @throws {Error} */
