@@ -52,12 +52,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   openapi: ["pets", "limits", "http"],
   request: ["observe", "pets", "keys", "limits", "http", "disk"],
   engine: ["store", "observe", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
-  postgres: ["engine/engine.ts", "store/adds-in-progress.ts", "pets", "keys", "limits", "log", "disk"],
+  postgres: ["engine/engine.ts", "store", "pets", "keys", "limits", "log", "disk"],
   "options.ts": ["pets", "http", "postgres/pool.ts"],
   "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/addresses.ts", "http", "log", "disk"],
   "index.ts": ["service.ts", "options.ts", "postgres/pool.ts", "keys/key.ts", "store", "pets", "disk"],
   cli: [
-    ...["service.ts", "options.ts", "version.ts", "console-files"],
+    ...["service.ts", "options.ts", "version.ts", "console-files", "postgres"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],
   ],
   "server.ts": ["cli"],
@@ -219,6 +219,10 @@ function read(path: string): SourceFile {
     target: target.startsWith(".") ? named(join(dirname(path), target)) : target,
     names: names.split(/[{},\s]+/).filter((name) => name !== "" && name !== "type"),
   }));
+  const laterStatements = text.matchAll(/^ *const \{([^}]*)\} = await import\("([^"]+)"\);/gm);
+  for (const [, names = "", target = ""] of laterStatements) {
+    imports.push({ isTypeOnly: false, target: named(join(dirname(path), target)), names: names.split(/[,\s]+/) });
+  }
   return { path: named(path), lines: text.split("\n").slice(0, -1), imports };
 }
 

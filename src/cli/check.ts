@@ -1,5 +1,5 @@
 /**
- * `check`: says whether the server would start with a data folder, without starting it.
+ * `check`: says whether the server would start with a data folder or a database, without starting it.
  */
 
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/load.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
-import { readDataDir } from "./settings.ts";
+import { readPlace } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** More than the line of a key. */
@@ -23,26 +23,44 @@ const firstKeyBytes = 1_024;
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
-  const { values, operands } = parseFlags(args, ["data"]);
+  const { values, operands } = parseFlags(args, ["data", "database"]);
   if (operands[0] !== undefined) {
-    throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data`);
+    throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data, or a database with --database`);
   }
-  const dataDir = readDataDir(values, terminal.environment);
+  const place = readPlace(values, terminal.environment);
+  if (place.kind === "database") {
+    const { checkDatabase } = await import("./database-check.ts");
+    return conclude(await runChecks([() => checkDatabase(place)], terminal), "", terminal);
+  }
+  const { dataDir } = place;
   let isServed = false;
   const checkPets = async (): Promise<CheckResult> => {
     isServed = await isFolderLocked(disk, dataDir);
     return checkPetLog(disk, dataDir, isServed);
   };
-  let wouldServe = true;
-  for (const checkPart of [checkPets, checkKeys, checkLimits, checkRights]) {
-    const result = await checkPart(disk, dataDir).catch((error: unknown) => {
+  const parts = [checkKeys, checkLimits, checkRights].map((checkPart) => () => checkPart(disk, dataDir));
+  const isSound = await runChecks([checkPets, ...parts], terminal);
+  return conclude(isSound, isServed ? "; a server holds the folder now" : "", terminal);
+}
+
+/** Prints what each check finds. A usage error ends them. */
+async function runChecks(checks: readonly (() => Promise<CheckResult>)[], terminal: Terminal): Promise<boolean> {
+  let isSound = true;
+  for (const checkPart of checks) {
+    const result = await checkPart().catch((error: unknown) => {
+      if (error instanceof UsageError) {
+        throw error;
+      }
       return { wouldServe: false, finding: messageOf(error) };
     });
-    wouldServe &&= result.wouldServe;
+    isSound &&= result.wouldServe;
     terminal.stdout(result.finding === "" ? "" : `${result.finding}\n`);
   }
-  const verdict = wouldServe ? "the server would start" : "the server would not start";
-  terminal.stdout(`${verdict}${isServed ? "; a server holds the folder now" : ""}\n`);
+  return isSound;
+}
+
+function conclude(wouldServe: boolean, remark: string, terminal: Terminal): number {
+  terminal.stdout(`the server would ${wouldServe ? "" : "not "}start${remark}\n`);
   return wouldServe ? exitDone : exitFailure;
 }
 

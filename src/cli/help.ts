@@ -4,17 +4,19 @@
 
 import { settingTable } from "./settings.ts";
 
-const dataFlag = "  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)";
+const databaseFlag = "  --database URL      the database, postgres://… (or ANIMAL_STORE_DATABASE)";
+const dataFlag = `  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)
+${databaseFlag}, in place of the folder`;
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
 const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
   --per-day N         requests per day; likewise`;
 
 /** By command, as in `animal-store keys create`. */
 const commandHelp: Readonly<Record<string, string>> = {
-  check: `Usage: animal-store check [--data FOLDER]
+  check: `Usage: animal-store check [--data FOLDER | --database URL]
 
-Reads the data folder and says whether the server would start with it, without starting it. Changes nothing, and can
-be run while a server is running. Exit code 0: the server would start; 1: it would not.
+Reads the data folder or the database and says whether the server would start with it, without starting it. Changes
+nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not.
 
 If a file is damaged, its line and byte are named. Restore the file from a backup. Or stop the server and cut pets.jsonl
 before that byte, which loses every animal from there on:
@@ -23,10 +25,21 @@ before that byte, which loses every animal from there on:
 
 ${dataFlag}
 `,
-  import: `Usage: animal-store import FILE [--data FOLDER]
+  export: `Usage: animal-store export FOLDER --database URL
+
+Writes the catalogue, the keys and the limits of the database, as they are now, as a data folder. The folder is made if
+it is missing, and must not have these files.
+
+${databaseFlag}
+`,
+  import: `Usage: animal-store import FILE [--data FOLDER | --database URL]
+       animal-store import FOLDER --database URL
 
 Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. The whole file is validated before
-the first animal is added. No server may be running on the folder.
+the first animal is added. No server may be running on the data folder.
+
+With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
+database: ids are kept, and all is moved or nothing.
 
 ${dataFlag}
 `,
@@ -105,8 +118,9 @@ function programHelp(): string {
   });
   return `Usage: animal-store [FLAGS]                serves
        animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, revokes and unbans API keys
-       animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file
-       animal-store check [FLAGS]          says whether the server would start with a data folder
+       animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
+       animal-store export FOLDER [FLAGS]  writes a data folder from a database
+       animal-store check [FLAGS]          says whether the server would start with a data folder or a database
 
 ${settings.join("")}
   --help, --version         also after each command

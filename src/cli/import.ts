@@ -1,23 +1,26 @@
 /**
  * `import FILE`: adds the animals of a JSON-lines file, each validated as the API does. The file may be larger than
- * memory, so it is read twice: once to validate every line, once to add them.
+ * memory, so it is read twice: once to validate every line, once to add them. A catalogue or a data folder is moved
+ * into a database instead (database-files.ts).
  */
 
 import type { DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
+import { readFully } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
-import { OutcomeUnknownError } from "../pets/pet-store.ts";
+import { OutcomeUnknownError, type PetStore } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
 import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readLines } from "./read-lines.ts";
-import { readDataDir } from "./settings.ts";
+import { type Place, readPlace } from "./settings.ts";
 import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
+const catalogueStart = '{"id":';
 /** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
 const progressEvery = 10_000;
@@ -35,27 +38,59 @@ interface ValidSource extends Source {
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
 export async function importAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
-  const { values, operands } = parseFlags(args, ["data"]);
+  const { values, operands } = parseFlags(args, ["data", "database"]);
   const [path, ...more] = operands;
   if (path === undefined || more.length > 0) {
     throw new UsageError("Cannot import: name one JSON-lines file, as in import animals.jsonl");
   }
-  const dataDir = readDataDir(values, terminal.environment);
+  const place = readPlace(values, terminal.environment);
   const file = await nodeDisk.openToRead(path);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   try {
-    const source = await validateAll({ path, file }, terminal);
-    if (source === undefined) {
-      return exitFailure;
+    const source = { path, file };
+    const kind = await kindOf(file);
+    if (kind === "animals" || (kind === "catalogue" && place.kind === "folder")) {
+      return await importNewPets(source, place, terminal);
     }
-    await addAllLocked(source, dataDir, terminal);
-    terminal.stdout(`imported ${counted(source.animalCount, "animal")}\n`);
+    if (place.kind === "folder") {
+      throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
+    }
+    const { importCatalogue, importFolder } = await import("./database-files.ts");
+    const report = (message: string): void => terminal.stderr(`${message}\n`);
+    const moving = kind === "folder" ? importFolder(path, place, report) : importCatalogue(source, place, report);
+    const { animalCount, keyCount } = await moving;
+    const keys = kind === "folder" ? ` and ${counted(keyCount, "key")}` : "";
+    terminal.stdout(`imported ${counted(animalCount, "animal")}${keys}\n`);
     return exitDone;
   } finally {
     await file.close();
   }
+}
+
+/** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
+async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals"> {
+  const head = Buffer.alloc(catalogueStart.length);
+  try {
+    await readFully(file, head, 0);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EISDIR") {
+      return "folder";
+    }
+    throw error;
+  }
+  return head.toString() === catalogueStart ? "catalogue" : "animals";
+}
+
+async function importNewPets(source: Source, place: Place, terminal: Terminal): Promise<number> {
+  const validSource = await validateAll(source, terminal);
+  if (validSource === undefined) {
+    return exitFailure;
+  }
+  await withStore(place, terminal, (store, batchLength) => addAll(validSource, store, batchLength, terminal));
+  terminal.stdout(`imported ${counted(validSource.animalCount, "animal")}\n`);
+  return exitDone;
 }
 
 /** Names the first invalid lines and returns undefined if there are any. */
@@ -86,36 +121,52 @@ async function validateAll({ path, file }: Source, terminal: Terminal): Promise<
   return undefined;
 }
 
-async function addAllLocked(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
+type UseStore = (store: PetStore, batchLength: number | undefined) => Promise<void>;
+
+async function withStore(place: Place, terminal: Terminal, use: UseStore): Promise<void> {
+  if (place.kind === "database") {
+    const { withDatabasePets } = await import("./database-files.ts");
+    return withDatabasePets(place, use);
+  }
+  const { dataDir } = place;
   const lock = await lockFolder(nodeDisk, dataDir);
   try {
-    await addAll(source, dataDir, terminal);
+    const report = (message: string): void => terminal.stderr(`${message}\n`);
+    const store = await openPetStore({ disk: nodeDisk, dataDir, report });
+    try {
+      await use(store, undefined);
+    } finally {
+      await store.close();
+    }
   } finally {
     await lock.release();
   }
 }
 
 /** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
-async function addAll(source: ValidSource, dataDir: string, terminal: Terminal): Promise<void> {
+async function addAll(
+  source: ValidSource,
+  store: PetStore,
+  batchLength: number | undefined,
+  terminal: Terminal,
+): Promise<void> {
   const { path, animalCount } = source;
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
-  const store = await openPetStore({ disk: nodeDisk, dataDir, report });
   let addedCount = 0;
   let nextProgress = progressEvery;
   try {
-    await addInBatches(store, animals(source), (count) => {
+    const onProgress = (count: number): void => {
       addedCount = count;
       if (addedCount >= nextProgress) {
         nextProgress += progressEvery;
-        report(`added ${addedCount} of ${animalCount}`);
+        terminal.stderr(`added ${addedCount} of ${animalCount}\n`);
       }
-    });
+    };
+    await addInBatches(store, animals(source), onProgress, batchLength === undefined ? {} : { batchLength });
   } catch (error) {
     const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
     const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
-    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}; ${added}`, { cause: error });
-  } finally {
-    await store.close();
+    const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
+    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * `keys …`: changes the keys of a data folder, also beside a running server.
+ * `keys …`: changes the keys of a data folder or a database, also beside running servers.
  *
  * Standard output has only the result, so that `key=$(… keys create)` works; everything else goes to standard error. A
  * secret is printed once, when it is made. What is given as an id may be a secret, so messages repeat it only if it has
@@ -16,10 +16,10 @@ import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/
 import type { Limiter } from "../limits/limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
-import { readDataDir } from "./settings.ts";
+import { type Place, readPlace } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
-type FlagName = "data" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
+type FlagName = "data" | "database" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
 
 interface Command {
   readonly takesId: boolean;
@@ -34,8 +34,9 @@ interface Request {
   readonly flags: ReadonlyMap<FlagName, string>;
   readonly store: KeyStore;
   readonly terminal: Terminal;
-  readonly dataDir: string;
-  readonly dependencies: KeysDependencies;
+  readonly place: Place;
+  /** The limits as they are now in a database, or as a server last saved them in a folder. */
+  readonly readLimits: () => Promise<Limiter>;
   /** Unix milliseconds. */
   readonly nowMs: number;
 }
@@ -46,13 +47,15 @@ export interface KeysDependencies {
   readonly randomBytes: RandomBytes;
 }
 
+const placeFlags: readonly FlagName[] = ["data", "database"];
+
 const commands: Readonly<Record<string, Command>> = {
-  create: { takesId: false, flags: ["data", "plan", "per-minute", "per-day", "label", "expires"], run: create },
-  list: { takesId: false, flags: ["data", "json"], run: list },
-  revoke: { takesId: true, flags: ["data"], run: ({ store, id }) => store.revoke(id) },
-  plan: { takesId: true, flags: ["data", "plan", "per-minute", "per-day"], run: changePlan },
-  rotate: { takesId: true, flags: ["data", "grace"], run: rotate },
-  unban: { takesId: true, flags: ["data"], run: ({ store, id }) => store.unban(id) },
+  create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires"], run: create },
+  list: { takesId: false, flags: ["json"], run: list },
+  revoke: { takesId: true, flags: [], run: ({ store, id }) => store.revoke(id) },
+  plan: { takesId: true, flags: ["plan", "per-minute", "per-day"], run: changePlan },
+  rotate: { takesId: true, flags: ["grace"], run: rotate },
+  unban: { takesId: true, flags: [], run: ({ store, id }) => store.unban(id) },
 };
 
 /**
@@ -71,21 +74,39 @@ export async function keys(
   if (command === undefined) {
     throw new UsageError(`Cannot run keys: must be one of ${Object.keys(commands).join(", ")}; see keys --help`);
   }
-  const { values: flags, operands } = parseFlags(rest, command.flags, ["json"]);
+  const { values: flags, operands } = parseFlags(rest, [...placeFlags, ...command.flags], ["json"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
     const takes = command.takesId ? `takes one ID, received ${operands.length}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
-  const dataDir = readDataDir(flags, terminal.environment);
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  const place = readPlace(flags, terminal.environment);
+  const nowMs = dependencies.clock.wallMs();
   try {
-    const store = await KeyStore.open({ ...dependencies, dataDir, report });
-    const nowMs = dependencies.clock.wallMs();
-    await command.run({ id: operands[0] ?? "", flags, store, terminal, dataDir, dependencies, nowMs });
+    await withKeys(place, terminal, dependencies, (store, readLimits) => {
+      return command.run({ id: operands[0] ?? "", flags, store, readLimits, terminal, place, nowMs });
+    });
     return exitDone;
   } catch (error) {
     throw error instanceof RangeError ? new UsageError(error.message) : error; // A plan, label, expiry or grace.
   }
+}
+
+async function withKeys(
+  place: Place,
+  terminal: Terminal,
+  dependencies: KeysDependencies,
+  use: (store: KeyStore, readLimits: () => Promise<Limiter>) => Promise<void>,
+): Promise<void> {
+  const report = (message: string): void => terminal.stderr(`${message}\n`);
+  if (place.kind === "database") {
+    const { withDatabaseKeys } = await import("./database-keys.ts");
+    return withDatabaseKeys(place, { ...dependencies, report }, use);
+  }
+  const { dataDir } = place;
+  const store = await KeyStore.open({ ...dependencies, dataDir, report });
+  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
+  const warn = (): void => report("warning: limits.json is damaged; used requests and bans are not shown");
+  return use(store, () => savedLimits({ ...dependencies, dataDir, unbannedMs, report: warn }));
 }
 
 async function create({ flags, store, terminal }: Request): Promise<void> {
@@ -129,15 +150,13 @@ function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): v
   terminal.showKey(`${key}\n`);
 }
 
-async function list({ store, terminal, flags, dataDir, dependencies, nowMs }: Request): Promise<void> {
+async function list({ store, terminal, flags, place, readLimits, nowMs }: Request): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
-    terminal.stderr(`no keys in ${dataDir}\n`);
+    terminal.stderr(`no keys in ${place.kind === "folder" ? place.dataDir : "the database"}\n`);
     return;
   }
-  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
-  const report = (): void => terminal.stderr("warning: limits.json is damaged; used requests and bans are not shown\n");
-  const limiter = await savedLimits({ ...dependencies, dataDir, unbannedMs, report });
+  const limiter = await readLimits();
   const usages = keys.map((key) => usageOf(key, limiter, nowMs));
   if (flags.has("json")) {
     terminal.stdout(usages.map((usage) => `${JSON.stringify(usage)}\n`).join(""));

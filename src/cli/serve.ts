@@ -7,15 +7,17 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 import { systemClock } from "../disk/clock.ts";
+import { messageOf } from "../disk/error-message.ts";
 import { FolderInUseError } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
+import { KeyError } from "../keys/key.ts";
 import { expositionType } from "../observe/exposition.ts";
 import { Observers } from "../observe/observers.ts";
-import { type CheckedOptions, checkOptions } from "../options.ts";
+import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { consolePages } from "./console-pages.ts";
 import { UsageError } from "./parse-flags.ts";
@@ -38,12 +40,25 @@ interface Start extends SettingsRead {
  * @throws {UsageError} a setting is wrong, or cannot be used on this machine
  */
 export async function serve(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Promise<void> {
-  const start = prepare(args, terminal, stopping);
+  const read = readSettings(args, terminal.environment);
+  const { place } = read.settings;
+  if (place.kind === "folder") {
+    await serveFrom({ dataDir: place.dataDir }, read, terminal, stopping);
+    return;
+  }
+  const { withPool } = await import("./database.ts");
+  await withPool(place, (database) => serveFrom({ database }, read, terminal, stopping));
+}
+
+type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
+
+async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, stopping: AbortSignal): Promise<void> {
+  const start = prepare(kept, read, terminal, stopping);
   keepTickShape();
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    start.report("stopped: everything is on disk");
+    start.report(`stopped: everything is ${kept.database === undefined ? "on disk" : "in the database"}`);
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;
@@ -51,10 +66,9 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
   }
 }
 
-function prepare(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Start {
-  const { settings, cite } = readSettings(args, terminal.environment);
+function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Terminal, stopping: AbortSignal): Start {
   const options = checkOptions({
-    dataDir: settings.dataDir,
+    ...kept,
     baseUrl: settings.baseUrl?.url,
     stagingBaseUrl: settings.stagingBaseUrl?.url,
     trustProxy: settings.trustedProxyCount,
@@ -78,16 +92,21 @@ async function open({ settings, options, observers, stopping, cite }: Start): Pr
       ...(observers.isWatching ? { observers } : {}),
     });
   } catch (error) {
-    if (error instanceof FolderInUseError || isOfFolder(error)) {
-      throw new UsageError(`Cannot use ${cite("data")}: ${error.message}`);
-    }
-    throw error;
+    const isOfPlace = settings.place.kind === "folder" ? isOfFolder(error) : isOfDatabase(error);
+    const place = settings.place.kind === "folder" ? "data" : "database";
+    throw isOfPlace ? new UsageError(`Cannot use ${cite(place)}: ${messageOf(error)}`) : error;
   }
 }
 
 /** A system error about a file has a `path`. One about a socket has an `address`: a folder's lock is a socket. */
-function isOfFolder(error: unknown): error is Error {
-  return error instanceof Error && "code" in error && ("path" in error || "address" in error);
+function isOfFolder(error: unknown): boolean {
+  const isOfSystem = error instanceof Error && "code" in error && ("path" in error || "address" in error);
+  return isOfSystem || error instanceof FolderInUseError;
+}
+
+/** Every other error than that of damaged keys says why the database cannot be used. */
+function isOfDatabase(error: unknown): boolean {
+  return !(error instanceof KeyError) && !(error instanceof Error && error.name === "AbortError");
 }
 
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
@@ -170,7 +189,11 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
   if (keys.exists) {
     return;
   }
-  const { key } = await keys.create({ label: "first key" });
+  const made = await keys.createFirst({ label: "first key" });
+  if (made === undefined) {
+    return; // Another server was first.
+  }
+  const { key } = made;
   const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
   const host = hostInUrl(isAnyAddress ? "127.0.0.1" : settings.host);
   const isShown = terminal.showKey(

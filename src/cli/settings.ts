@@ -6,14 +6,20 @@
 
 import { messageOf } from "../disk/error-message.ts";
 import { type BaseUrl, parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
+import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
 export type LogLevel = "off" | "lifecycle" | "requests";
 
+/** Where everything is kept: in a folder, or in a database. */
+export type Place =
+  | { readonly kind: "folder"; readonly dataDir: string }
+  | { readonly kind: "database"; readonly address: string; readonly cited: string };
+
 export interface Settings {
   readonly port: number;
   readonly host: string;
-  readonly dataDir: string;
+  readonly place: Place;
   readonly baseUrl: BaseUrl | undefined;
   readonly stagingBaseUrl: BaseUrl | undefined;
   readonly trustedProxyCount: number;
@@ -39,6 +45,7 @@ export type SettingName =
   | "port"
   | "host"
   | "data"
+  | "database"
   | "base-url"
   | "staging-base-url"
   | "trust-proxy"
@@ -57,6 +64,12 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     placeholder: "FOLDER",
     fallback: defaultDataDir,
     meaning: "folder of keys, limits and catalogue",
+  },
+  database: {
+    variable: "ANIMAL_STORE_DATABASE",
+    placeholder: "URL",
+    fallback: undefined,
+    meaning: "in place of the folder: a PostgreSQL database, postgres://…, that any number of servers may share",
   },
   "base-url": {
     variable: "ANIMAL_STORE_BASE_URL",
@@ -129,7 +142,7 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   const settings: Settings = {
     port: given.readRequired("port", parsePort),
     host: given.readRequired("host", parseText),
-    dataDir: given.readRequired("data", parseText),
+    place: given.readPlace(),
     baseUrl: given.read("base-url", parseBaseUrl),
     stagingBaseUrl: given.read("staging-base-url", parseBaseUrl),
     trustedProxyCount: given.readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
@@ -142,9 +155,9 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   return { settings, cite: (name) => given.cite(name) };
 }
 
-/** The data folder for commands, which have no other setting. @throws {UsageError} */
-export function readDataDir(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): string {
-  return new GivenSettings(values, environment).readRequired("data", parseText);
+/** Where a command finds what is kept. Commands have no other setting. @throws {UsageError} */
+export function readPlace(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Place {
+  return new GivenSettings(values, environment).readPlace();
 }
 
 /** The texts of flags and environment variables, before they are parsed. */
@@ -157,13 +170,27 @@ class GivenSettings {
     this.#environment = environment;
   }
 
+  /** Without the password of a database. */
   cite(name: SettingName): string {
     const { variable, fallback } = settingTable[name];
+    const shown = name === "database" ? maskedAddress : (text: string): string => text;
     const flag = this.#values.get(name);
     const fromEnvironment = this.#environment[variable];
     return flag === undefined && fromEnvironment
-      ? `${variable}=${fromEnvironment}`
-      : `--${name} ${flag ?? fallback ?? ""}`;
+      ? `${variable}=${shown(fromEnvironment)}`
+      : `--${name} ${shown(flag ?? fallback ?? "")}`;
+  }
+
+  readPlace(): Place {
+    const address = this.read("database", parseDatabaseAddress);
+    if (address === undefined) {
+      return { kind: "folder", dataDir: this.readRequired("data", parseText) };
+    }
+    const cited = this.cite("database");
+    if (this.#values.has("data") || this.#environment[settingTable.data.variable]) {
+      throw new UsageError(`Cannot use ${cited} together with ${this.cite("data")}: everything is kept in one of them`);
+    }
+    return { kind: "database", address, cited };
   }
 
   /** Returns undefined if the setting is not given and has no default. */

@@ -11,6 +11,7 @@ import { isatty } from "node:tty";
 
 import { systemClock } from "../disk/clock.ts";
 import { withoutSecrets } from "../http/secrets.ts";
+import { withoutPasswords } from "./database-address.ts";
 
 export { counted } from "../disk/error-message.ts";
 
@@ -22,11 +23,11 @@ export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
   /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
-  /** Prints whole lines on standard output. API keys in them are masked. */
+  /** Prints whole lines on standard output. API keys and passwords in them are masked. */
   readonly stdout: (lines: string) => void;
   /** Prints lines with a new key, which is not masked. Returns false if the lines were dropped. */
   readonly showKey: (lines: string) => boolean;
-  /** Prints whole lines on standard error. API keys in them are masked. */
+  /** Prints whole lines on standard error. API keys and passwords in them are masked. */
   readonly stderr: (lines: string) => void;
 }
 
@@ -46,12 +47,17 @@ export function processTerminal(): ProcessTerminal {
   return {
     environment: process.env,
     isInteractive: isatty(1),
-    stdout: (lines) => void stdout.write(withoutSecrets(lines)),
+    stdout: (lines) => void stdout.write(masked(lines)),
     showKey: (lines) => stdout.write(lines),
-    stderr: (lines) => void stderr.write(withoutSecrets(lines)),
+    stderr: (lines) => void stderr.write(masked(lines)),
     finishStdout: (graceMs) => stdout.finish(graceMs),
     finishStderr: (graceMs) => stderr.finish(graceMs),
   };
+}
+
+/** What may be printed of the lines. */
+export function masked(lines: string): string {
+  return withoutPasswords(withoutSecrets(lines));
 }
 
 /** How long a program that has ended waits for a slow reader of its diagnostics. */

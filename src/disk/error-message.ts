@@ -2,8 +2,14 @@
  * Parts of messages: the texts of errors, and counts.
  */
 
-/** The error's message; anything else that was thrown, as text. */
+/**
+ * The error's message; anything else that was thrown, as text. If a name has several addresses, a failure to connect to
+ * them has no message, only its errors have.
+ */
 export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === "") {
+    return error.errors.map(messageOf).join("; ");
+  }
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -121,6 +121,16 @@ export class KeyStore {
    * @throws {RangeError} if the plan, its numbers, the label or the expiry are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
+    const made = await this.#make(choice, () => true);
+    return made!; // Nothing keeps it from being made.
+  }
+
+  /** As `create`, unless there is a key already: of several processes that call this at a time, one makes a key. */
+  createFirst(choice: KeyChoice): Promise<NewSecret | undefined> {
+    return this.#make(choice, () => this.keyring.list().length === 0);
+  }
+
+  async #make(choice: KeyChoice, isWanted: () => boolean): Promise<NewSecret | undefined> {
     const { clock, randomBytes } = this.#options;
     this.#mustBeOpen();
     checkChoice(choice);
@@ -129,13 +139,16 @@ export class KeyStore {
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
     const id = createKeyId(randomBytes);
     const key = createSecret(randomBytes);
+    const sha256 = digestOf(key);
+    let isMade = false;
     await this.#write(() => {
       if (this.keyring.get(id) !== undefined) {
         throw new Error("Cannot create key: generated an id that exists");
       }
-      return { event: "made", timeMs: clock.wallMs(), id, sha256: digestOf(key), plan, label, expiresMs };
+      isMade = isWanted();
+      return isMade ? { event: "made", timeMs: clock.wallMs(), id, sha256, plan, label, expiresMs } : undefined;
     });
-    return { id, key };
+    return isMade ? { id, key } : undefined;
   }
 
   /** Revokes a key for good. If it is revoked already, nothing changes. */

@@ -48,7 +48,7 @@ export interface LimitsSnapshotOptions {
   readonly unbannedMs?: (keyId: string) => number | undefined;
 }
 
-const fileName = "limits.json";
+export const limitsFileName = "limits.json";
 const formatVersion = 1;
 const newline = 0x0a;
 const secondMs = 1_000;
@@ -78,7 +78,7 @@ export class LimitsSnapshot {
 
   private constructor(options: LimitsSnapshotOptions) {
     this.#options = options;
-    this.#path = join(options.dataDir, fileName);
+    this.#path = join(options.dataDir, limitsFileName);
   }
 
   /**
@@ -141,7 +141,7 @@ export class LimitsSnapshot {
  * @throws {Error} naming the file, if it cannot be read
  */
 export async function readSavedLimits(disk: Disk, dataDir: string): Promise<SavedLimits | string | undefined> {
-  const path = join(dataDir, fileName);
+  const path = join(dataDir, limitsFileName);
   const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
     throw readError(path, error);
   });

@@ -37,7 +37,8 @@ const purgeTexts = [
 
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
-  const database = new Database(pool, report);
+  let isOpen = false; // A database that cannot be reached before is told by the error alone.
+  const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
     await prepareSchema(database);
     signal?.throwIfAborted();
@@ -52,6 +53,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
       await store.close();
       database.close();
     };
+    isOpen = true;
     return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), close };
   } catch (error) {
     database.close();

@@ -45,7 +45,8 @@ interface Replay {
   readonly status: PetStatus;
 }
 
-const createsMax = 500;
+/** The most creates in a statement, which stores all of them or none. */
+export const createsMax = 500;
 const getsMax = 500;
 /** Fewer than a pool has connections, so that lists keep no create waiting. */
 const listLanes = 6;

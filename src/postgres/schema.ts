@@ -93,9 +93,7 @@ export async function prepareSchema(database: Database): Promise<void> {
     await query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
     const version = await readSchemaVersion(query);
     if (version > schemaVersion) {
-      throw new Error(
-        `the schema animal_store has version ${version}, this release knows ${schemaVersion}: a newer release made it`,
-      );
+      throw new Error(newerSchemaText(version));
     }
     if (version === 0) {
       await query("CREATE SCHEMA IF NOT EXISTS animal_store");
@@ -109,6 +107,10 @@ export async function prepareSchema(database: Database): Promise<void> {
       await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
     }
   });
+}
+
+export function newerSchemaText(version: number): string {
+  return `the schema animal_store has version ${version}, this release knows ${schemaVersion}: a newer release made it`;
 }
 
 /** Returns 0 if there is no schema. */

@@ -1,31 +1,36 @@
 /**
- * Adds many animals to a log in large groups, each as durable as a single add.
+ * Adds many animals to a store in large batches, each as durable as a single add.
  */
 
 import { groupBytesMax } from "../log/group-writer.ts";
+import type { PetStore } from "../pets/pet-store.ts";
 import { nameCodePointsMax, type NewPet } from "../pets/pet.ts";
-import type { JsonLinesPetStore } from "./json-lines-pet-store.ts";
 import { petLineBytesMax } from "./pet-line.ts";
 
-/** A batch has at most this many animals, and at most the bytes of a group. */
-const batchLength = 2_000;
+/** A batch has at most the bytes of a group. */
 const batchBytesMax = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
+interface BatchOptions {
+  /** At most this many animals are a batch, which the store must add as a whole or not at all (default 2,000). */
+  readonly batchLength?: number;
+}
+
 /**
- * Adds the animals in their order. `onProgress` gets the number of animals on disk, counted from the first. If this
+ * Adds the animals in their order. `onProgress` gets the number of animals added, counted from the first. If this
  * rejects, the animals after those were not added; with `OutcomeUnknownError`, some of them may have been.
  */
 export async function addInBatches(
-  store: JsonLinesPetStore,
+  store: Pick<PetStore, "add">,
   newPets: AsyncIterable<NewPet>,
   onProgress: (addedCount: number) => void,
+  { batchLength = 2_000 }: BatchOptions = {},
 ): Promise<void> {
   let batch: NewPet[] = [];
   let batchBytes = 0;
   let addedCount = 0;
   const finish = async (): Promise<void> => {
-    // Added at once, so they are in one group, which is added as a whole or not at all.
+    // Added at once, so they are in one group.
     await Promise.all(batch.map((newPet) => store.add(newPet)));
     addedCount += batch.length;
     batch = [];

@@ -36,13 +36,16 @@ export async function loadPets(file: DiskFile, { idempotentAdds, ...options }: L
   return { catalogue, end };
 }
 
+/** What takes the animals in their order. */
+export type PetSink = Pick<Catalogue, "count" | "append">;
+
 export class PetLog implements LineReader {
-  readonly #catalogue: Catalogue;
-  readonly #idempotentAdds: IdempotentAdds | undefined;
+  readonly #catalogue: PetSink;
+  readonly #idempotentAdds: Pick<IdempotentAdds, "restore"> | undefined;
   readonly #line = createPetLine();
   #group = 0;
 
-  constructor(catalogue: Catalogue, idempotentAdds?: IdempotentAdds) {
+  constructor(catalogue: PetSink, idempotentAdds?: Pick<IdempotentAdds, "restore">) {
     this.#catalogue = catalogue;
     this.#idempotentAdds = idempotentAdds;
   }

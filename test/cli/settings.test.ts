@@ -12,7 +12,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
   const expected: Settings = {
     port: 3000,
     host: "127.0.0.1",
-    dataDir: "data",
+    place: { kind: "folder", dataDir: "data" },
     baseUrl: undefined,
     stagingBaseUrl: undefined,
     trustedProxyCount: 0,
@@ -31,6 +31,7 @@ const variables: Readonly<Record<SettingName, string>> = {
   port: "PORT",
   host: "ANIMAL_STORE_HOST",
   data: "ANIMAL_STORE_DATA",
+  database: "ANIMAL_STORE_DATABASE",
   "base-url": "ANIMAL_STORE_BASE_URL",
   "staging-base-url": "ANIMAL_STORE_STAGING_BASE_URL",
   "trust-proxy": "ANIMAL_STORE_TRUST_PROXY",
@@ -57,7 +58,13 @@ const rows: readonly Row[] = [
     bad: ["65536", "-1", "+1", "01", "1.0", "1e3", " 1", "http", "0x10", "99999999999"],
   },
   { name: "host", member: "host", good: [["::1", "::1"], ["0.0.0.0", "0.0.0.0"]], bad: [" ", "a\0b"] },
-  { name: "data", member: "dataDir", good: [["/var/lib/animals", "/var/lib/animals"], ["a b", "a b"]], bad: [" ", "a\0b"] },
+  {
+    name: "data",
+    member: "place",
+    good: ["/var/lib/animals", "a b"].map((dataDir) => [dataDir, { kind: "folder", dataDir }] as const),
+    bad: [" ", "a\0b"],
+  },
+  { name: "database", member: "place", good: [], bad: ["***"] }, // More in database-address.test.ts.
   {
     name: "base-url",
     member: "baseUrl",

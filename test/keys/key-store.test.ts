@@ -30,6 +30,20 @@ test("KeyStore.create() makes a Free key that works at once and after a restart"
   assert.deepEqual(store.keyring.get(id)?.plan, createPlan("free"));
 });
 
+test("KeyStore.createFirst() makes one key, however many stores of an empty folder call it at once", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const stores = await Promise.all([1, 2, 3].map(() => folder.open()));
+  const made = await Promise.all(stores.map((store) => store.createFirst({ label: "first" })));
+  const [first, ...others] = made.filter((one) => one !== undefined);
+  assert.deepEqual(others, []);
+  for (const store of stores) {
+    assert.deepEqual((await store.list()).map(({ id, label }) => [id, label]), [[first?.id, "first"]]);
+    assert.equal(ask(store, first?.key ?? ""), first?.id);
+  }
+  await stores[0]?.revoke(first?.id ?? "");
+  assert.equal(await stores[1]?.createFirst({ label: "first" }), undefined, "a revoked key was a first key too");
+});
+
 test("KeyStore.create() keeps plan, label and expiry", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();

@@ -4,6 +4,7 @@
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { cpSync, symlinkSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -11,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { guardedFolder } from "./guarded-folder.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const programPath = join(here, "..", "..", "dist", "server.js");
+let programPath;
 
 /**
  * Starts the server and resolves when it listens; rejects with what it said if it ends before.
@@ -119,7 +120,17 @@ export function newClient({ origin }, key, { connections = 64, timeoutMs = 30_00
 function spawnProgram(args, { cwd, env }) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(ANIMAL_STORE_|PORT$|PG)/.test(name));
   const options = { cwd, env: { ...Object.fromEntries(inherited), ...env }, stdio: ["ignore", "pipe", "pipe"] };
+  programPath ??= installProgram();
   return spawn(process.execPath, [programPath, ...args], options);
+}
+
+/** As an operator has it: the package `pg` is found from where the program is. */
+function installProgram() {
+  const folder = guardedFolder("installation");
+  cpSync(join(here, "..", "..", "dist"), join(folder, "dist"), { recursive: true });
+  cpSync(join(here, "..", "..", "package.json"), join(folder, "package.json"));
+  symlinkSync(join(here, "node_modules"), join(folder, "node_modules"));
+  return join(folder, "dist", "server.js");
 }
 
 function collect(child) {

@@ -3,8 +3,7 @@
  */
 
 import { run } from "../../src/cli/run.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { withoutSecrets } from "../../src/http/secrets.ts";
+import { masked, type Terminal } from "../../src/cli/terminal.ts";
 import type { Ran } from "./program.ts";
 
 export interface RecordingTerminal extends Terminal {
@@ -22,9 +21,9 @@ export function recordingTerminal(environment: NodeJS.ProcessEnv = {}): Recordin
   return {
     environment,
     isInteractive: false,
-    stdout: (lines) => void showKey(withoutSecrets(lines)),
+    stdout: (lines) => void showKey(masked(lines)),
     showKey,
-    stderr: (lines) => void (stderr += withoutSecrets(lines)),
+    stderr: (lines) => void (stderr += masked(lines)),
     output: () => ({ stdout, stderr }),
   };
 }

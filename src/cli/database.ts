@@ -1,0 +1,96 @@
+/**
+ * The database of a command line, through the package `pg`. Only those who use a database install it, so it is imported
+ * when one is named.
+ */
+
+import { messageOf } from "../disk/error-message.ts";
+import { Database, DatabaseError } from "../postgres/database.ts";
+import type { DatabasePool } from "../postgres/pool.ts";
+import { prepareSchema } from "../postgres/schema.ts";
+import { UsageError } from "./parse-flags.ts";
+import type { Place } from "./settings.ts";
+
+export type DatabasePlace = Extract<Place, { readonly kind: "database" }>;
+
+interface Pool extends DatabasePool {
+  end(): Promise<void>;
+}
+
+interface PgPackage {
+  readonly default: { readonly Pool: new (options: object) => Pool };
+}
+
+const connectMs = 1_000;
+/** How long connections may take to close. Closing waits for one that is in use. */
+const endMs = 1_000;
+
+/**
+ * Runs `use` with a pool of connections, which are opened when they are needed, and closes them afterwards.
+ *
+ * @throws {UsageError} the package is missing
+ */
+export async function withPool<Result>(
+  place: DatabasePlace,
+  use: (pool: DatabasePool) => Promise<Result>,
+): Promise<Result> {
+  const { Pool } = (await importPg(place)).default;
+  const pool = new Pool({
+    connectionString: place.address,
+    connectionTimeoutMillis: connectMs,
+    keepAlive: true,
+    application_name: "animal-store",
+  });
+  try {
+    return await use(pool);
+  } finally {
+    await end(pool);
+  }
+}
+
+/**
+ * Runs `use` with the database, its schema made or migrated.
+ *
+ * @throws {UsageError} the database cannot be used
+ */
+export async function withDatabase<Result>(
+  place: DatabasePlace,
+  use: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  return withPool(place, async (pool) => {
+    const database = new Database(pool, () => undefined); // The error of a statement says as much.
+    try {
+      await prepareSchema(database).catch((error: unknown) => {
+        throw unusable(place, error);
+      });
+      return await use(database);
+    } catch (error) {
+      throw error instanceof DatabaseError ? new Error(unusable(place, error).message, { cause: error }) : error;
+    } finally {
+      database.close();
+    }
+  });
+}
+
+export function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
+  return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
+}
+
+async function importPg(place: DatabasePlace): Promise<PgPackage> {
+  const name: string = "pg"; // Not a literal: the package has no types here.
+  try {
+    return (await import(name)) as PgPackage;
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
+    throw unusable(place, isMissing ? new Error("the package pg is missing; run: npm install pg") : error);
+  }
+}
+
+async function end(pool: Pool): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<void>((resolve) => (timer = setTimeout(resolve, endMs)));
+  try {
+    await Promise.race([pool.end(), tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

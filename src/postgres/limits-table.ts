@@ -1,0 +1,62 @@
+/**
+ * The limits of all keys, between the table of the database and a limiter in memory. The instants of the table are on
+ * the database's clock, those of a limiter on its own.
+ */
+
+import type { KeyLimits } from "../limits/key-limits.ts";
+import type { Limiter } from "../limits/limiter.ts";
+import type { Query } from "./database.ts";
+import { limitsOf } from "./postgres-limiter.ts";
+
+const readText = `
+SELECT key_id, minute_used, minute_ends::float8 AS minute_ends, day_used, day_ends::float8 AS day_ends, refusals,
+  second_ends::float8 AS second_ends, ban_until::float8 AS ban_until, ban_ms::float8 AS ban_ms
+FROM animal_store.limits`;
+const writeText = `
+INSERT INTO animal_store.limits
+  (key_id, minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms)
+SELECT * FROM unnest(
+  $1::text[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[])`;
+
+/** Adds the limits of the table to the limiter. */
+export async function readLimits(query: Query, limiter: Limiter): Promise<void> {
+  const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
+  for (const row of await query(readText)) {
+    limiter.restore(String(row["key_id"]), moved(limitsOf(row), -aheadMs));
+  }
+}
+
+/** Adds the limits of the limiter to the table, which has no rows of these keys. */
+export async function writeLimits(query: Query, { keys, timeline }: Limiter): Promise<void> {
+  const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
+  const limits = Array.from(keys.values(), (one) => moved(one, aheadMs));
+  await query(writeText, [
+    [...keys.keys()],
+    limits.map(({ minute }) => minute.used),
+    limits.map(({ minute }) => instant(minute.endsMs)),
+    limits.map(({ day }) => day.used),
+    limits.map(({ day }) => instant(day.endsMs)),
+    limits.map(({ ban }) => ban.refusalCount),
+    limits.map(({ ban }) => instant(ban.secondEndsMs)),
+    limits.map(({ ban }) => instant(ban.untilMs)),
+    limits.map(({ ban }) => ban.durationMs),
+  ]);
+}
+
+async function databaseNowMs(query: Query): Promise<number> {
+  const [row] = await query("SELECT animal_store.clock_ms()::float8 AS now_ms");
+  return Number(row?.["now_ms"]);
+}
+
+function moved({ minute, day, ban }: Readonly<KeyLimits>, byMs: number): KeyLimits {
+  return {
+    minute: { used: minute.used, endsMs: minute.endsMs + byMs },
+    day: { used: day.used, endsMs: day.endsMs + byMs },
+    ban: { ...ban, secondEndsMs: ban.secondEndsMs + byMs, untilMs: ban.untilMs + byMs },
+  };
+}
+
+/** In the table 0 is never, and nothing is earlier. */
+function instant(unixMs: number): number {
+  return Math.max(0, unixMs);
+}

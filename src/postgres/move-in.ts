@@ -1,0 +1,233 @@
+/**
+ * Moves the files of a data folder into an empty database, ids kept. They are read and checked as by a start. All of it
+ * happens in one transaction of the caller: if anything fails, nothing has been moved.
+ */
+
+import { join } from "node:path";
+
+import type { Clock } from "../disk/clock.ts";
+import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { readFully } from "../disk/file-bytes.ts";
+import { KeyReader } from "../keys/key-reader.ts";
+import { keyFileName } from "../keys/key-store.ts";
+import { Keyring } from "../keys/keyring.ts";
+import { Limiter } from "../limits/limiter.ts";
+import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { groupBytesMax } from "../log/group-writer.ts";
+import { readLog } from "../log/reader.ts";
+import { petStatuses } from "../pets/pet.ts";
+import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idempotency-table.ts";
+import { damageText, petFileName, PetLog, type PetSink, tornText } from "../store/load.ts";
+import type { Query } from "./database.ts";
+import { writeLimits } from "./limits-table.ts";
+
+export interface MoveOptions {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly report: (message: string) => void;
+}
+
+export interface Moved {
+  readonly animalCount: number;
+  readonly keyCount: number;
+}
+
+/** Bytes of lines that go into one statement: some thousand animals. */
+const pieceBytesMax = 524_288;
+const progressMs = 2_000;
+
+/** @throws {Error} a file is damaged where a start would refuse it, or the database has an animal or a key */
+export async function moveFolderIn(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
+  const keyCount = await moveKeysIn(query, folder, options);
+  const path = join(folder, petFileName);
+  const file = await options.disk.openToRead(path);
+  if (file === undefined) {
+    await claimCatalogue(query);
+    return { animalCount: 0, keyCount };
+  }
+  try {
+    return { animalCount: await moveCatalogueIn(query, { path, file }, options), keyCount };
+  } finally {
+    await file.close();
+  }
+}
+
+export interface Source {
+  readonly path: string;
+  readonly file: DiskFile;
+}
+
+/** Resolves to the number of animals. @throws {Error} the log is damaged, or the database has an animal */
+export async function moveCatalogueIn(
+  query: Query,
+  { path, file }: Source,
+  { clock, report }: MoveOptions,
+): Promise<number> {
+  await claimCatalogue(query);
+  const copy = new CatalogueCopy(query, Math.floor(clock.wallMs() / 1_000) - idempotencySecondsMax);
+  const sizeBytes = file.size();
+  let nextMs = clock.monotonicMs() + progressMs;
+  const end = await readLog(
+    // What was read is inserted before more is read, so memory stays bounded.
+    inPieces(file, () => copy.flush()),
+    new PetLog(copy, copy),
+    {
+      tornBytesMax: groupBytesMax,
+      to: sizeBytes,
+      onProgress: (bytesRead) => {
+        if (clock.monotonicMs() >= nextMs) {
+          nextMs = clock.monotonicMs() + progressMs;
+          report(`importing ${path}: ${Math.floor((bytesRead / sizeBytes) * 100)} %`);
+        }
+      },
+    },
+  );
+  if (end.kind === "corrupt") {
+    throw new Error(damageText(path, end));
+  }
+  if (end.kind === "torn") {
+    report(`warning: ${tornText(path, end)}; the animals before them are imported`);
+  }
+  await copy.flush();
+  await query("UPDATE animal_store.counter SET last = $1", [copy.count]);
+  await query("ANALYZE animal_store.pets"); // The first lists are planned well.
+  return copy.count;
+}
+
+/** Keeps others from adding animals until the transaction ends. @throws {Error} there is one */
+async function claimCatalogue(query: Query): Promise<void> {
+  const [row] = await query("SELECT last::float8 AS last FROM animal_store.counter FOR UPDATE");
+  const count = Number(row?.["last"]);
+  if (count > 0) {
+    throw new Error(`the database has ${count} animals, and ids are kept in an empty one only`);
+  }
+}
+
+function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): ReadableFile {
+  return {
+    async read(target, position) {
+      await beforeRead();
+      return file.read(target.subarray(0, pieceBytesMax), position);
+    },
+    size: () => file.size(),
+  };
+}
+
+const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
+  SELECT $1::bigint + place, name, category_id, status
+  FROM unnest($2::text[], $3::bigint[], $4::text[]) WITH ORDINALITY AS one(name, category_id, status, place)`;
+const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
+  SELECT hash, pet_id, least(now(), to_timestamp(at)) FROM unnest($1::text[], $2::bigint[], $3::float8[])
+    AS one(hash, pet_id, at)
+  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
+
+/** Takes animals and idempotency hashes as they are read, and inserts them when it is flushed. */
+class CatalogueCopy implements PetSink {
+  readonly #query: Query;
+  readonly #oldestSeconds: number;
+  #count = 0;
+  #names: string[] = [];
+  #categoryIds: string[] = [];
+  #statuses: string[] = [];
+  /** If a hash was used again, the later animal counts. */
+  #hashes = new Map<string, { readonly id: number; readonly atSeconds: number }>();
+
+  /** @param oldestSeconds earlier hashes are left behind; Unix seconds */
+  constructor(query: Query, oldestSeconds: number) {
+    this.#query = query;
+    this.#oldestSeconds = oldestSeconds;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The text is what `newPetToJson` writes, without its closing brace. */
+  append(bytes: DataView, start: number, end: number, statusIndex: number): void {
+    const text = textOf(bytes, start, end);
+    const nameStart = text.indexOf(',"name":') + ',"name":'.length;
+    const nameEnd = text.lastIndexOf(',"categoryId":'); // A name's own quotes are escaped.
+    this.#names.push(JSON.parse(text.slice(nameStart, nameEnd)) as string);
+    this.#categoryIds.push(text.slice(nameEnd + ',"categoryId":'.length, text.lastIndexOf(',"status":')));
+    this.#statuses.push(petStatuses[statusIndex]!); // It was read as one of them.
+    this.#count += 1;
+  }
+
+  restore(bytes: DataView, start: number, id: number, atSeconds: number): void {
+    if (atSeconds > this.#oldestSeconds) {
+      this.#hashes.set(textOf(bytes, start, start + idempotencyHashCharacters), { id, atSeconds });
+    }
+  }
+
+  async flush(): Promise<void> {
+    const [names, categoryIds, statuses, hashes] = [this.#names, this.#categoryIds, this.#statuses, this.#hashes];
+    const earlierCount = this.#count - names.length;
+    [this.#names, this.#categoryIds, this.#statuses, this.#hashes] = [[], [], [], new Map()];
+    if (names.length > 0) {
+      await this.#query(addText, [earlierCount, names, categoryIds, statuses]);
+    }
+    if (hashes.size > 0) {
+      const values = [...hashes.values()];
+      await this.#query(rememberText, [
+        [...hashes.keys()],
+        values.map(({ id }) => id),
+        values.map(({ atSeconds }) => atSeconds),
+      ]);
+    }
+  }
+}
+
+function textOf({ buffer, byteOffset }: DataView, start: number, end: number): string {
+  return Buffer.from(buffer, byteOffset + start, end - start).toString();
+}
+
+const appendText = `INSERT INTO animal_store.key_events (seq, line)
+  SELECT place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`;
+
+/** Moves keys and limits. Resolves to the number of keys. @throws {Error} */
+async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: MoveOptions): Promise<number> {
+  // Keeps others from making keys until the transaction ends.
+  await query("LOCK TABLE animal_store.key_events IN SHARE ROW EXCLUSIVE MODE");
+  if ((await query("SELECT FROM animal_store.key_events LIMIT 1")).length > 0) {
+    throw new Error("the database has keys, and a folder is moved into an empty one only");
+  }
+  const keyring = new Keyring({ clock });
+  const lines = await readKeyLines(join(folder, keyFileName), keyring, { disk, report });
+  await query(appendText, [lines]);
+  const saved = await readSavedLimits(disk, folder);
+  if (typeof saved === "string") {
+    report(`warning: limits.json ${saved}; all limits start unused`);
+  } else if (saved !== undefined) {
+    const limiter = new Limiter({ clock });
+    restoreLimits(limiter, saved, (keyId) => keyring.get(keyId)?.unbannedMs);
+    await writeLimits(query, limiter);
+  }
+  return keyring.list().length;
+}
+
+/** Returns the sound lines, applied to the keyring. @throws {Error} the file is damaged before its end */
+async function readKeyLines(
+  path: string,
+  keyring: Keyring,
+  { disk, report }: Pick<MoveOptions, "disk" | "report">,
+): Promise<readonly string[]> {
+  const file = await disk.openToRead(path);
+  if (file === undefined) {
+    return [];
+  }
+  try {
+    const reader = new KeyReader(keyring, () => undefined);
+    const finding = await reader.read(file);
+    if (finding.kind === "torn") {
+      report(`warning: ${path} ${finding.fault}; the keys before them are imported`);
+    } else if (finding.kind !== "sound") {
+      throw new Error(`${path} ${finding.fault}`);
+    }
+    const content = Buffer.alloc(reader.offset);
+    await readFully(file, content, 0);
+    return content.toString().split("\n").slice(0, -1);
+  } finally {
+    await file.close();
+  }
+}

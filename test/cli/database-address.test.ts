@@ -1,0 +1,113 @@
+/**
+ * `--database`: which addresses are accepted, that no password is printed, and what happens without the package `pg`.
+ */
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { maskedAddress, parseDatabaseAddress } from "../../src/cli/database-address.ts";
+import { UsageError } from "../../src/cli/parse-flags.ts";
+import { readPlace, readSettings } from "../../src/cli/settings.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runHere } from "../support/terminal.ts";
+
+/** Addresses that are accepted, and how each is shown. */
+const good = [
+  ["postgres://localhost", "postgres://localhost"],
+  ["postgresql://app@db.example:5432/store", "postgresql://app@db.example:5432/store"],
+  ["postgres://app:hidden@db.example/store", "postgres://app:***@db.example/store"],
+  ["postgres://app:hid%40den%2F%23@[::1]:5432/store", "postgres://app:***@[::1]:5432/store"],
+  ["postgres://app:hid:den!$&'()*+,;=@db.example/store", "postgres://app:***@db.example/store"],
+  ["postgres://db.example/store?user=app&password=hidden&sslmode=require", "postgres://db.example/store?***"],
+  ["postgres://app:hidden@/store?host=/run/postgresql", "postgres://app:***@/store?***"],
+  ["postgres:///store?p%61ssword=hidden", "postgres:///store?***"],
+] as const;
+
+/** Texts that are refused. "hidden" stands for a password, or a part of one. */
+const bad = [
+  "", "hidden", "host=db.example password=hidden", "mysql://app:hidden@db.example/store", "postgres:app:hidden@db.example",
+  "POSTGRES://app:hidden@db.example/store", " postgres://app:hidden@db.example/store", "postgres//app:hidden@db.example",
+  "postgres://app:hid@hidden@db.example/store", "postgres://app:hid/hidden@db.example/store",
+  "postgres://app:12/hidden@db.example/store", "postgres://app:12?hidden@db.example/store",
+  "postgres://app:12#hidden@db.example/store", "postgres://app:hid hidden@db.example/store", "postgres://app:hidden",
+  "postgres://app:hid#hidden", "postgres://app:hid%zzhidden@db.example/store", "postgres://app:hid\nhidden@db.example/store",
+  "postgres://app:hidden@db.example:port/store", "postgres://app:hidden@db exam/ple", "postgres://app:hidden@db.example/st@re",
+  "postgres://app:hidden@db.example/store#hidden",
+];
+
+test("an address is accepted, and shown without its password", () => {
+  for (const [address, shown] of good) {
+    assert.equal(parseDatabaseAddress(address), address);
+    assert.equal(maskedAddress(address), shown);
+    assert.equal(maskedAddress(shown), shown, "masking twice changes nothing");
+    const fromFlag = { kind: "database", address, cited: `--database ${shown}` };
+    assert.deepEqual(readSettings(["--database", address], {}).settings.place, fromFlag);
+    const fromVariable = { kind: "database", address, cited: `ANIMAL_STORE_DATABASE=${shown}` };
+    assert.deepEqual(readPlace(new Map(), { ANIMAL_STORE_DATABASE: address }), fromVariable);
+    assert.deepEqual(readPlace(new Map([["database", address]]), { ANIMAL_STORE_DATABASE: "postgres://x" }), fromFlag);
+  }
+});
+
+test("a text that is no address is refused in one line, and no part of it that may be a password is shown", async () => {
+  for (const text of bad) {
+    assert.throws(() => parseDatabaseAddress(text), RangeError, text);
+    for (const command of [[], ["keys", "list"], ["check"], ["import", "x.jsonl"], ["export", "folder"]]) {
+      const { code, stdout, stderr } = await runHere([...command, "--database", text]);
+      assert.deepEqual([code, stdout], [2, ""], text);
+      assert.match(stderr, /^Cannot use --database [^\n]*: must be[^\n]*\n$/);
+      assert.doesNotMatch(stderr, /hid/, text);
+    }
+  }
+  const { code, stderr } = await runHere([], { ANIMAL_STORE_DATABASE: "postgres://app:hid/hidden@db.example/store" });
+  assert.deepEqual([code, /^Cannot use ANIMAL_STORE_DATABASE=postgres:\/\/app:\*\*\*@db/.test(stderr)], [2, true], stderr);
+});
+
+test("an address in the wrong place of a command line is shown without its password too", async () => {
+  const address = "postgres://app:hidden@db.example/store";
+  for (const args of [[address], ["--port", address], ["import", address], ["check", address], ["keys", "revoke", address]]) {
+    const { code, stdout, stderr } = await runHere(args);
+    assert.notEqual(code, 0);
+    assert.doesNotMatch(stdout + stderr, /hidden/, args.join(" "));
+  }
+});
+
+test("a folder and a database cannot be used together, whichever way they are given", () => {
+  const address = "postgres://app:hidden@db.example/store";
+  const masked = "postgres://app:***@db.example/store";
+  const table = [
+    [["--database", address, "--data", "x"], {}, `--database ${masked} together with --data x`],
+    [["--database", address], { ANIMAL_STORE_DATA: "x" }, `--database ${masked} together with ANIMAL_STORE_DATA=x`],
+    [["--data", "x"], { ANIMAL_STORE_DATABASE: address }, `ANIMAL_STORE_DATABASE=${masked} together with --data x`],
+  ] as const;
+  for (const [args, environment, cited] of table) {
+    const says = (error: unknown): boolean => error instanceof UsageError && error.message.startsWith(`Cannot use ${cited}: `);
+    assert.throws(() => readSettings(args, environment), says);
+  }
+});
+
+test("without the package pg, every command with a database says how to install it, with exit code 2", async (context) => {
+  const folder = temporaryFolder(context);
+  writeFileSync(join(folder, "new.jsonl"), '{"name":"Rex","categoryId":1}\n');
+  writeFileSync(join(folder, "pets.jsonl"), '{"id":1}\n');
+  const files = [folder, join(folder, "new.jsonl"), join(folder, "pets.jsonl")];
+  const commands = [[], ["keys", "list"], ["keys", "create"], ["check"], ["export", folder], ...files.map((file) => ["import", file])];
+  for (const command of commands) {
+    const { code, stdout, stderr } = await runHere([...command, "--database", "postgres://app:hidden@127.0.0.1:1/store"]);
+    const says = "Cannot use --database postgres://app:***@127.0.0.1:1/store: the package pg is missing; run: npm install pg\n";
+    assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: "", stderr: says });
+  }
+});
+
+test("a folder is imported into a database only, and only a database is exported", async (context) => {
+  const folder = temporaryFolder(context);
+  const imported = await runHere(["import", folder, "--data", join(folder, "data")]);
+  assert.deepEqual([imported.code, /^Cannot import .*: it is a folder; .* --database\n$/.test(imported.stderr)], [2, true]);
+  for (const args of [[folder], [folder, "--data", "x"]]) {
+    const { code, stderr } = await runHere(["export", ...args]);
+    assert.equal(code, 2);
+    assert.equal(stderr, "Cannot export: name the database with --database; of a data folder, a copy is a backup\n");
+  }
+  assert.match((await runHere(["export"])).stderr, /^Cannot export: name one folder/);
+});

@@ -1,0 +1,186 @@
+/**
+ * The command line with `--database`: first starts, `keys`, `check`, `import` of new animals, and what is printed.
+ */
+
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { skip, skipFaults, startEngine } from "./engine.js";
+import { guardedFolder, until } from "./guarded-folder.js";
+import { createKey, newClient, runCommand, startProgram } from "./program.js";
+
+let engine;
+before(async () => {
+  engine = await startEngine();
+});
+after(() => engine?.stop());
+
+test("three first starts at once on an empty database make one key, which works on all", { skip }, async (context) => {
+  const store = ["--database", await engine.createDatabase()];
+  const programs = await Promise.all([1, 2, 3].map(() => startProgram(store)));
+  context.after(() => programs.forEach((program) => program.kill()));
+  assert.match((await runCommand(["keys", "list", ...store])).stdout, /^key_\w+  active  free .* first key\n$/);
+  const shown = programs.flatMap((program) => program.stdout().match(/^  (as_\w+)$/m)?.[1] ?? []);
+  assert.equal(shown.length, 1);
+  const clients = programs.map((program) => newClient(program, shown[0]));
+  for (const client of clients) {
+    await until("the key works", async () => (await client.get("/v1/pets")).status === 200);
+    client.close();
+  }
+  for (const program of programs) {
+    await program.stop();
+    assert.match(program.stderr(), /\nstopped: everything is in the database\n$/);
+  }
+});
+
+test("keys are made, listed with use and bans, changed, rotated, unbanned and revoked beside a server", { skip }, async (context) => {
+  const store = ["--database", await engine.createDatabase()];
+  assert.deepEqual(await runCommand(["keys", "list", ...store]), { code: 0, stdout: "", stderr: "no keys in the database\n" });
+  const key = await createKey(store, "free");
+  const program = await startProgram(store);
+  context.after(() => program.kill());
+  assert.doesNotMatch(program.stdout(), /as_/, "this is no first start");
+  const client = newClient(program, key);
+  context.after(() => client.close());
+  const list = async () => JSON.parse((await runCommand(["keys", "list", "--json", ...store])).stdout);
+  await client.get("/v1/pets");
+  const { id, ...first } = await list();
+  assert.deepEqual([first.state, first.plan, first.minute.used, first.day.used, first.bannedUntil], ["active", "free", 1, 1, null]);
+
+  await engine.query(
+    "UPDATE animal_store.limits SET ban_ms = 300000, ban_until = animal_store.clock_ms() + 300000",
+    [], store[1],
+  );
+  assert.equal((await client.get("/v1/pets")).status, 429);
+  const leftMs = Date.parse((await list()).bannedUntil) - Date.now();
+  assert.ok(leftMs > 280_000 && leftMs <= 300_000, `${leftMs}`);
+  assert.deepEqual(await runCommand(["keys", "unban", id, ...store]), { code: 0, stdout: "", stderr: "" });
+  assert.equal((await client.get("/v1/pets")).status, 200);
+  assert.equal((await list()).bannedUntil, null);
+
+  assert.equal((await runCommand(["keys", "plan", id, "--plan", "pro", ...store])).code, 0);
+  await until("the plan holds", async () => (await client.get("/v1/pets")).headers["x-ratelimit-limit"] === "300");
+  const rotated = await runCommand(["keys", "rotate", id, ...store]);
+  const rotatedClient = newClient(program, rotated.stdout.trim());
+  context.after(() => rotatedClient.close());
+  await until("the new secret works", async () => (await rotatedClient.get("/v1/pets")).status === 200);
+  assert.equal((await client.get("/v1/pets")).status, 401);
+  assert.equal((await runCommand(["keys", "revoke", id, ...store])).code, 0);
+  await until("the key is revoked", async () => (await rotatedClient.get("/v1/pets")).status === 401);
+  const unknown = await runCommand(["keys", "revoke", "key_000000000000000", ...store]);
+  assert.deepEqual([unknown.code, unknown.stderr], [1, 'Cannot revoke key: no key has the id "key_000000000000000"\n']);
+  assert.equal((await runCommand(["keys", "create", "--plan", "gold", ...store])).code, 2);
+  await program.stop();
+});
+
+test("import adds new animals after those that are there, and names lines that are not valid", { skip }, async () => {
+  const store = ["--database", await engine.createDatabase()];
+  const file = join(guardedFolder("animals"), "animals.jsonl");
+  writeFileSync(file, '{"name":"Rex","categoryId":1}\n'.repeat(1_200));
+  for (const _ of [1, 2]) {
+    assert.deepEqual(await runCommand(["import", file, ...store]), { code: 0, stdout: "imported 1200 animals\n", stderr: "" });
+  }
+  writeFileSync(file, '{"name":"Rex","categoryId":1}\n{"name":""}\n');
+  const refused = await runCommand(["import", file, ...store]);
+  assert.deepEqual([refused.code, refused.stdout], [1, ""]);
+  assert.match(refused.stderr, /line 2: .*\nnothing imported: 1 of 2 lines is not valid\n$/s);
+  assert.match((await runCommand(["check", ...store])).stdout, /^the database is sound: 2400 animals, 0 keys\n/);
+});
+
+/** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
+const unusable = [
+  ["is read-only", (url) => alter(url, "default_transaction_read_only = on"), /a replica or read-only/],
+  ["isolates transactions more", (url) => alter(url, "default_transaction_isolation = serializable"), /isolation level is serializable/],
+  [
+    "has a newer schema",
+    async (url) => {
+      await runCommand(["keys", "list", "--database", url]);
+      await engine.query("UPDATE animal_store.version SET version = 99", [], url);
+    },
+    /has version 99, this release knows \d+: a newer release made it/,
+  ],
+  ["does not exist", async (url) => url.replace(/\/\w+$/, "/absent"), /database "absent" does not exist/],
+  [
+    "grants no right to make a schema",
+    async (url) => {
+      await engine.query("CREATE ROLE guest LOGIN");
+      return url.replace("app@", "guest@");
+    },
+    /may not create the schema|permission denied/,
+  ],
+];
+
+async function alter(url, setting) {
+  await engine.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
+}
+
+for (const [what, spoil, reason] of unusable) {
+  test(`a database that ${what} stops check with exit code 1, a start and keys with 2, in one line`, { skip: skipFaults }, async () => {
+    const url = await engine.createDatabase();
+    const spoilt = ["--database", (await spoil(url)) ?? url];
+    const checked = await runCommand(["check", ...spoilt]);
+    assert.deepEqual([checked.code, checked.stderr], [1, ""]);
+    assert.match(checked.stdout, new RegExp(`^Cannot use --database .*(${reason.source}).*\nthe server would not start\n$`));
+    for (const command of [["--port", "0"], ["keys", "create"]]) {
+      const { code, stdout, stderr } = await runCommand([...command, ...spoilt]);
+      assert.deepEqual([code, stdout], [2, ""], stderr);
+      assert.match(stderr, new RegExp(`^Cannot use --database [^\n]*(${reason.source})[^\n]*\n$`));
+    }
+  });
+}
+
+test("check says that a start would make the schema, makes nothing, and then what the database holds", { skip }, async () => {
+  const url = await engine.createDatabase();
+  const check = () => runCommand(["check", "--database", url]);
+  const stdout = "the database has no schema animal_store: a start would make it\nthe server would start\n";
+  assert.deepEqual(await check(), { code: 0, stdout, stderr: "" });
+  assert.equal((await engine.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
+  await createKey(["--database", url]);
+  assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 key\nthe server would start\n$/);
+  await engine.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
+  const damaged = await check();
+  assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);
+});
+
+test("a database that cannot be reached is one line within 3 s, and no command prints a password", { skip }, async () => {
+  const url = (await engine.createDatabase()).replace("app@", "app:sesame-123@");
+  const folder = guardedFolder("folder");
+  const away = url.replace(/:\d+\//, ":1/");
+  writeFileSync(join(folder, "new.jsonl"), '{"name":"Rex","categoryId":1}\n');
+  const printed = [];
+  const commands = [["check"], ["keys", "create"], ["keys", "list"], ["import", join(folder, "new.jsonl")], ["export", join(folder, "out")]];
+  for (const command of commands) {
+    const begunMs = Date.now();
+    const { code, stdout, stderr } = await runCommand([...command, "--database", away]);
+    assert.ok(Date.now() - begunMs < 3_000);
+    assert.equal(code, command[0] === "check" ? 1 : 2);
+    const shown = away.replace("sesame-123", "***");
+    assert.ok((stdout + stderr).startsWith(`Cannot use --database ${shown}: connect ECONNREFUSED`), stdout + stderr);
+    const reached = await runCommand([...command, "--database", url]);
+    assert.equal(reached.code, 0, reached.stderr);
+    const { stdout: out, stderr: err } = await runCommand(command, { env: { ANIMAL_STORE_DATABASE: url, ANIMAL_STORE_DATA: "x" } });
+    printed.push(stdout, stderr, reached.stdout, reached.stderr, out, err);
+  }
+  await assert.rejects(startProgram(["--database", away]), /ended with 2: Cannot use --database \S+: connect ECONNREFUSED [^\n]*\n$/);
+  const program = await startProgram(["--database", url, "--log", "requests"]);
+  const client = newClient(program, "sesame");
+  await client.get("/v1/pets");
+  client.close();
+  await engine.terminateBackends(url);
+  await program.stop();
+  printed.push(program.stdout(), program.stderr());
+  assert.doesNotMatch(printed.join(""), /sesame/);
+});
+
+test("a server stops within 10 s although the database hangs", { skip: skipFaults }, async () => {
+  const program = await startProgram(["--database", await engine.createDatabase()]);
+  engine.pause();
+  try {
+    const begunMs = Date.now();
+    await program.stop();
+    assert.ok(Date.now() - begunMs < 10_000);
+  } finally {
+    engine.resume();
+  }
+});
