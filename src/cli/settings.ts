@@ -69,7 +69,7 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     variable: "ANIMAL_STORE_DATABASE",
     placeholder: "URL",
     fallback: undefined,
-    meaning: "in place of the folder: a PostgreSQL database, postgres://…, that any number of servers may share",
+    meaning: "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers",
   },
   "base-url": {
     variable: "ANIMAL_STORE_BASE_URL",
