@@ -5,7 +5,7 @@
 import type { Clock } from "../disk/clock.ts";
 import type { Database, Query } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
-import { checkSession, newerSchemaText, readSchemaVersion, schemaVersion } from "./schema.ts";
+import { checkSession, hasSchema, newerSchemaText, readSchemaVersion, schemaVersion } from "./schema.ts";
 
 export interface Inspection {
   /** 0 if a start would make the schema. */
@@ -47,9 +47,14 @@ async function checkRights(query: Query, version: number): Promise<void> {
     throw new Error(newerSchemaText(version));
   }
   if (version === 0) {
-    const [row] = await query("SELECT has_database_privilege(current_database(), 'CREATE') AS may_create");
+    const place = (await hasSchema(query)) ? "schema animal_store" : "database";
+    const [row] = await query(
+      place === "database"
+        ? "SELECT has_database_privilege(current_database(), 'CREATE') AS may_create"
+        : "SELECT has_schema_privilege('animal_store', 'CREATE') AS may_create",
+    );
     if (row?.["may_create"] !== true) {
-      throw new Error("the user may not create the schema animal_store: the right CREATE on the database is missing");
+      throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
     }
     return;
   }

@@ -96,7 +96,9 @@ export async function prepareSchema(database: Database): Promise<void> {
       throw new Error(newerSchemaText(version));
     }
     if (version === 0) {
-      await query("CREATE SCHEMA IF NOT EXISTS animal_store");
+      if (!(await hasSchema(query))) {
+        await query("CREATE SCHEMA animal_store");
+      }
       await query("CREATE TABLE animal_store.version (version int NOT NULL)");
       await query("INSERT INTO animal_store.version VALUES (0)");
     }
@@ -113,7 +115,13 @@ export function newerSchemaText(version: number): string {
   return `the schema animal_store has version ${version}, this release knows ${schemaVersion}: a newer release made it`;
 }
 
-/** Returns 0 if there is no schema. */
+/** An administrator may have made it, for a user who may not: even IF NOT EXISTS needs the right. */
+export async function hasSchema(query: Query): Promise<boolean> {
+  const [row] = await query("SELECT to_regnamespace('animal_store') IS NOT NULL AS found");
+  return row?.["found"] === true;
+}
+
+/** Returns 0 if there is no schema, or an empty one. */
 export async function readSchemaVersion(query: Query): Promise<number> {
   const [found] = await query("SELECT to_regclass('animal_store.version') IS NOT NULL AS found");
   if (found?.["found"] !== true) {

@@ -107,9 +107,19 @@ const unusable = [
       await engine.query("CREATE ROLE guest LOGIN");
       return url.replace("app@", "guest@");
     },
-    /may not create the schema|permission denied/,
+    /may not create the tables|permission denied/,
   ],
 ];
+
+test("a user who may not make a schema can use the one that an administrator made for it", { skip: skipFaults }, async () => {
+  const url = await engine.createDatabase();
+  await engine.query("CREATE ROLE tenant LOGIN");
+  await engine.query("CREATE SCHEMA animal_store AUTHORIZATION tenant", [], url);
+  const database = ["--database", url.replace("app@", "tenant@")];
+  assert.equal((await runCommand(["check", ...database])).code, 0);
+  assert.equal((await runCommand(["keys", "create", ...database])).code, 0);
+  assert.match((await runCommand(["check", ...database])).stdout, /1 key\b/);
+});
 
 async function alter(url, setting) {
   await engine.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
