@@ -40,7 +40,7 @@ export async function measureRates(builds, settings, chosen) {
     const order = round % 2 === 0 ? results : [...results].reverse();
     for (const result of order) await oneRound(builds, result, round, settings.ms);
   }
-  const compared = builds.length > 1 ? ["other / this"] : [];
+  const compared = builds.length > 1 ? ["other / this: requests/s", "processor time"] : [];
   const head = ["", "instances x callers", "of", "goal", "ratio", "from - to", "requests/s", ...compared];
   return [
     table(head, results.map(ratioRow)),
@@ -76,9 +76,11 @@ function ratioRow({ job, bases, rounds: [first, second] }) {
     whole(median(first.map(({ perSecond }) => perSecond))),
   ];
   if (second === undefined) return cells;
-  const toFirst = second.map(({ perSecond }, index) => perSecond / first[index].perSecond);
-  const spread = `${formatRatio(Math.min(...toFirst))} - ${formatRatio(Math.max(...toFirst))}`;
-  return [...cells, `${median(toFirst).toFixed(3)} (${spread})`];
+  const toFirst = (value) => {
+    const quotients = second.map((round, index) => value(round) / value(first[index]));
+    return `${median(quotients).toFixed(3)} (${formatRatio(Math.min(...quotients))} - ${formatRatio(Math.max(...quotients))})`;
+  };
+  return [...cells, toFirst(({ perSecond }) => perSecond), toFirst(({ serverUs, nodeUs }) => serverUs + nodeUs)];
 }
 
 function baseRow(results, name) {
