@@ -6,6 +6,7 @@
  * The load stays on this machine and is bounded in time. A wrong result ends the run with an error.
  */
 import { existsSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join, resolve } from "node:path";
 import { skipFaults, startEngine } from "../postgres/engine.js";
 import { describeMachine } from "./machine.js";
@@ -56,7 +57,8 @@ const progress = (text) => console.error(`… ${text}`);
 await inFolder(async (folder) => {
   const engine = await startEngine({ settings });
   try {
-    console.log([...describeMachine(folder), `PostgreSQL ${engine.release}`].map((line) => `- ${line}`).join("\n"));
+    const before = `PostgreSQL ${engine.release}; load average before the start: ${loadavg()[0].toFixed(1)}`;
+    console.log([...describeMachine(folder), before].map((line) => `- ${line}`).join("\n"));
     await measureInstances(engine);
     const httpSettings = { dist: builds[0], folder, launches, rounds: Math.min(rounds, 3), seconds: 1, warmUpSeconds: 1, progress };
     if (isChosen.has("http")) print(await measureWholeRequests(engine, httpSettings));
