@@ -34,11 +34,15 @@ const warmUpRounds = 1;
  */
 export async function measureRates(builds, settings, chosen) {
   const results = chosen.map((job) => ({ job, bases: [], rounds: builds.map(() => []) }));
-  for (let round = -warmUpRounds; round < settings.rounds; round += 1) {
-    settings.progress(`rates, round ${round + warmUpRounds + 1} of ${settings.rounds + warmUpRounds}`);
-    // Forwards and backwards, so that nothing always runs after the same.
-    const order = round % 2 === 0 ? results : [...results].reverse();
-    for (const result of order) await oneRound(builds, result, round, settings.ms);
+  // Creates come last, because what PostgreSQL cleans up after them would take time from the others.
+  for (const base of ["SELECT 1", "single INSERT"]) {
+    const group = results.filter(({ job }) => job.base === base);
+    for (let round = -warmUpRounds; round < settings.rounds && group.length > 0; round += 1) {
+      settings.progress(`rates, beside ${base}, round ${round + warmUpRounds + 1} of ${settings.rounds + warmUpRounds}`);
+      // Forwards and backwards, so that nothing always runs after the same.
+      const order = round % 2 === 0 ? group : [...group].reverse();
+      for (const result of order) await oneRound(builds, result, round, settings.ms);
+    }
   }
   const compared = builds.length > 1 ? ["other / this: requests/s", "processor time"] : [];
   const head = ["", "instances x callers", "of", "goal", "ratio", "from - to", "requests/s", ...compared];

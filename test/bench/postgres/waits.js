@@ -9,7 +9,7 @@ const instanceCount = 3;
 const perSecond = 1_000;
 const latencyGoal = 2.5;
 const base = "SELECT 1";
-const others = ["limits, 1 key", "limits, 1,000 keys", "get", "list of 20", "single INSERT", "create"];
+const others = ["limits, 1 key", "limits, 1,000 keys", "get", "list of 20"];
 
 const stopGoalMs = 500;
 const stopped = ["limits, 1 key", "limits, 1,000 keys", "create"];
