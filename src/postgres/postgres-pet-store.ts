@@ -1,5 +1,5 @@
 /**
- * The catalogue in the database. Creates that wait go into one statement, and so do gets.
+ * The catalogue in the database. Creates that wait go into one statement, and so do gets and lists.
  *
  * If the answer to a batch of creates is lost, nobody knows whether it was stored. So each batch carries a random id
  * that is stored with it. Storing that id once more, on another connection, decides: if it is new, the batch was not
@@ -48,8 +48,7 @@ interface Replay {
 /** The most creates in a statement, which stores all of them or none. */
 export const createsMax = 500;
 const getsMax = 500;
-/** Fewer than a pool has connections, so that lists keep no create waiting. */
-const listLanes = 6;
+const listsMax = 50;
 
 /** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
 const decisionMs = 10_000;
@@ -59,7 +58,21 @@ const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
   FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
 const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
   ON CONFLICT (id) DO UPDATE SET at = commits.at RETURNING last::float8 AS last, replays::text AS replays`;
-const members = "id::float8 AS id, name, category_id::text AS category_id, status";
+const members = "pets.id::float8 AS id, name, category_id::text AS category_id, status";
+const getText = `SELECT ${members} FROM animal_store.pets WHERE id = ANY ($1::bigint[])`;
+/**
+ * One of the two branches reads its index from `after` on, and no further than `length`. Pairs are compared so that the
+ * second one can only be read from the index by status.
+ */
+const listText = `SELECT place::int AS place, ${members}
+  FROM unnest($1::bigint[], $2::int[], $3::text[]) WITH ORDINALITY AS query(after, length, wanted, place),
+    LATERAL (
+      (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
+      UNION ALL
+      (SELECT * FROM animal_store.pets WHERE (status, id) > (wanted, after) AND status <= wanted
+        ORDER BY status, id LIMIT length)
+    ) AS pets
+  ORDER BY place, pets.id`;
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
@@ -67,7 +80,7 @@ export class PostgresPetStore implements PetStore {
   readonly #inProgress = new AddsInProgress();
   readonly #creates = new Batcher<Item, Added>((items) => this.#add(items), { lanes: 1, sizeMax: createsMax });
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
-  readonly #lists = new Batcher<PetQuery, PetPage>(([query]) => this.#list(query!), { lanes: listLanes, sizeMax: 1 });
+  readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
   readonly #adding = new Set<Promise<unknown>>();
   #isClosed = false;
 
@@ -150,19 +163,23 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {
-    const rows = await this.#read(`SELECT ${members} FROM animal_store.pets WHERE id = ANY ($1::bigint[])`, [ids]);
+    const rows = await this.#read(getText, [ids]);
     const texts = new Map(rows.map((row) => [Number(row["id"]), textOf(row)]));
     return ids.map((id) => texts.get(id));
   }
 
-  /** One animal more than the page holds shows whether there is a next page. */
-  async #list({ after, limit, status }: PetQuery): Promise<readonly [PetPage]> {
-    const filter = status === undefined ? "" : "AND status = $3";
-    const text = `SELECT ${members} FROM animal_store.pets WHERE id > $1 ${filter} ORDER BY pets.id LIMIT $2`;
-    const rows = await this.#read(text, [after, limit + 1, ...(status === undefined ? [] : [status])]);
-    const page = rows.slice(0, limit);
-    const nextAfter = rows.length > limit ? Number(page.at(-1)?.["id"]) : undefined;
-    return [{ json: `[${page.map(textOf).join(",")}]`, nextAfter }];
+  /** One animal more than a page holds shows whether there is a next page. */
+  async #list(queries: readonly PetQuery[]): Promise<readonly PetPage[]> {
+    const rows = await this.#read(listText, [
+      queries.map(({ after }) => after),
+      queries.map(({ limit }) => limit + 1),
+      queries.map(({ status }) => status ?? null),
+    ]);
+    const pages = queries.map((): Row[] => []);
+    for (const row of rows) {
+      pages[Number(row["place"]) - 1]!.push(row); // A place in the queries.
+    }
+    return pages.map((found, index) => pageOf(found, queries[index]!.limit)); // One for each query.
   }
 
   async #read(text: string, values: unknown[]): Promise<readonly Row[]> {
@@ -191,6 +208,12 @@ function addedOf(items: readonly Item[], { last, replays }: Row): readonly Added
     id += 1;
     return { id, json: newPetToJson(id, newPet), isReplay: false };
   });
+}
+
+function pageOf(rows: readonly Row[], limit: number): PetPage {
+  const page = rows.slice(0, limit);
+  const nextAfter = rows.length > limit ? Number(page.at(-1)?.["id"]) : undefined;
+  return { json: `[${page.map(textOf).join(",")}]`, nextAfter };
 }
 
 function textOf({ id, name, category_id: categoryId, status }: Row): string {

@@ -6,28 +6,8 @@ import bearerAuth from "@fastify/bearer-auth";
 import rateLimit from "@fastify/rate-limit";
 import Fastify from "fastify";
 import { Animals } from "./animals.js";
+import { listQuery, newPet, pet } from "./schemas.js";
 import { animalsFile, dataFolder, dayMs, minuteMs, quotas, quotasByField, sayListening } from "./settings.js";
-
-const status = { type: "string", enum: ["available", "pending", "sold"] };
-const newPet = {
-  type: "object",
-  additionalProperties: false,
-  required: ["name", "categoryId"],
-  properties: { name: { type: "string", minLength: 1, maxLength: 255 }, categoryId: { type: "integer" }, status },
-};
-const pet = {
-  type: "object",
-  properties: { id: { type: "integer" }, name: { type: "string" }, categoryId: { type: "integer" }, status },
-};
-const listQuery = {
-  type: "object",
-  additionalProperties: false,
-  properties: {
-    limit: { type: "integer", minimum: 1, maximum: 100, default: 20 },
-    status,
-    after: { type: "integer", minimum: 0, default: 0 },
-  },
-};
 
 /** @param {{ groupCommit: boolean }} options */
 export async function serve({ groupCommit }) {

@@ -1,0 +1,86 @@
+/**
+ * The bench of many instances on PostgreSQL. It starts a PostgreSQL of its own, prints Markdown, and removes everything.
+ *
+ *     npm --prefix test/bench run postgres -- --help
+ *
+ * The load stays on this machine and is bounded in time. A wrong result ends the run with an error.
+ */
+import { existsSync } from "node:fs";
+import { loadavg } from "node:os";
+import { join, resolve } from "node:path";
+import { skipFaults, startEngine } from "../postgres/engine.js";
+import { describeMachine } from "./machine.js";
+import { choose, exitWithUsage, inFolder, readCount, readFlags } from "./options.js";
+import { Instances } from "./postgres/instances.js";
+import { jobs, measureRates } from "./postgres/rates.js";
+import { measureLatencies, measureStops } from "./postgres/waits.js";
+import { measureWholeRequests } from "./postgres/whole-requests.js";
+
+/** As an operator would set it for a small machine. */
+const settings = { shared_buffers: "256MB", max_wal_size: "2GB" };
+const instanceCount = 3;
+const parts = ["rates", "latencies", "stops", "http"].map((id) => ({ id }));
+
+const help = `npm --prefix test/bench run postgres -- [flags]
+
+  --only rates,http    parts: ${parts.map(({ id }) => id).join(", ")}
+  --jobs create        of the rates, those whose name contains this
+  --rounds 7           rounds of each part
+  --ms 500             length of a round in the first two parts
+  --launches 2         launches of each server in the part http
+  --quick              one short round, to see that everything works
+  --dist DIR           the build of the service (default dist)
+  --beside DIR         another build, whose rates are divided by those of the first one`;
+
+const { values } = readFlags(help, {
+  only: { type: "string" },
+  jobs: { type: "string", default: "" },
+  rounds: { type: "string", default: "7" },
+  ms: { type: "string", default: "500" },
+  launches: { type: "string", default: "2" },
+  quick: { type: "boolean", default: false },
+  dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  beside: { type: "string" },
+});
+const rounds = values.quick ? 1 : readCount("rounds", values.rounds);
+const ms = values.quick ? 200 : readCount("ms", values.ms);
+const launches = values.quick ? 1 : readCount("launches", values.launches);
+const builds = [values.dist, ...(values.beside === undefined ? [] : [values.beside])].map((path) => resolve(path));
+const isChosen = new Set(choose("only", values.only, parts).map(({ id }) => id));
+const chosenJobs = jobs.filter(({ operation }) => operation.includes(values.jobs));
+const missing = builds.find((path) => !existsSync(join(path, "index.js")));
+if (missing !== undefined) exitWithUsage(`There is no build at ${missing}: npm run build`);
+if (skipFaults !== false) exitWithUsage(skipFaults);
+
+const progress = (text) => console.error(`… ${text}`);
+
+await inFolder(async (folder) => {
+  const engine = await startEngine({ settings });
+  try {
+    const before = `PostgreSQL ${engine.release}; load average before the start: ${loadavg()[0].toFixed(1)}`;
+    console.log([...describeMachine(folder), before].map((line) => `- ${line}`).join("\n"));
+    await measureInstances(engine);
+    const httpSettings = { dist: builds[0], folder, launches, rounds: Math.min(rounds, 3), seconds: 1, warmUpSeconds: 1, progress };
+    if (isChosen.has("http")) print(await measureWholeRequests(engine, httpSettings));
+  } finally {
+    await engine.stop();
+  }
+});
+
+async function measureInstances(engine) {
+  const started = [];
+  try {
+    for (const dist of builds) started.push(await Instances.start(engine, dist, instanceCount));
+    const common = { rounds, ms, progress };
+    if (isChosen.has("rates")) print(await measureRates(started, common, chosenJobs));
+    if (isChosen.has("latencies")) print(await measureLatencies(started[0], common));
+    if (isChosen.has("stops")) print(await measureStops(started[0], common));
+  } finally {
+    for (const instances of started) instances.stop();
+  }
+}
+
+/** @param {string} text */
+function print(text) {
+  console.log(`\n${text}`);
+}
