@@ -2,11 +2,15 @@
  * The store in the database does what every store has to do.
  */
 
+import assert from "node:assert/strict";
+import { test } from "node:test";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { systemClock } from "../../build/src/disk/clock.js";
 import { testPetStore } from "../../build/test/store/pet-store-suite.js";
+import { SeededRandom } from "../../build/test/support/seeded-random.js";
+import { skip } from "./engine.js";
 import { createPlace } from "./places.js";
 
 testPetStore("in PostgreSQL", async () => {
@@ -19,4 +23,27 @@ testPetStore("in PostgreSQL", async () => {
     },
     remove,
   };
+});
+
+test("lists that are asked for at once are those of each query alone, with frequent and rare statuses", { skip }, async (context) => {
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  const database = new Database(pool, assert.fail);
+  await prepareSchema(database);
+  const store = new PostgresPetStore(database, systemClock);
+  const random = new SeededRandom(Math.floor(Math.random() * 2 ** 32));
+  const statuses = random.times(3_000, () => (random.oneIn(500) ? "sold" : random.pick(["available", "pending"])));
+  const added = await Promise.all(statuses.map((status, index) => store.add({ name: `Rex ${index}`, categoryId: 1n, status })));
+  const queries = random.times(2_000, () => ({
+    after: random.oneIn(3) ? 0 : random.integer(0, 3_100),
+    limit: random.integer(1, 100),
+    status: random.pick([undefined, "available", "pending", "sold"]),
+  }));
+  const pages = await Promise.all(queries.map((query) => store.list(query)));
+  queries.forEach(({ after, limit, status }, index) => {
+    const matches = added.filter(({ id }) => id > after && (status === undefined || statuses[id - 1] === status));
+    const expected = matches.slice(0, limit);
+    assert.equal(pages[index].json, `[${expected.map(({ json }) => json).join(",")}]`);
+    assert.equal(pages[index].nextAfter, matches.length > limit ? expected.at(-1).id : undefined);
+  });
 });
