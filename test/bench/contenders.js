@@ -24,7 +24,7 @@ const quotaMax = 1_000_000_000;
  * @property {string} id
  * @property {string} label
  * @property {boolean} [isOfStores]
- * @property {(response: import("./load.js").Received) => string | undefined} [fault] checked besides the workload's
+ * @property {(response: import("./load.js").Received) => string | undefined} [fault] checked in place of the workload's
  * @property {(folder: string, options?: { hasMetrics?: boolean }) => Promise<Launched>} launch folder: new and empty;
  *   hasMetrics: it also measures its event loop, if it can
  */
@@ -59,18 +59,34 @@ export async function prepareService({ id, label, program, animalsFile, template
   };
 }
 
+export const floor = { id: "floor", label: "floor: bare node:http" };
+
+/** The floor without the fields that the service adds to those of the published API. */
+export const leanFloor = { id: "lean-floor", label: "lean floor" };
+
 /** The floor with group commit and nothing else. A durable create cannot be faster. */
 export const durableFloor = { id: "durable-floor", label: "floor, group commit" };
+
+/**
+ * The published fields, and the length, because a response without it is chunked and slower. Node sets the last three.
+ */
+const leanFields = new Set([
+  ...["content-type", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after"],
+  ...["content-length", "date", "connection", "keep-alive"],
+]);
 
 /**
  * Bare node:http that sends exactly the fields and content of a response of the service.
  *
  * @param {import("./load.js").Received} response
+ * @param {typeof floor} kind
  * @returns {Contender}
  */
-export function floorOf(response, { isDurable = false } = {}) {
+export function floorOf(response, kind = floor) {
+  const isDurable = kind === durableFloor;
+  if (kind === leanFloor) response = leanOf(response);
   return {
-    ...(isDurable ? durableFloor : { id: "floor", label: "floor: bare node:http" }),
+    ...kind,
     fault: (received) => (hasSameShape(received, response) ? undefined : "the fields are not those of the service"),
     async launch(folder) {
       const file = join(folder, "response.json");
@@ -79,6 +95,11 @@ export function floorOf(response, { isDurable = false } = {}) {
       return { server, keys: randomKeys() };
     },
   };
+}
+
+function leanOf(response) {
+  const { rawFields } = response;
+  return { ...response, rawFields: rawFields.filter((_, index) => leanFields.has(rawFields[index - (index % 2)].toLowerCase())) };
 }
 
 /** Same status, same fields in the same order, same length of content. */

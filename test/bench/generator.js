@@ -2,9 +2,10 @@
  * A small load generator: keep-alive connections, each with one request under way. It replaces wrk if that is missing.
  * The mixed load always uses it, because wrk cannot measure reads and creates separately.
  *
- *     node generator.js PORT CONNECTIONS SECONDS FILE
+ *     node generator.js PORT CONNECTIONS SECONDS FILE RUN
  *
- * FILE holds raw HTTP/1.1 requests, each ended by a NUL. Prints one JSON line: { all, reads, creates }.
+ * FILE holds raw HTTP/1.1 requests, each ended by a NUL. The text {unique} in a request is replaced by RUN and a number
+ * that grows with each. Prints one JSON line: { all, reads, creates }.
  * It does not support what these servers never send: trailers, 1xx, and content without a length.
  */
 import { readFileSync } from "node:fs";
@@ -14,7 +15,9 @@ const [port = 0, connectionCount = 0, seconds = 0] = process.argv.slice(2, 5).ma
 const requests = readFileSync(process.argv[5] ?? "", "latin1")
   .split("\0")
   .filter((text) => text !== "")
-  .map((text) => ({ bytes: Buffer.from(text, "latin1"), isCreate: text.startsWith("POST") }));
+  .map((text) => ({ bytes: bytesOf(text), isCreate: text.startsWith("POST") }));
+const run = process.argv[6] ?? "";
+let sentCount = 0;
 
 const startedMs = performance.now();
 const endMs = startedMs + seconds * 1000;
@@ -24,6 +27,13 @@ let openCount = connectionCount;
 let brokenCount = 0;
 
 for (let count = 0; count < connectionCount; count += 1) openConnection();
+
+/** @returns {Buffer | ((unique: string) => Buffer)} */
+function bytesOf(text) {
+  const [before = "", after] = text.split("{unique}");
+  if (after === undefined) return Buffer.from(text, "latin1");
+  return (unique) => Buffer.from(before + unique + after, "latin1");
+}
 
 function tally() {
   return { latenciesMs: /** @type {number[]} */ ([]), errors: 0 };
@@ -39,7 +49,8 @@ function openConnection() {
     request = requests[nextIndex];
     nextIndex = (nextIndex + 1) % requests.length;
     sentMs = performance.now();
-    socket.write(request.bytes);
+    const { bytes } = request;
+    socket.write(typeof bytes === "function" ? bytes(`${run}${++sentCount}`) : bytes);
   }
 
   socket.on("connect", send);

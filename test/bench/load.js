@@ -2,6 +2,7 @@
  * One round of load against one server on 127.0.0.1, bounded in time, and one request by hand. The load comes from wrk.
  * It comes from generator.js if wrk is missing, or if reads and creates are measured separately.
  */
+import { randomUUID } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { Agent, request as httpRequest } from "node:http";
 import { createServer } from "node:net";
@@ -33,7 +34,7 @@ export async function applyLoad(options) {
   const { port, connections, seconds } = options;
   const file = writeRequests(options);
   const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(here, "requests.lua")];
-  const output = await run("load", { command: "wrk", args: [...args, `http://127.0.0.1:${port}`, "--", file] });
+  const output = await run("load", { command: "wrk", args: [...args, `http://127.0.0.1:${port}`, "--", file, `${randomUUID()}-`] });
   return JSON.parse(output.slice(output.lastIndexOf('{"requests"')));
 }
 
@@ -43,8 +44,8 @@ export async function applyLoad(options) {
  */
 export async function generateLoad(options) {
   const { port, connections, seconds } = options;
-  const args = [join(here, "generator.js"), String(port), String(connections), String(seconds), writeRequests(options)];
-  return JSON.parse(await run("load", { command: process.execPath, args }));
+  const args = [...[port, connections, seconds].map(String), writeRequests(options), `${randomUUID()}-`];
+  return JSON.parse(await run("load", { command: process.execPath, args: [join(here, "generator.js"), ...args] }));
 }
 
 function writeRequests({ requests, folder }) {
@@ -61,7 +62,7 @@ function writeRequests({ requests, folder }) {
  * @returns {Promise<Received>}
  */
 export function sendOnce(port, text) {
-  const [head = "", content = ""] = text.split("\r\n\r\n");
+  const [head = "", content = ""] = text.replace("{unique}", randomUUID()).split("\r\n\r\n");
   const [requestLine = "", ...fieldLines] = head.split("\r\n");
   const [method, path] = requestLine.split(" ");
   const headers = Object.fromEntries(fieldLines.map((line) => line.split(": ")));

@@ -1,6 +1,7 @@
 /**
  * The result as Markdown.
  */
+import { floor, leanFloor } from "./contenders.js";
 import { median, rate } from "./rounds.js";
 
 /**
@@ -14,16 +15,17 @@ import { median, rate } from "./rounds.js";
  *
  * @param {Result} result
  * @param {string} id
+ * @param {string} floorId
  * @returns {number[]} empty when the contender did not run
  */
-export function ratiosToFloor({ rounds }, id) {
-  const floor = rounds.get("floor") ?? [];
-  return (rounds.get(id) ?? []).map((round, index) => rate(round) / rate(floor[index]));
+export function ratiosToFloor({ rounds }, id, floorId = floor.id) {
+  const floors = rounds.get(floorId) ?? [];
+  return (rounds.get(id) ?? []).map((round, index) => rate(round) / rate(floors[index]));
 }
 
 /**
  * @param {readonly Result[]} results
- * @param {readonly Named[]} contenders without the floor
+ * @param {readonly Named[]} contenders the service first, without the floor
  */
 export function ratioTable(results, contenders) {
   const rows = results.map((result) => {
@@ -32,9 +34,11 @@ export function ratioTable(results, contenders) {
       const text = formatRatio(median(ratiosToFloor(result, contender.id)));
       return contender.id === "service" ? `**${text}**` : text;
     });
+    cells.splice(1, 0, formatRatio(median(ratiosToFloor(result, "service", leanFloor.id))));
     return [`${id} ${title}`, goal === undefined ? "" : goal.toFixed(2), ...cells];
   });
-  return table(["of the floor's requests/s", "goal", ...contenders.map(({ label }) => label)], rows);
+  const [ours, ...others] = contenders.map(({ label }) => label);
+  return table(["ratio to the floor", "goal", ours, "to the lean floor", ...others], rows);
 }
 
 /**
@@ -50,6 +54,25 @@ export function rateTable(results, contenders) {
 }
 
 /**
+ * The time in which 99 % of the responses came, and the service's as a ratio to a rival's.
+ *
+ * @param {readonly Result[]} results
+ * @param {readonly Named[]} contenders with the floor
+ * @param {Named} rival
+ */
+export function latencyTable(results, contenders, rival) {
+  const rows = results.map(({ workload, rounds }) => {
+    const p99s = (id) => (rounds.get(id) ?? []).map(({ p99Ms }) => p99Ms);
+    const ours = p99s("service");
+    const ratio = median(p99s(rival.id).map((p99Ms, index) => ours[index] / p99Ms));
+    const cells = contenders.map(({ id }) => formatRatio(median(p99s(id))));
+    return [`${workload.id} ${workload.title}`, ...cells, formatRatio(ratio)];
+  });
+  const head = ["p99, ms", ...contenders.map(({ label }) => label), `this service / ${rival.label}`];
+  return table(head, rows);
+}
+
+/**
  * How far the rounds lie apart. If the floor's own rounds differ by more than a tenth within a launch, the machine was
  * busy.
  *
@@ -59,7 +82,7 @@ export function rateTable(results, contenders) {
 export function spreadLines(results, roundCount) {
   return results.map((result) => {
     const ratios = ratiosToFloor(result, "service");
-    const floorRates = (result.rounds.get("floor") ?? []).map(rate);
+    const floorRates = (result.rounds.get(floor.id) ?? []).map(rate);
     const apart = Math.max(...inLaunches(floorRates, roundCount).map(percentApart));
     const warning = apart > 10 ? " (**a busy machine: do not trust this**)" : "";
     const ends = `${formatRatio(Math.min(...ratios))} to ${formatRatio(Math.max(...ratios))}`;
@@ -104,7 +127,8 @@ export function table(head, rows) {
 /** What the tables leave out. */
 export const notes = `\
 - The floor is a bare node:http server that sends constant bytes with the same header fields, and does nothing else.
-  The figures are medians of ratios within interleaved rounds, over several launches.
+  The figures are medians of ratios within interleaved rounds, over several launches. "To the lean floor" is the
+  service's ratio to a floor that sends only the fields of the published API.
 - Every server checks a bearer key, counts two windows for each key, validates, and syncs each create to disk before it
   responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they return 401
   and count nothing. The service returns 429.

@@ -32,7 +32,7 @@ export async function launchChecked(contender, workload, parent) {
   const launched = await contender.launch(folder);
   const requests = workload.requests(launched.keys);
   const response = await primedResponse(launched, workload, requests[0] ?? "");
-  const fault = faultOf(response, workload) ?? contender.fault?.(response);
+  const fault = faultOf(response, workload, contender);
   if (fault !== undefined) {
     await launched.server.stop();
     throw new Error(`${contender.label}, ${workload.id}: ${fault}`);
@@ -49,13 +49,13 @@ async function primedResponse(launched, workload, request) {
   return response;
 }
 
-function faultOf(response, workload) {
+function faultOf(response, workload, contender) {
   if (!workload.statuses.includes(response.status)) return `returns ${response.status}: ${response.body.slice(0, 200)}`;
   const isCounted = !workload.statuses.includes(401);
   if (isCounted && !Object.keys(response.fields).some((name) => name.includes("ratelimit-remaining"))) {
     return "no rate limit";
   }
-  return workload.fault(response);
+  return (contender.fault ?? workload.fault)(response);
 }
 
 /**
@@ -114,7 +114,7 @@ async function oneRound({ server, requests, folder, contender }, workload, secon
     throw new Error(`${contender.label}, ${workload.id}: ${wrongCount} of ${round.requests} responses were wrong`);
   }
   const after = await sendOnce(server.port, requests[0] ?? "");
-  const fault = faultOf(after, workload);
+  const fault = faultOf(after, workload, contender);
   if (fault !== undefined) throw new Error(`${contender.label}, ${workload.id}, after a round: ${fault}`);
   return round;
 }

@@ -1,18 +1,18 @@
 /**
- * The bench measures the service, the floor and the peers side by side, prints Markdown and draws the chart.
+ * The bench measures the service, the floors and the peers side by side, prints Markdown and draws the chart.
  *
  *     npm run bench -- --help
  *
  * The load goes to 127.0.0.1 only and is bounded in time. A wrong response ends the run with an error.
  */
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { drawChart } from "./chart.js";
-import { durableFloor, floorOf, peers, preparePeer, prepareService } from "./contenders.js";
+import { durableFloor, floor, floorOf, leanFloor, peers, preparePeer, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
 import { choose, chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
 import { run } from "./processes.js";
-import { notes, rateTable, ratioTable, spreadLines } from "./report.js";
+import { latencyTable, notes, rateTable, ratioTable, spreadLines } from "./report.js";
 import { interleave, launchChecked } from "./rounds.js";
 import { measureTail } from "./tail.js";
 import { animalCount, animalLines, workloads } from "./workloads.js";
@@ -30,9 +30,10 @@ const help = `npm run bench -- [flags]
   --warm-up 2          seconds before the first round
   --quick              2 rounds of 1 s, to see that everything works
   --no-tail            leaves out the mixed load
-  --no-start-up        leaves out start-up, memory and page cost
+  --no-start-up        leaves out start-up, memory, page cost, and short commands
   --animals 1000000    animals of the start-up (10000000 takes minutes)
   --dist DIR           the build of the service (default dist)
+  --markdown FILE      where the report goes besides stdout
   --svg FILE           where the chart goes (default test/bench/results.svg; not drawn with --quick or --only
                        unless it is given)`;
 
@@ -48,6 +49,7 @@ const { values } = readFlags(help, {
   "no-start-up": { type: "boolean", default: false },
   animals: { type: "string", default: "1000000" },
   dist: { type: "string", default: join(project, "dist") },
+  markdown: { type: "string" },
   svg: { type: "string" },
 });
 const program = resolve(values.dist, "server.js");
@@ -60,32 +62,42 @@ const rounds = {
 const startUpAnimalCount = readCount("animals", values.animals);
 const chosenWorkloads = chooseWorkloads(values.only);
 const chosenPeers = choose("peers", values.peers, peers);
+const grouped = peers.find(({ id }) => id === "fastify-grouped");
 if (!existsSync(program)) exitWithUsage(`There is no build at ${values.dist}: npm run build`);
 
 await inFolder(async (folder) => {
   const settings = { ...rounds, folder };
-  const machineLines = describeMachine(folder).map((line) => `- ${line}`);
+  const machineLines = [await describeService(), ...describeMachine(folder)].map((line) => `- ${line}`);
   const { service, others, missing } = await prepareAll(folder);
   const results = [];
   for (const workload of chosenWorkloads) {
     progress(`${workload.id} ${workload.title}`);
-    const worthIt = others.filter(({ isOfStores }) => isOfStores !== true || workload.writes === true);
     const floors = await floorsFor(service, workload, folder);
-    const contenders = [...floors, service, ...worthIt];
+    const contenders = [...floors, service, ...others.filter((peer) => takesPart(peer, workload))];
     results.push({ workload, rounds: await interleave(contenders, workload, settings) });
   }
   const named = [service, durableFloor, ...others];
   const parts = [
     [...machineLines, ...missing.map((line) => `- ${line}`)].join("\n"),
     ratioTable(results, named),
-    rateTable(results, [{ id: "floor", label: "floor" }, ...named]),
+    rateTable(results, [{ ...floor, label: "floor" }, leanFloor, ...named]),
+    latencyTable(results, [{ ...floor, label: "floor" }, ...named], grouped),
     [...spreadLines(results, settings.rounds), notes].join("\n"),
   ];
   if (!values["no-tail"]) parts.push(await tail(service, others, settings));
-  if (!values["no-start-up"]) parts.push(await startUp());
-  console.log(parts.filter((part) => part !== "").join("\n\n"));
+  if (!values["no-start-up"]) parts.push(...(await startUp()));
+  const report = parts.filter((part) => part !== "").join("\n\n");
+  console.log(report);
+  if (values.markdown !== undefined) writeFileSync(values.markdown, `${report}\n`);
   draw(results, named);
+  progress(`took ${Math.round(performance.now() / 1_000)} s`);
 });
+
+async function describeService() {
+  const version = await run("server", { command: process.execPath, args: [program, "--version"] });
+  return `animal-store ${version.trim()}, default settings; ${rounds.launches} launches of ${rounds.rounds} rounds of ` +
+    `${rounds.seconds} s, after ${rounds.warmUpSeconds} s of warm-up`;
+}
 
 async function prepareAll(folder) {
   const animalsFile = join(folder, "animals.jsonl");
@@ -105,28 +117,41 @@ async function prepareAll(folder) {
   return { service, others, missing };
 }
 
-/** The floor sends the service's own response. For creates there is a second floor, which writes to disk first. */
+/** A peer that differs only in its store takes part where stores do. */
+function takesPart({ isOfStores }, { writes, isOfService }) {
+  return isOfService !== true && (isOfStores !== true || writes === true);
+}
+
+/** The floors send the service's own response. For creates there is a third floor, which writes to disk first. */
 async function floorsFor(service, workload, folder) {
   const { server, response } = await launchChecked(service, workload, folder);
   await server.stop();
-  return [floorOf(response), ...(workload.writes === true ? [floorOf(response, { isDurable: true })] : [])];
+  const kinds = [floor, leanFloor, ...(workload.writes === true ? [durableFloor] : [])];
+  return kinds.map((kind) => floorOf(response, kind));
 }
 
 async function tail(service, others, settings) {
   progress("tail");
-  const [floor] = await floorsFor(service, workloads[0], settings.folder);
-  const tableOfTail = await measureTail([floor, service, ...others], settings);
+  const [bare] = await floorsFor(service, workloads[0], settings.folder);
+  const tableOfTail = await measureTail([bare, service, ...others], settings);
   const title = "Mixed load, 64 connections, 90 % reads and 10 % durable creates; latency in ms, medians of rounds:";
   return `${title}\n\n${tableOfTail}`;
 }
 
-/** start-up.js is a program of its own that prints Markdown. */
+/** The programs that measure starts print Markdown. The second and third log are those that cost the most to read. */
 async function startUp() {
-  const file = readdirSync(here).find((name) => /^start-up\.(js|mjs|ts)$/.test(name));
-  if (file === undefined) return "";
-  progress(`start-up with ${startUpAnimalCount} animals`);
-  const args = [join(here, file), "--animals", String(startUpAnimalCount)];
-  return (await run("server", { command: process.execPath, args })).trim();
+  const logs = [[], ["--tokens"], ["--name", 'Rex "the \\ cat"']];
+  const programs = [
+    ...logs.map((flags) => ["start-up.js", "--animals", String(startUpAnimalCount), ...flags]),
+    ["empty-start.js", "--rounds", String(values.quick ? 2 : 20)],
+  ];
+  const tables = [];
+  for (const [file, ...flags] of programs) {
+    progress([file, ...flags].join(" "));
+    const args = [join(here, file), "--dist", values.dist, ...flags];
+    tables.push((await run("server", { command: process.execPath, args })).trim());
+  }
+  return tables;
 }
 
 function draw(results, contenders) {

@@ -82,7 +82,9 @@ function compare(folder) {
     const memory = way === "service" ? `text + ${overhead.toFixed(0)}` : overhead.toFixed(0);
     return [name, median(runs.map(({ ms }) => ms)).toFixed(0), ratio.toFixed(1), memory];
   });
-  console.log(`Start-up with ${animalCount.toLocaleString("en")} animals, medians of ${rounds} rounds\n`);
+  const tokens = values.tokens ? ", each with an Idempotency-Key" : "";
+  const named = `named \`${values.name.slice(0, 40)} ${animalCount}\``;
+  console.log(`Start-up with ${animalCount.toLocaleString("en")} animals ${named}${tokens}, medians of ${rounds} rounds\n`);
   console.log(table(["way", "ms", "times a raw read", "bytes an animal"], rows));
   const smallFolder = join(folder, "small");
   mkdirSync(smallFolder);

@@ -16,9 +16,10 @@ const listMax = 100;
  * @property {string} title
  * @property {number} connections
  * @property {readonly number[]} statuses of a correct response
- * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent in a cycle
+ * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent in a cycle; `{unique}` differs in each request sent
  * @property {(response: ReceivedResponse) => string | undefined} fault what is wrong with a response
  * @property {boolean} [writes] creates animals
+ * @property {boolean} [isOfService] no peer has what it measures
  * @property {number} [goal] ratio to the floor that the service is to reach
  */
 
@@ -52,6 +53,12 @@ export const workloads = [
     fault: (response) => faultOfAnimal(JSON.parse(response.body), randomIds()[0]),
   },
   { ...create("W4", 64), goal: 0.6 },
+  {
+    ...create("W4i", 64),
+    title: "durable create, Idempotency-Key",
+    requests: (keys) => createRequests(keys, "Idempotency-Key: {unique}\r\n"),
+    isOfService: true,
+  },
   create("W4b", 256),
   {
     id: "W5",
@@ -113,19 +120,22 @@ function create(id, connections) {
     title: `durable create, ${connections} connections`,
     connections,
     statuses: [201],
-    requests: createRequests,
+    requests: (keys) => createRequests(keys),
     fault: (response) => faultOfAnimal(JSON.parse(response.body)),
     writes: true,
   };
 }
 
-/** @param {Keys} keys */
-function createRequests(keys) {
+/**
+ * @param {Keys} keys
+ * @param {string} fieldLines further ones
+ */
+function createRequests(keys, fieldLines = "") {
   return Array.from({ length: 64 }, (_, index) => {
     const content = JSON.stringify({ name: `Newcomer ${index + 10}`, categoryId: index, status: "available" });
     return (
       `POST /v1/pets HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${keys.unlimited}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n\r\n${content}`
+      `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n${fieldLines}\r\n${content}`
     );
   });
 }
