@@ -8,8 +8,11 @@
 import { messageOf } from "../disk/error-message.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
-/** How long a connection may take to open or to become free, and how long a statement may take. */
-const connectMs = 2_000;
+/**
+ * How long a connection may take to open or to become free, and how long a statement may take. A connection that was
+ * begun while the database was away delays the recovery as long.
+ */
+const connectMs = 1_500;
 const statementMs = 3_000;
 
 export class DatabaseError extends Error {
@@ -35,6 +38,9 @@ export class Database {
   #isAvailable = true;
   /** The SQLSTATE that was reported last. */
   #refusal: string | undefined;
+  /** Statements that got no answer, and how many there had been when a connection was opened. */
+  #lossCount = 0;
+  readonly #lossCounts = new WeakMap<PoolClient, number>();
 
   /** @param report takes a line when the database cannot be reached, when it can again, and for each new refusal */
   constructor(pool: DatabasePool, report: (message: string) => void) {
@@ -68,6 +74,9 @@ export class Database {
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
       release(client, !isRefused || isReplica);
       this.#reportRefusal(isRefused ? sqlState(error) : undefined, error);
+      if (error instanceof TimeoutError) {
+        this.#lossCount += 1;
+      }
       if (error instanceof TimeoutError || isReplica) {
         this.#setAvailable(error);
       }
@@ -98,7 +107,20 @@ export class Database {
     this.#pool.off("error", ignore);
   }
 
+  /** After a statement that got no answer, older connections may be dead too: they are closed instead of tried. */
   async #connect(): Promise<PoolClient> {
+    for (;;) {
+      const client = await this.#connectOnce();
+      const lossCount = this.#lossCounts.get(client) ?? this.#lossCount;
+      this.#lossCounts.set(client, lossCount);
+      if (lossCount === this.#lossCount) {
+        return client;
+      }
+      release(client, true);
+    }
+  }
+
+  async #connectOnce(): Promise<PoolClient> {
     const connecting = this.#pool.connect();
     try {
       const client = await within(connectMs, connecting);
