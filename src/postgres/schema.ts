@@ -48,6 +48,7 @@ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
   END IF;
+  PERFORM set_config('lock_timeout', '2s', true);
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
