@@ -63,7 +63,10 @@ export class Database {
 
   /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
-    const client = await this.#connect();
+    const client = await this.#connect().catch((error: unknown) => {
+      this.#setAvailable(error);
+      throw error;
+    });
     try {
       const { rows } = await within(statementMs, client.query({ text, values }));
       release(client, false);
@@ -128,7 +131,6 @@ export class Database {
       return client;
     } catch (error) {
       connecting.then((client) => client.release(), ignore); // It may come too late.
-      this.#setAvailable(error);
       throw new DatabaseError("none", error);
     }
   }
