@@ -64,21 +64,9 @@ const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
   FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
 const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
   ON CONFLICT (id) DO UPDATE SET at = commits.at RETURNING last::float8 AS last, replays::text AS replays`;
-const members = "pets.id::float8 AS id, name, category_id::text AS category_id, status";
-const getText = `SELECT ${members} FROM animal_store.pets WHERE id = ANY ($1::bigint[])`;
-/**
- * One of the two branches reads its index from `after` on, and no further than `length`. Pairs are compared so that the
- * second one can only be read from the index by status.
- */
-const listText = `SELECT place::int AS place, ${members}
-  FROM unnest($1::bigint[], $2::int[], $3::text[]) WITH ORDINALITY AS query(after, length, wanted, place),
-    LATERAL (
-      (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
-      UNION ALL
-      (SELECT * FROM animal_store.pets WHERE (status, id) > (wanted, after) AND status <= wanted
-        ORDER BY status, id LIMIT length)
-    ) AS pets
-  ORDER BY place, pets.id`;
+const members = "id::float8 AS id, name, category_id::text AS category_id, status";
+const getText = `SELECT ${members} FROM animal_store.get($1::bigint[])`;
+const listText = `SELECT place::int AS place, ${members} FROM animal_store.list($1::bigint[], $2::int[], $3::text[])`;
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;

@@ -74,6 +74,7 @@ for (const [title, statement] of [
 for (const [title, table, get] of [
   ["animals", "pets", (client) => Promise.all(["/v1/pets", "/v1/pets?limit=1", "/v1/pets/1"].map((path) => client.get(path)))],
   ["keys", "key_events", () => undefined],
+  ["limits", "limits", (client) => client.get("/v1/pets").then((response) => [response])],
 ]) {
   test(`while somebody locks the ${title} for minutes, no statements pile up in PostgreSQL`, { skip }, async (context) => {
     const { clients: [client] } = await start(context);
