@@ -63,10 +63,7 @@ export class Database {
 
   /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
-    const client = await this.#connect().catch((error: unknown) => {
-      this.#setAvailable(error);
-      throw error;
-    });
+    const client = await this.#connect();
     try {
       const { rows } = await within(statementMs, client.query({ text, values }));
       release(client, false);
@@ -76,12 +73,13 @@ export class Database {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
       release(client, !isRefused || isReplica);
-      this.#reportRefusal(isRefused ? sqlState(error) : undefined, error);
       if (error instanceof TimeoutError) {
         this.#lossCount += 1;
       }
       if (error instanceof TimeoutError || isReplica) {
         this.#setAvailable(error);
+      } else if (isRefused) {
+        this.#reportRefusal(sqlState(error), error);
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
@@ -131,6 +129,7 @@ export class Database {
       return client;
     } catch (error) {
       connecting.then((client) => client.release(), ignore); // It may come too late.
+      this.#setAvailable(error);
       throw new DatabaseError("none", error);
     }
   }
