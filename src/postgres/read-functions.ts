@@ -4,16 +4,18 @@
  * the table, because to look up the type of such rows is to wait for the table's lock, too early for the bound.
  */
 
+import { boundWaits } from "./bound-waits.ts";
+
 /**
  * `list` reads, for each query, one of the two branches from its index, from `after` on, and no further than `length`.
  * The pages come in the order of the queries, each in the order of its ids.
  */
-export const readFunctions = `
+export const readFunctions: string = `
 CREATE FUNCTION animal_store.get(ids bigint[])
 RETURNS TABLE (id bigint, name text, category_id bigint, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  ${boundWaits}
   RETURN QUERY SELECT * FROM animal_store.pets WHERE id = ANY (ids);
 END $$;
 
@@ -21,7 +23,7 @@ CREATE FUNCTION animal_store.list(afters bigint[], lengths int[], wanteds text[]
 RETURNS TABLE (place bigint, id bigint, name text, category_id bigint, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  ${boundWaits}
   -- Pairs are compared so that the second branch can only be read from the index by status.
   RETURN QUERY
     SELECT place, pet.*

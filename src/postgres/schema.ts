@@ -6,6 +6,7 @@
  */
 
 import { addFunction } from "./add-function.ts";
+import { boundWaits } from "./bound-waits.ts";
 import type { Database, Query } from "./database.ts";
 import { readFunctions } from "./read-functions.ts";
 import { decideFunction, takeFunction } from "./take-function.ts";
@@ -50,7 +51,7 @@ BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
   END IF;
-  PERFORM set_config('lock_timeout', '2s', true);
+  ${boundWaits}
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 

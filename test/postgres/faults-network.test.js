@@ -5,11 +5,14 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import pg from "pg";
 import { skipFaults, startEngine } from "./engine.js";
 import { health, isServing, lock, lockCounter, startService, timeUntil, waitingAdd } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
+import { installation } from "./installation.js";
 import { startProxy } from "./proxy.js";
 
+const skipBefore17 = installation?.release < 17 && "only PostgreSQL 17 and later have transaction_timeout";
 let engine;
 before(async () => {
   engine = await startEngine();
@@ -73,6 +76,29 @@ test("idle connections that are forgotten in a cut delay the recovery by less th
   const recoveryMs = await timeUntil("the instance serves again", () => isServing(clients[0]));
   assert.ok(recoveryMs < 2_000, `recovered after ${recoveryMs} ms`);
 });
+
+for (const [title, text] of [
+  ["creates", "SELECT animal_store.add(gen_random_uuid(), '{Rex}', '{1}', '{sold}', '{null}')"],
+  ["limits", "SELECT animal_store.take(array(SELECT key_id FROM animal_store.limits), '{1}', '{9}', '{9}')"],
+]) {
+  test(`a message of ${title} that never ends holds others up for 3 s`, { skip: skipFaults || skipBefore17 }, async (context) => {
+    const url = await engine.createDatabase();
+    const { clients: [client] } = await startService(context, [url]);
+    assert.equal((await client.get("/v1/pets")).status, 200);
+    const cutOff = new pg.Client({ connectionString: url });
+    context.after(() => cutOff.end());
+    cutOff.on("error", () => undefined);
+    await cutOff.connect();
+    cutOff.connection.parse({ text });
+    cutOff.connection.bind({});
+    cutOff.connection.execute({});
+    cutOff.connection.flush(); // What would follow is Sync, which commits.
+    const holds = "SELECT FROM pg_locks WHERE mode = 'RowExclusiveLock' AND relation::regclass::text ~ 'counter|limits'";
+    await timeUntil("it holds its locks", async () => (await engine.query(holds, [], url)).length > 0);
+    const heldMs = await timeUntil("a create works", async () => (await client.add({ name: "Rex", categoryId: 1 })).status === 201);
+    assert.ok(heldMs < 4_000, `${heldMs} ms`);
+  });
+}
 
 test("when connections are reset under load, the fence decides: nothing is lost or doubled", { skip: skipFaults }, async (context) => {
   const { url, proxy, instances, key } = await startBehindProxy(context);
