@@ -6,6 +6,7 @@ import pg from "pg";
 import { until } from "./guarded-folder.js";
 import { startInstances } from "./instance.js";
 import { newClient } from "./program.js";
+import { startProxy } from "./proxy.js";
 
 /** No limit that could be felt. */
 export const enterprise = { plan: "enterprise", perMinute: 1_000_000, perDay: 1_000_000_000 };
@@ -23,6 +24,14 @@ export async function startService(context, urls, { plan = enterprise, pool } = 
   context.after(() => clients.forEach((client) => client.close()));
   await Promise.all(instances.map(({ keys }) => keys.list())); // This reads what others have appended.
   return { instances, clients, id, key };
+}
+
+/** Two instances, the first one behind a proxy, or that one alone. */
+export async function startBehindProxy(context, engine, count = 2) {
+  const url = await engine.createDatabase();
+  const proxy = await startProxy(url);
+  context.after(() => proxy.stop());
+  return { url, proxy, ...(await startService(context, [proxy.url, url].slice(0, count))) };
 }
 
 export async function isServing(client) {
