@@ -53,12 +53,19 @@ export class Database {
     return this.#isAvailable;
   }
 
-  /** Runs a statement as a transaction of its own. @throws {DatabaseError} */
+  /** Runs a statement as a transaction of its own, twice if it is rolled back for others. @throws {DatabaseError} */
   async run(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     if (!this.#isAvailable) {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
     }
-    return this.probe(text, values);
+    try {
+      return await this.probe(text, values);
+    } catch (error) {
+      if (error instanceof DatabaseError && isVictim(error.cause)) {
+        return this.probe(text, values);
+      }
+      throw error;
+    }
   }
 
   /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
@@ -165,13 +172,18 @@ function sqlState(error: unknown): string | undefined {
   return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
 }
 
+/** Whether the statement was rolled back so that others could go on: a deadlock, or a serialization failure. */
+function isVictim(error: unknown): boolean {
+  return ["40001", "40P01"].includes(sqlState(error) ?? "");
+}
+
 /**
  * Whether the database says that the statement was rolled back. It does not if it ends the connection: classes 08, 57P
- * and 25P. Nor does an error of the socket, or a time-out.
+ * and 25P. Nor does it with 40003, which says that it does not know. Nor does an error of the socket, or a time-out.
  */
 function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== undefined && !/^(08|57P|25P|58|XX)/.test(state);
+  return state !== undefined && !/^(08|57P|25P|40003|58|XX)/.test(state);
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */

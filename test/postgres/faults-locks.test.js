@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skip, startEngine } from "./engine.js";
-import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
+import { health, lock, lockCounter, startService, timeUntil, waitingAdd } from "./faults.js";
 
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: true }, () => {
@@ -93,4 +93,14 @@ describe("locks", { concurrency: true }, () => {
       assert.ok((await timeUntil("all is well", isBack)) < 2_000);
     });
   }
+
+  test("a create that PostgreSQL ends because of a deadlock is sent again", { skip }, async (context) => {
+    const { url, clients: [client] } = await start(context);
+    const operator = await lock(context, url, "LOCK TABLE animal_store.pets IN SHARE MODE");
+    const adding = client.add({ name: "Rex", categoryId: 1 });
+    await waitingAdd(engine, url);
+    await operator.query(lockCounter); // The create holds it, until it is ended.
+    await operator.release();
+    assert.deepEqual([(await adding).status, await storedCount(url)], [201, 1]);
+  });
 });

@@ -42,14 +42,14 @@ export async function health(client) {
   return (await client.get("/healthz")).status;
 }
 
-/** A connection of an operator's own, in a transaction after the statement. `release()` ends it. */
+/** A connection of an operator's own, in a transaction after the statement. `release()` ends the transaction. */
 export async function lock(context, url, statement) {
   const client = new pg.Client({ connectionString: url });
   client.on("error", () => undefined);
   await client.connect();
   context.after(() => client.end().catch(() => undefined));
   await client.query(`BEGIN; ${statement}`);
-  return { release: () => client.query("ROLLBACK") };
+  return { query: (text) => client.query(text), release: () => client.query("ROLLBACK") };
 }
 
 export const lockCounter = "SELECT FROM animal_store.counter FOR UPDATE";
