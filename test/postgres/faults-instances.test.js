@@ -8,6 +8,7 @@ import { setTimeout } from "node:timers/promises";
 import { skipFaults, startEngine } from "./engine.js";
 import { isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
+import { createKey, startProgram } from "./program.js";
 
 let engine;
 before(async () => {
@@ -17,7 +18,10 @@ after(() => engine?.stop());
 
 test("an instance that is killed under load loses nothing, doubles nothing and delays nobody", { skip: skipFaults }, async (context) => {
   const url = await engine.createDatabase();
-  const { instances, key } = await startService(context, [url, url, url]);
+  const store = ["--database", url];
+  const key = await createKey(store);
+  const instances = await Promise.all([1, 2, 3].map(() => startProgram(store)));
+  context.after(() => instances.forEach((instance) => instance.kill()));
   const load = startLoad(instances, key);
   await setTimeout(1_000);
   await instances[0].kill();
