@@ -3,8 +3,7 @@
  * client gives up at the same time, but PostgreSQL does not notice, so statements would pile up.
  */
 
-/**
- * From release 17 on, PostgreSQL also ends a transaction whose client fell silent before the end of its message.
- */
+/** From release 17 on, PostgreSQL also ends a transaction whose client fell silent before the end of its message. */
 export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true);
-  PERFORM set_config('transaction_timeout', '3s', true) WHERE current_setting('transaction_timeout', true) IS NOT NULL;`;
+  PERFORM set_config('transaction_timeout', '3s', true)
+    WHERE current_setting('transaction_timeout', true) IS NOT NULL;`;

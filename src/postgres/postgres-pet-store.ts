@@ -72,7 +72,10 @@ export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #inProgress = new AddsInProgress();
-  readonly #creates = new Batcher<Item, Added | InDoubt>((items) => this.#add(items), { lanes: 1, sizeMax: createsMax });
+  readonly #creates = new Batcher<Item, Added | InDoubt>((items) => this.#add(items), {
+    lanes: 1,
+    sizeMax: createsMax,
+  });
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
   readonly #adding = new Set<Promise<unknown>>();
