@@ -2,6 +2,8 @@
  * Adds a batch of animals, in SQL.
  */
 
+import { boundWaits } from "./bound-waits.ts";
+
 /**
  * Returns the last id given, and the animals that earlier creates with the same hashes had added, by their places in
  * the batch, from 1. The same is kept in `commits`, for an instance that loses the answer.
@@ -9,13 +11,13 @@
  * The row of the counter stays locked until the commit. So creates happen one batch at a time, ids have no gaps,
  * readers see them in order, and what is looked up after the lock includes every earlier batch.
  */
-export const addFunction = `
+export const addFunction: string = `
 CREATE FUNCTION animal_store.add(
   commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[],
   OUT last_id bigint, OUT replayed jsonb
 ) LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM set_config('lock_timeout', '2s', true);
+  ${boundWaits}
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
 
   IF cardinality(array_remove(hashes, NULL)) > 0 THEN

@@ -8,8 +8,11 @@
 import { messageOf } from "../disk/error-message.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
-/** How long a connection may take to open or to become free, and how long a statement may take. */
-const connectMs = 2_000;
+/**
+ * How long a connection may take to open or to become free, and how long a statement may take. A connection that was
+ * begun while the database was away delays the recovery as long.
+ */
+const connectMs = 1_500;
 const statementMs = 3_000;
 
 export class DatabaseError extends Error {
@@ -35,6 +38,9 @@ export class Database {
   #isAvailable = true;
   /** The SQLSTATE that was reported last. */
   #refusal: string | undefined;
+  /** Statements that got no answer, and how many there had been when a connection was opened. */
+  #lossCount = 0;
+  readonly #lossCounts = new WeakMap<PoolClient, number>();
 
   /** @param report takes a line when the database cannot be reached, when it can again, and for each new refusal */
   constructor(pool: DatabasePool, report: (message: string) => void) {
@@ -47,12 +53,19 @@ export class Database {
     return this.#isAvailable;
   }
 
-  /** Runs a statement as a transaction of its own. @throws {DatabaseError} */
+  /** Runs a statement as a transaction of its own, twice if it is rolled back for others. @throws {DatabaseError} */
   async run(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     if (!this.#isAvailable) {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
     }
-    return this.probe(text, values);
+    try {
+      return await this.probe(text, values);
+    } catch (error) {
+      if (error instanceof DatabaseError && isVictim(error.cause)) {
+        return this.probe(text, values);
+      }
+      throw error;
+    }
   }
 
   /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
@@ -67,9 +80,13 @@ export class Database {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
       release(client, !isRefused || isReplica);
-      this.#reportRefusal(isRefused ? sqlState(error) : undefined, error);
+      if (error instanceof TimeoutError) {
+        this.#lossCount += 1;
+      }
       if (error instanceof TimeoutError || isReplica) {
         this.#setAvailable(error);
+      } else if (isRefused) {
+        this.#reportRefusal(sqlState(error), error);
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
@@ -98,7 +115,20 @@ export class Database {
     this.#pool.off("error", ignore);
   }
 
+  /** After a statement that got no answer, older connections may be dead too: they are closed instead of tried. */
   async #connect(): Promise<PoolClient> {
+    for (;;) {
+      const client = await this.#connectOnce();
+      const lossCount = this.#lossCounts.get(client) ?? this.#lossCount;
+      this.#lossCounts.set(client, lossCount);
+      if (lossCount === this.#lossCount) {
+        return client;
+      }
+      release(client, true);
+    }
+  }
+
+  async #connectOnce(): Promise<PoolClient> {
     const connecting = this.#pool.connect();
     try {
       const client = await within(connectMs, connecting);
@@ -142,13 +172,18 @@ function sqlState(error: unknown): string | undefined {
   return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
 }
 
+/** Whether the statement was rolled back so that others could go on: a deadlock, or a serialization failure. */
+function isVictim(error: unknown): boolean {
+  return ["40001", "40P01"].includes(sqlState(error) ?? "");
+}
+
 /**
  * Whether the database says that the statement was rolled back. It does not if it ends the connection: classes 08, 57P
- * and 25P. Nor does an error of the socket, or a time-out.
+ * and 25P. Nor does it with 40003, which says that it does not know. Nor does an error of the socket, or a time-out.
  */
 function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);
-  return state !== undefined && !/^(08|57P|25P|58|XX)/.test(state);
+  return state !== undefined && !/^(08|57P|25P|40003|58|XX)/.test(state);
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */

@@ -37,6 +37,12 @@ interface Added {
   readonly isReplay: boolean;
 }
 
+/** The answer to its batch was lost. */
+interface InDoubt {
+  readonly deciding: Promise<readonly Added[]>;
+  readonly index: number;
+}
+
 /** An animal in the column `replays`. */
 interface Replay {
   readonly id: number;
@@ -58,27 +64,18 @@ const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
   FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
 const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
   ON CONFLICT (id) DO UPDATE SET at = commits.at RETURNING last::float8 AS last, replays::text AS replays`;
-const members = "pets.id::float8 AS id, name, category_id::text AS category_id, status";
-const getText = `SELECT ${members} FROM animal_store.pets WHERE id = ANY ($1::bigint[])`;
-/**
- * One of the two branches reads its index from `after` on, and no further than `length`. Pairs are compared so that the
- * second one can only be read from the index by status.
- */
-const listText = `SELECT place::int AS place, ${members}
-  FROM unnest($1::bigint[], $2::int[], $3::text[]) WITH ORDINALITY AS query(after, length, wanted, place),
-    LATERAL (
-      (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
-      UNION ALL
-      (SELECT * FROM animal_store.pets WHERE (status, id) > (wanted, after) AND status <= wanted
-        ORDER BY status, id LIMIT length)
-    ) AS pets
-  ORDER BY place, pets.id`;
+const members = "id::float8 AS id, name, category_id::text AS category_id, status";
+const getText = `SELECT ${members} FROM animal_store.get($1::bigint[])`;
+const listText = `SELECT place::int AS place, ${members} FROM animal_store.list($1::bigint[], $2::int[], $3::text[])`;
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #inProgress = new AddsInProgress();
-  readonly #creates = new Batcher<Item, Added>((items) => this.#add(items), { lanes: 1, sizeMax: createsMax });
+  readonly #creates = new Batcher<Item, Added | InDoubt>((items) => this.#add(items), {
+    lanes: 1,
+    sizeMax: createsMax,
+  });
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
   readonly #adding = new Set<Promise<unknown>>();
@@ -121,11 +118,13 @@ export class PostgresPetStore implements PetStore {
     if (this.#isClosed) {
       throw new StorageUnavailableError("the service is stopping");
     }
-    const { id, json, isReplay } = await this.#creates.add({ newPet, hash });
+    const outcome = await this.#creates.add({ newPet, hash });
+    const { id, json, isReplay } = "deciding" in outcome ? (await outcome.deciding)[outcome.index]! : outcome;
     return isReplay ? replay(id, json, newPet) : { id, json };
   }
 
-  async #add(items: readonly Item[]): Promise<readonly Added[]> {
+  /** A batch in doubt is decided while the next one is sent, so that nobody waits for the fate of others. */
+  async #add(items: readonly Item[]): Promise<readonly (Added | InDoubt)[]> {
     const commitId = randomUUID();
     const values = [
       commitId,
@@ -138,25 +137,27 @@ export class PostgresPetStore implements PetStore {
       const [commit] = await this.#database.run(addText, values);
       return addedOf(items, commit!); // A function returns one row.
     } catch (error) {
-      const commit = isUnknown(error) ? await this.#decide(commitId) : undefined;
-      if (commit === undefined) {
-        throw new StorageUnavailableError("the database did not store the animal", { cause: error });
+      if (!isUnknown(error)) {
+        throw notStored(error);
       }
-      return addedOf(items, commit);
+      const deciding = this.#decide(commitId, items, error);
+      return items.map((_item, index) => ({ deciding, index }));
     }
   }
 
-  /** Returns the commit of a batch whose answer was lost; undefined if it was not stored. */
-  async #decide(commitId: string): Promise<Row | undefined> {
+  /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
+  async #decide(commitId: string, items: readonly Item[], cause: unknown): Promise<readonly Added[]> {
     const endMs = this.#clock.monotonicMs() + decisionMs;
     for (;;) {
-      try {
-        const [commit] = await this.#database.probe(decideText, [commitId]);
-        return commit?.["last"] === null ? undefined : commit;
-      } catch (error) {
-        if (this.#clock.monotonicMs() > endMs) {
-          throw new OutcomeUnknownError("the answer of the database was lost", { cause: error });
+      const [commit] = await this.#database.probe(decideText, [commitId]).catch(() => []);
+      if (commit !== undefined) {
+        if (commit["last"] === null) {
+          throw notStored(cause);
         }
+        return addedOf(items, commit);
+      }
+      if (this.#clock.monotonicMs() > endMs) {
+        throw new OutcomeUnknownError("the answer of the database was lost", { cause });
       }
       await delay(decisionPauseMs);
     }
@@ -189,6 +190,10 @@ export class PostgresPetStore implements PetStore {
       throw new StorageUnavailableError("the database cannot be read", { cause: error });
     }
   }
+}
+
+function notStored(cause: unknown): StorageUnavailableError {
+  return new StorageUnavailableError("the database did not store the animal", { cause });
 }
 
 function isUnknown(error: unknown): boolean {

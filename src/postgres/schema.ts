@@ -6,7 +6,9 @@
  */
 
 import { addFunction } from "./add-function.ts";
+import { boundWaits } from "./bound-waits.ts";
 import type { Database, Query } from "./database.ts";
+import { readFunctions } from "./read-functions.ts";
 import { decideFunction, takeFunction } from "./take-function.ts";
 
 /** Migration n makes version n of n - 1. */
@@ -42,12 +44,14 @@ CREATE TABLE animal_store.once (
 CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL);
 
 -- Fails on a replica as a write does, although nothing is written.
-CREATE FUNCTION animal_store.key_events_after(after bigint, count int) RETURNS SETOF animal_store.key_events
+CREATE FUNCTION animal_store.key_events_after(after bigint, count int) RETURNS TABLE (seq bigint, line text)
 LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
     RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
   END IF;
+  ${boundWaits}
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
@@ -74,6 +78,7 @@ CREATE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
 ${decideFunction}
 ${takeFunction}
 ${addFunction}
+${readFunctions}
 `,
 ];
 

@@ -3,6 +3,8 @@
  * two over random histories.
  */
 
+import { boundWaits } from "./bound-waits.ts";
+
 /**
  * Decides `asked` requests of one key that come at the same instant. The first `granted` of them are served. The
  * numbers are milliseconds of a minute, a day, a second, five minutes and an hour.
@@ -67,14 +69,21 @@ END $$;
  * cannot wait for each other. The clock is read once a row is locked, so it never runs backwards for a key. A crash
  * of the database may forget the last moments of the limits, in exchange for not waiting for its disk.
  *
- * A connection plans the statements once, with the index, whatever the size of the table.
+ * A connection plans the statements once, with the index, whatever the size of the table. The rows have a type of their
+ * own, because to look up that of the table is to wait for the table's lock before the wait is bounded.
  */
-export const takeFunction = `
+export const takeFunction: string = `
+CREATE TYPE animal_store.decided AS (
+  key_id text, granted int, decided_at bigint, minute_used int, minute_ends bigint, day_used int, day_ends bigint,
+  refusals int, second_ends bigint, ban_until bigint, ban_ms bigint
+);
+
 CREATE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[], per_day int[])
-RETURNS SETOF animal_store.limits LANGUAGE plpgsql
+RETURNS SETOF animal_store.decided LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
 BEGIN
-  PERFORM set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '2s', true);
+  ${boundWaits}
+  PERFORM set_config('synchronous_commit', 'off', true);
   -- The first request of a key makes its row.
   IF (SELECT count(*) FROM animal_store.limits WHERE key_id = ANY (key_ids)) < cardinality(key_ids) THEN
     INSERT INTO animal_store.limits (key_id) SELECT one FROM unnest(key_ids) AS one ORDER BY one ON CONFLICT DO NOTHING;
@@ -96,6 +105,7 @@ BEGIN
         OFFSET 0 -- Keeps it from being run for each column.
       ) AS decided
     )
-    RETURNING held.*;
+    RETURNING held.key_id, held.granted, held.decided_at, held.minute_used, held.minute_ends, held.day_used,
+      held.day_ends, held.refusals, held.second_ends, held.ban_until, held.ban_ms;
 END $$;
 `;

@@ -13,12 +13,13 @@ import { connect, createServer } from "node:net";
  * - `holdResponses()`: requests arrive, responses do not
  * - `heal()`: what was held arrives late, also the end of a connection, as TCP sends again what was lost.
  *   `heal({ forget: true })`: connections from before stay silent, as behind a firewall that has forgotten them.
+ * - `lead(other)`: resets the connections and passes new ones on to another address, as after a failover
  * - `reset()`: ends each connection with RST, on both sides; new ones work unless the network is cut
  * - `connectionCount()`: how many it holds
  * - `stop()`: resets the connections and closes the port
  */
 export async function startProxy(url) {
-  const target = new URL(url);
+  let target = new URL(url);
   const links = new Set();
   let holds = { requests: false, responses: false };
 
@@ -49,6 +50,10 @@ export async function startProxy(url) {
         links.forEach((link) => link.forget());
       }
       setHolds(false, false);
+    },
+    lead(other) {
+      target = new URL(other);
+      reset();
     },
     reset,
     connectionCount: () => links.size,

@@ -1,0 +1,95 @@
+/**
+ * PostgreSQL that is killed, shut down, or ends connections.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { skipFaults, startEngine } from "./engine.js";
+import { health, isServing, startService, timeUntil } from "./faults.js";
+import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
+
+/** An asynchronous commit is on disk after three times wal_writer_delay. */
+const lostLimitsMs = 600;
+let engine;
+before(async () => {
+  engine = await startEngine();
+});
+after(() => engine?.stop());
+
+/** Resolves when all serve again. */
+async function assertRecovery(clients, maxMs) {
+  const recoveryMs = await timeUntil("all serve again", async () => (await Promise.all(clients.map(isServing))).every(Boolean));
+  assert.ok(recoveryMs < maxMs, `recovered after ${recoveryMs} ms`);
+}
+
+for (const [fault, end] of [
+  ["killed", () => engine.kill()],
+  ["shut down", () => engine.shutDown()],
+]) {
+  test(`while PostgreSQL is ${fault}, requests get 503; then nothing is lost or doubled`, { skip: skipFaults }, async (context) => {
+    const url = await engine.createDatabase();
+    const { instances, clients, key } = await startService(context, [url, url]);
+    const load = startLoad(instances, key);
+    await setTimeout(1_000);
+    await end();
+    const downAt = performance.now();
+    await setTimeout(500);
+    const upAt = performance.now();
+    assert.deepEqual(await Promise.all(clients.map(health)), [503, 503]);
+    await engine.start();
+    await assertRecovery(clients, 2_000);
+    assert.deepEqual(await Promise.all(clients.map(health)), [200, 200]);
+    await setTimeout(300);
+    const record = await load.stop();
+
+    const refused = record.responses.filter(({ sentAt, at }) => sentAt > downAt && at < upAt);
+    assert.ok(refused.length > 0);
+    for (const { code, remaining, sentAt, at } of refused) {
+      assert.equal(code, "storage_unavailable");
+      assert.ok(remaining > 900_000 && at - sentAt < 400, `${remaining} left, ${at - sentAt} ms`);
+    }
+    assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
+    await assertNothingLostOrDoubled(engine, url, record);
+    instances.forEach(({ reports }) => assert.match(reports(), /^warning: the database cannot be used.*\nthe database can be used again\n$/));
+  });
+}
+
+test("a PostgreSQL that is killed forgets a moment of the limits at most", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  const { instances, clients, key } = await startService(context, [url, url]);
+  const load = startLoad(instances, key, { isReadOnly: true });
+  await setTimeout(1_500);
+  const killedAt = performance.now();
+  await engine.kill();
+  await engine.start();
+  await assertRecovery(clients, 2_000);
+  const { responses } = await load.stop();
+  const served = responses.filter(({ status }) => status === 200);
+  const before = served.filter(({ sentAt }) => sentAt < killedAt).map(({ remaining }) => remaining);
+  const after = served.filter(({ sentAt }) => sentAt > killedAt).map(({ remaining }) => remaining);
+  const lost = Math.max(...after) + 1 - Math.min(...before);
+  const lately = served.filter(({ sentAt, at }) => sentAt < killedAt && at > killedAt - lostLimitsMs).length;
+  assert.ok(lost <= lately, `${lost} tokens were lost, ${lately} were taken in the last ${lostLimitsMs} ms`);
+});
+
+for (const [title, terminate] of [
+  ["one connection is", async (url) => engine.query("SELECT pg_terminate_backend($1)", [(await engine.backends(url))[0].pid])],
+  ["all connections are", (url) => engine.terminateBackends(url)],
+]) {
+  test(`when ${title} ended, the service goes on at once`, { skip: skipFaults }, async (context) => {
+    const url = await engine.createDatabase();
+    const { instances, key } = await startService(context, [url, url]);
+    const load = startLoad(instances, key);
+    for (let round = 0; round < 5; round += 1) {
+      await setTimeout(300);
+      await terminate(url);
+    }
+    await setTimeout(300);
+    const record = await load.stop();
+    record.places.forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
+    assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
+    assertEachRemainingOnce(record);
+    await assertNothingLostOrDoubled(engine, url, record);
+  });
+}

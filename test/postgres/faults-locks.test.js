@@ -1,0 +1,106 @@
+/**
+ * Locks that somebody else holds, such as an operator in an open transaction.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout } from "node:timers/promises";
+import { skip, startEngine } from "./engine.js";
+import { health, lock, lockCounter, startService, timeUntil, waitingAdd } from "./faults.js";
+
+/** At once, because they wait most of the time. */
+describe("locks", { concurrency: true }, () => {
+  let engine;
+  before(async () => {
+    engine = await startEngine();
+  });
+  after(() => engine?.stop());
+
+  async function start(context) {
+    const url = await engine.createDatabase();
+    return { url, ...(await startService(context, [url])) };
+  }
+
+  const storedCount = async (url) => (await engine.query("SELECT FROM animal_store.pets", [], url)).length;
+
+  /** How long the oldest statement has waited for a lock. */
+  async function longestWaitMs(url) {
+    const text = `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float8 * 1000 AS ms
+      FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    return (await engine.query(text, [], url))[0].ms;
+  }
+
+  async function timed(send) {
+    const start = performance.now();
+    const { status, text } = await send();
+    return { status, code: JSON.parse(text).code, ms: performance.now() - start };
+  }
+
+  for (const [title, statement] of [
+    ["the counter's row", lockCounter],
+    ["the table of animals", "LOCK TABLE animal_store.pets IN SHARE MODE"],
+  ]) {
+    test(`while somebody locks ${title}, creates get 503 and nothing is stored; reads go on`, { skip }, async (context) => {
+      const { url, clients: [client] } = await start(context);
+      const { release } = await lock(context, url, statement);
+      const adding = timed(() => client.add({ name: "Rex", categoryId: 1 }));
+      assert.equal((await client.get("/v1/pets")).status, 200);
+      const { status, code, ms } = await adding;
+      assert.deepEqual([status, code], [503, "storage_unavailable"]);
+      assert.ok(ms < 3_000, `${ms} ms`);
+      assert.equal(await health(client), 200);
+      await release();
+      assert.deepEqual([await storedCount(url), (await client.add({ name: "Rex", categoryId: 1 })).status], [0, 201]);
+    });
+  }
+
+  for (const [title, statement] of [
+    ["a key's limits", "SELECT FROM animal_store.limits FOR UPDATE"],
+    ["the table of limits", "LOCK TABLE animal_store.limits"],
+  ]) {
+    test(`while somebody locks ${title}, requests get 503 with the fields known last`, { skip }, async (context) => {
+      const { url, clients: [client] } = await start(context);
+      await client.get("/v1/pets");
+      const { release } = await lock(context, url, statement);
+      const startedAt = performance.now();
+      const { status, headers } = await client.add({ name: "Rex", categoryId: 1 });
+      assert.ok(performance.now() - startedAt < 3_000);
+      assert.deepEqual([status, headers["x-ratelimit-remaining"]], [503, "999999"]);
+      await release();
+      const next = await client.add({ name: "Rex", categoryId: 1 });
+      assert.deepEqual([next.status, JSON.parse(next.text).id, next.headers["x-ratelimit-remaining"]], [201, 1, "999998"]);
+    });
+  }
+
+  for (const [title, table, get] of [
+    ["animals", "pets", (client) => Promise.all(["/v1/pets", "/v1/pets?limit=1", "/v1/pets/1"].map((path) => client.get(path)))],
+    ["keys", "key_events", () => undefined],
+    ["limits", "limits", (client) => client.get("/v1/pets").then((response) => [response])],
+  ]) {
+    test(`while somebody locks the ${title} for minutes, no statements pile up in PostgreSQL`, { skip }, async (context) => {
+      const { url, clients: [client] } = await start(context);
+      const { release } = await lock(context, url, `LOCK TABLE animal_store.${table}`);
+      const end = performance.now() + 4_500;
+      while (performance.now() < end) {
+        const responses = (await get(client)) ?? [];
+        responses.forEach(({ status, text }) => assert.equal(status, 503, text));
+        const waitMs = await longestWaitMs(url);
+        assert.ok(waitMs < 3_000, `a statement has waited for ${waitMs} ms`);
+        await setTimeout(100);
+      }
+      await release();
+      const isBack = async () => (await client.get("/v1/pets")).status === 200 && (await health(client)) === 200;
+      assert.ok((await timeUntil("all is well", isBack)) < 2_000);
+    });
+  }
+
+  test("a create that PostgreSQL ends because of a deadlock is sent again", { skip }, async (context) => {
+    const { url, clients: [client] } = await start(context);
+    const operator = await lock(context, url, "LOCK TABLE animal_store.pets IN SHARE MODE");
+    const adding = client.add({ name: "Rex", categoryId: 1 });
+    await waitingAdd(engine, url);
+    await operator.query(lockCounter); // The create holds it, until it is ended.
+    await operator.release();
+    assert.deepEqual([(await adding).status, await storedCount(url)], [201, 1]);
+  });
+});

@@ -1,0 +1,97 @@
+/**
+ * Pools that embedders bring, and PgBouncer between.
+ */
+
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { after, before, test } from "node:test";
+import { openAnimalStore } from "../../dist/index.js";
+import { skip, startEngine } from "./engine.js";
+import { health, isServing, startService, timeUntil } from "./faults.js";
+import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
+import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
+
+let engine;
+before(async () => {
+  engine = await startEngine();
+});
+after(() => engine?.stop());
+
+/** Every operation, and every change of a key. */
+async function assertWorks({ instances, clients, id }) {
+  const [client, other] = [clients[0], clients.at(-1)];
+  const fields = { "idempotency-key": "once" };
+  const added = await client.add({ name: "Rex", categoryId: 5 }, fields);
+  const pet = { id: 1, name: "Rex", categoryId: 5, status: "available" };
+  assert.deepEqual([added.status, JSON.parse(added.text)], [201, pet]);
+  const again = await other.add({ name: "Rex", categoryId: 5 }, fields);
+  assert.deepEqual([again.status, again.text, again.headers["idempotent-replayed"]], [201, added.text, "true"]);
+  assert.equal((await other.add({ name: "Bello", categoryId: 5 }, fields)).status, 422);
+  assert.deepEqual(JSON.parse((await other.get("/v1/pets/1")).text), pet);
+  assert.equal((await other.get("/v1/pets/2")).status, 404);
+  assert.deepEqual(JSON.parse((await other.get("/v1/pets?status=available")).text), [pet]);
+  assert.equal(JSON.parse((await client.get("/v1/limits")).text).minute.remaining, 1_000_000 - 7);
+  assert.equal(await health(client), 200);
+  await instances[0].keys.plan(id, { plan: "free" });
+  assert.equal((await client.get("/v1/pets")).headers["x-ratelimit-limit"], "60");
+  await instances[0].keys.unban(id);
+  const rotated = await instances[0].keys.rotate(id);
+  assert.equal(rotated.id, id);
+  assert.equal((await client.get("/v1/pets")).status, 401);
+  await instances[0].keys.revoke(id);
+  assert.equal((await instances[0].keys.list()).length, 1);
+}
+
+test("behind PgBouncer in transaction mode everything works, also under load and when it reconnects", { skip: skipPgBouncer }, async (context) => {
+  const bouncer = await startPgBouncer(engine, { settings: { default_pool_size: 5 } });
+  context.after(() => bouncer.stop());
+  const url = await engine.createDatabase();
+  await assertWorks(await startService(context, [bouncer.urlOf(url), bouncer.urlOf(url)]));
+
+  const loaded = await engine.createDatabase();
+  const { instances, clients, key } = await startService(context, [bouncer.urlOf(loaded), bouncer.urlOf(loaded)]);
+  const load = startLoad(instances, key);
+  await timeUntil("animals are added", () => load.record.added.length > 100);
+  await engine.terminateBackends(loaded);
+  await timeUntil("more are added", () => load.record.added.length > 200);
+  await engine.kill();
+  await engine.start();
+  const areServing = async () => (await Promise.all(clients.map(isServing))).every(Boolean);
+  const recoveryMs = await timeUntil("all serve again", areServing);
+  assert.ok(recoveryMs < 3_500, `recovered after ${recoveryMs} ms`); // server_login_retry is 1 s.
+  const record = await load.stop();
+  await assertNothingLostOrDoubled(engine, loaded, record);
+});
+
+test("a pool of one connection works, also under load", { skip }, async (context) => {
+  await assertWorks(await startService(context, [await engine.createDatabase()], { pool: { max: 1 } }));
+  const url = await engine.createDatabase();
+  const { instances, key } = await startService(context, [url, url], { pool: { max: 1 } });
+  const load = startLoad(instances, key, { clients: 32 });
+  await timeUntil("animals are added", () => load.record.added.length > 200);
+  const record = await load.stop();
+  assert.ok(record.responses.every(({ status }) => [200, 201].includes(status)), "nothing is refused");
+  assertEachRemainingOnce(record);
+  await assertNothingLostOrDoubled(engine, url, record);
+});
+
+test("with a pool that never connects, the start fails soon", async () => {
+  const pool = Object.assign(new EventEmitter(), { connect: () => new Promise(() => undefined) });
+  const start = performance.now();
+  await assert.rejects(openAnimalStore({ database: pool }), /no answer within/);
+  assert.ok(performance.now() - start < 5_000);
+  assert.equal(pool.listenerCount("error"), 0);
+});
+
+test("when no connection becomes free, requests get 503, and all is well when one does", { skip }, async (context) => {
+  const url = await engine.createDatabase();
+  const name = new URL(url).pathname.slice(1);
+  const { clients: [client] } = await startService(context, [url]);
+  await engine.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await engine.terminateBackends(url);
+  await timeUntil("it is noticed", async () => (await health(client)) === 503);
+  const { status, headers } = await client.get("/v1/pets");
+  assert.deepEqual([status, headers["x-ratelimit-limit"]], [503, "1000000"]);
+  await engine.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
+});

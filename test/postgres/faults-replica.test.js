@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { skipFaults, startEngine } from "./engine.js";
+import { health, startService, timeUntil } from "./faults.js";
+import { until } from "./guarded-folder.js";
+import { startInstance } from "./instance.js";
+import { startProxy } from "./proxy.js";
+import { startStandby } from "./standby.js";
+
+let primary;
+let url;
+before(async () => {
+  primary = await startEngine();
+  url = await primary?.createDatabase();
+});
+after(() => primary?.stop());
+
+test("an instance led to a replica says so and is unhealthy, and serves soon after it is promoted", { skip: skipFaults }, async (context) => {
+  const proxy = await startProxy(url);
+  context.after(() => proxy.stop());
+  const { instances: [instance], clients: [client] } = await startService(context, [proxy.url]);
+  assert.equal((await client.add({ name: "Rex", categoryId: 1 })).status, 201);
+  const standby = await startStandby(primary);
+  context.after(() => standby.stop());
+  const standbyUrl = standby.url(new URL(url).pathname.slice(1));
+  await assert.rejects(startInstance(standbyUrl), /: the database is a replica or read-only: connect to the primary\n$/);
+
+  await standby.catchUp(primary);
+  proxy.lead(standbyUrl);
+  await until("the instance is unhealthy", async () => (await health(client)) === 503);
+  for (const path of ["/v1/pets", "/v1/pets/1"]) {
+    assert.equal((await client.get(path)).status, 503);
+  }
+  const { status, text } = await client.add({ name: "Bello", categoryId: 1 });
+  assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
+  assert.match(instance.reports(), /^warning: the database cannot be used[^\n]*: the database is a replica or read-only\n$/);
+
+  await standby.promote();
+  const add = async () => (await client.add({ name: "Rex", categoryId: 1 })).status === 201;
+  const recoveryMs = await timeUntil("creates work", add);
+  assert.ok(recoveryMs < 2_000, `${recoveryMs} ms`);
+  const rows = await standby.query("SELECT id::int AS id, name FROM animal_store.pets ORDER BY pets.id", [], standbyUrl);
+  assert.deepEqual(rows, [{ id: 1, name: "Rex" }, { id: 2, name: "Rex" }]);
+  assert.equal(await health(client), 200);
+});

@@ -1,0 +1,98 @@
+/**
+ * Starts that cannot succeed, and starts at the same time.
+ */
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { skipFaults, startEngine } from "./engine.js";
+import { lock, startService } from "./faults.js";
+import { until } from "./guarded-folder.js";
+import { freePort } from "./installation.js";
+import { startInstance } from "./instance.js";
+import { startProxy } from "./proxy.js";
+
+let engine;
+before(async () => {
+  engine = await startEngine();
+});
+after(() => engine?.stop());
+
+/** The start fails soon, with one line, and the process ends. */
+async function assertRefused(url, reason) {
+  const start = performance.now();
+  await assert.rejects(startInstance(url), ({ message }) => {
+    assert.match(message, reason);
+    assert.equal(message.trimEnd().split("\n").length, 1, message);
+    return true;
+  });
+  assert.ok(performance.now() - start < 5_000, `${performance.now() - start} ms`);
+}
+
+test("a wrong password stops the start, and is not repeated", { skip: skipFaults }, async () => {
+  const hba = join(engine.folder, "data", "pg_hba.conf");
+  writeFileSync(hba, `host all locked 127.0.0.1/32 scram-sha-256\n${readFileSync(hba, "utf8")}`);
+  await engine.query("CREATE ROLE locked LOGIN PASSWORD 'right'");
+  await engine.set("work_mem", "5MB"); // This reads the file too.
+  const url = Object.assign(new URL(await engine.createDatabase()), { username: "locked", password: "wrong-secret" }).href;
+  await assertRefused(url, /^(?!.*wrong-secret).*: password authentication failed for user "locked"\n$/);
+});
+
+test("a database that does not exist stops the start", { skip: skipFaults }, async () => {
+  await assertRefused(engine.url("nowhere"), /: database "nowhere" does not exist\n$/);
+});
+
+test("an address that nobody listens on, or that stays silent, stops the start", { skip: skipFaults }, async (context) => {
+  await assertRefused(`postgres://app@127.0.0.1:${await freePort()}/postgres`, /ECONNREFUSED/);
+  const proxy = await startProxy(engine.url());
+  context.after(() => proxy.stop());
+  proxy.cut();
+  await assertRefused(proxy.url, /timeout/);
+});
+
+test("a role that may not make the schema stops the start", { skip: skipFaults }, async () => {
+  await engine.query("CREATE ROLE guest LOGIN");
+  const url = await engine.createDatabase();
+  await assertRefused(Object.assign(new URL(url), { username: "guest" }).href, /: permission denied for database/);
+});
+
+test("a schema of a newer release, or another isolation level, stops the start and changes nothing", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  await startService(context, [url]);
+  await engine.query("UPDATE animal_store.version SET version = 99", [], url);
+  await assertRefused(url, /: the schema animal_store has version 99, this release knows 1: a newer release made it\n$/);
+  assert.deepEqual(await engine.query("SELECT version FROM animal_store.version", [], url), [{ version: 99 }]);
+
+  const other = await engine.createDatabase();
+  await engine.query(`ALTER DATABASE ${new URL(other).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`);
+  await assertRefused(other, /: the isolation level is serializable: it must be read committed\n$/);
+  assert.deepEqual(await engine.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], other), []);
+});
+
+test("three first starts at the same instant all serve, on one schema", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  const { release } = await lock(context, url, "SELECT pg_advisory_xact_lock(4207849471)"); // The migrations' own.
+  const starting = startService(context, [url, url, url]);
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()";
+  await until("all three wait", async () => (await engine.query(waiting, [], url)).length === 3);
+  await release();
+  const { clients } = await starting;
+  const added = await Promise.all(clients.map((client) => client.add({ name: "Rex", categoryId: 1 })));
+  assert.deepEqual(added.map(({ text }) => JSON.parse(text).id).sort(), [1, 2, 3]);
+  assert.equal((await engine.query("SELECT FROM animal_store.version", [], url)).length, 1);
+});
+
+test("a start that is killed while it makes the schema leaves nothing behind, and no lock", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  const { release } = await lock(context, url, "CREATE SCHEMA animal_store"); // It waits for this one's fate, holding its lock.
+  const starting = startInstance(url);
+  starting.catch(() => undefined);
+  const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+  await until("it waits", async () => (await engine.query(waiting, [], url)).length === 1);
+  const [{ pid }] = await engine.query(waiting, [], url);
+  await engine.query("SELECT pg_terminate_backend($1)", [pid]);
+  await assert.rejects(starting, /terminat/);
+  await release();
+  await startService(context, [url]);
+});

@@ -1,0 +1,69 @@
+/**
+ * What tests of faults have in common: instances with a key, and somebody else's locks.
+ */
+
+import pg from "pg";
+import { until } from "./guarded-folder.js";
+import { startInstances } from "./instance.js";
+import { newClient } from "./program.js";
+import { startProxy } from "./proxy.js";
+
+/** No limit that could be felt. */
+export const enterprise = { plan: "enterprise", perMinute: 1_000_000, perDay: 1_000_000_000 };
+
+/**
+ * Starts instances with one key, and resolves when all of them know it. `clients` has one for each instance.
+ *
+ * @param urls the address that each instance uses
+ */
+export async function startService(context, urls, { plan = enterprise, pool } = {}) {
+  const starting = urls.map(async (url) => (await startInstances(context, 1, url, { pool }))[0]);
+  const instances = await Promise.all(starting);
+  const { id, key } = await instances[0].keys.create(plan);
+  const clients = instances.map((instance) => newClient(instance, key));
+  context.after(() => clients.forEach((client) => client.close()));
+  await Promise.all(instances.map(({ keys }) => keys.list())); // This reads what others have appended.
+  return { instances, clients, id, key };
+}
+
+/** Two instances, the first one behind a proxy, or that one alone. */
+export async function startBehindProxy(context, engine, count = 2) {
+  const url = await engine.createDatabase();
+  const proxy = await startProxy(url);
+  context.after(() => proxy.stop());
+  return { url, proxy, ...(await startService(context, [proxy.url, url].slice(0, count))) };
+}
+
+export async function isServing(client) {
+  return (await client.get("/v1/pets?limit=1").catch(() => ({}))).status === 200;
+}
+
+export async function health(client) {
+  return (await client.get("/healthz")).status;
+}
+
+/** A connection of an operator's own, in a transaction after the statement. `release()` ends the transaction. */
+export async function lock(context, url, statement) {
+  const client = new pg.Client({ connectionString: url });
+  client.on("error", () => undefined);
+  await client.connect();
+  context.after(() => client.end().catch(() => undefined));
+  await client.query(`BEGIN; ${statement}`);
+  return { query: (text) => client.query(text), release: () => client.query("ROLLBACK") };
+}
+
+export const lockCounter = "SELECT FROM animal_store.counter FOR UPDATE";
+
+/** Resolves with the backend in which a batch of creates waits for a lock. */
+export function waitingAdd(engine, url) {
+  const question = `SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'animal_store.add'`;
+  return until("a batch of creates waits", async () => (await engine.query(question, [], url))[0]);
+}
+
+/** How long it takes until the check is true, in milliseconds. */
+export async function timeUntil(what, check, options) {
+  const start = performance.now();
+  await until(what, check, options);
+  return performance.now() - start;
+}

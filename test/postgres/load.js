@@ -1,0 +1,133 @@
+/**
+ * Clients that add and read animals through several instances, and record what they are told; and a check of what is in
+ * the database against it.
+ */
+
+import assert from "node:assert/strict";
+import { setTimeout } from "node:timers/promises";
+import { newClient } from "./program.js";
+
+/** After a request that was not served. */
+const pauseMs = 20;
+
+/**
+ * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
+ * record. Every second client is a reader. Half of the others send an `Idempotency-Key`, and repeat a create at the next
+ * instance until it has a 201: after a broken connection, a 503 or no response within `timeoutMs`.
+ *
+ * @param targets `{ origin }` of each instance
+ * @param isReadOnly every client is a reader
+ */
+export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false } = {}) {
+  const senders = targets.map((target) => newClient(target, key, { connections: clients, timeoutMs }));
+  const record = newRecord(targets.length);
+  let isStopping = false;
+  let names = 0;
+
+  async function add(place, isRepeated) {
+    const name = `animal-${names++}`;
+    const fields = isRepeated ? { "idempotency-key": `"${name}"` } : {};
+    for (let turn = place; ; turn += 1) {
+      const response = await record.observe(turn % senders.length, () => senders[turn % senders.length].add({ name, categoryId: 1 }, fields));
+      const isAdded = record.note(name, response);
+      if (isAdded || !isRepeated) {
+        return isAdded;
+      }
+      await setTimeout(pauseMs);
+    }
+  }
+
+  async function read(place) {
+    return (await record.observe(place, () => senders[place].get("/v1/pets?limit=1"))).status === 200;
+  }
+
+  async function run(index) {
+    const place = index % senders.length;
+    for (let round = 0; !isStopping; round += 1) {
+      const isAdder = !isReadOnly && Math.floor(index / senders.length) % 2 === 0;
+      const isServed = isAdder ? await add(place, round % 2 === 0) : await read(place);
+      await setTimeout(isServed ? 0 : pauseMs);
+    }
+  }
+
+  const running = Array.from({ length: clients * targets.length }, (_, index) => run(index));
+  return {
+    record,
+    /** Lets every client finish what it has begun. */
+    async stop() {
+      isStopping = true;
+      await Promise.all(running);
+      senders.forEach((sender) => sender.close());
+      return record;
+    },
+  };
+}
+
+function newRecord(places) {
+  return {
+    /** Every response, and every request without one (status 0): `{ place, sentAt, at, status, code, remaining, text }`. */
+    responses: [],
+    /** The ids and names of every 201. */
+    added: [],
+    /** Names of which the last word was that nothing was stored, and those of which nobody knows. */
+    refused: new Set(),
+    unknown: new Set(),
+
+    async observe(place, send) {
+      const sentAt = performance.now();
+      const { status, headers, text } = await send().catch(() => ({ status: 0, headers: {}, text: "" }));
+      const remaining = Number(headers["x-ratelimit-remaining"]);
+      const code = status >= 400 ? JSON.parse(text).code : undefined;
+      assert.ok([0, 200, 201, 503].includes(status), text);
+      const response = { place, sentAt, at: performance.now(), status, code, remaining, text };
+      this.responses.push(response);
+      return response;
+    },
+
+    /** Notes what a create has been told. @returns whether it has a 201 */
+    note(name, { status, code, text }) {
+      if (status === 201) {
+        this.added.push({ id: JSON.parse(text).id, name });
+        this.refused.delete(name);
+        this.unknown.delete(name);
+      } else if (code === "storage_unavailable" && !this.unknown.has(name)) {
+        this.refused.add(name);
+      } else {
+        this.refused.delete(name);
+        this.unknown.add(name);
+      }
+      return status === 201;
+    },
+
+    /** The successful responses of an instance, the earliest first. */
+    servedBy(place) {
+      return this.responses.filter((one) => one.place === place && [200, 201].includes(one.status)).sort((a, b) => a.at - b.at);
+    },
+
+    /** The longest time in which an instance that was asked served nothing, in milliseconds. */
+    longestGapMs(place, fromMs = 0) {
+      const times = this.servedBy(place).map(({ at }) => at).filter((at) => at >= fromMs);
+      return Math.max(0, ...times.slice(1).map((at, index) => at - times[index]));
+    },
+
+    places: Array.from({ length: places }, (_, place) => place),
+  };
+}
+
+/** Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. */
+export async function assertNothingLostOrDoubled(engine, url, { added, refused }) {
+  const rows = await engine.query("SELECT id::float8 AS id, name FROM animal_store.pets ORDER BY pets.id", [], url);
+  rows.forEach(({ id }, index) => assert.equal(id, index + 1, "ids have no gaps"));
+  const ids = new Map(rows.map(({ id, name }) => [name, id]));
+  assert.equal(ids.size, rows.length, "no animal is there twice");
+  const wrong = added.filter(({ id, name }) => ids.get(name) !== id);
+  assert.deepEqual(wrong, [], "every acknowledged animal is there, with its id");
+  const present = [...refused].filter((name) => ids.has(name));
+  assert.deepEqual(present, [], "no animal is there of which it was said that it was not stored");
+}
+
+/** No Remaining is shown twice, as long as no window ends meanwhile. */
+export function assertEachRemainingOnce({ responses }) {
+  const shown = responses.filter(({ status }) => [200, 201].includes(status)).map(({ remaining }) => remaining);
+  assert.equal(new Set(shown).size, shown.length, "each Remaining is shown once");
+}

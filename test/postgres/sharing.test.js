@@ -1,0 +1,146 @@
+/**
+ * Several instances are one service: limits, bans, keys and creates, without a fault.
+ */
+
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, test } from "node:test";
+import { encodeKeyEvent } from "../../dist/keys/key-event.js";
+import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
+import { createPlan } from "../../dist/limits/plans.js";
+import { skip, startEngine } from "./engine.js";
+import { startService, timeUntil } from "./faults.js";
+import { newClient } from "./program.js";
+
+let engine;
+before(async () => {
+  engine = await startEngine();
+});
+after(() => engine?.stop());
+
+/** Three instances on a new database. */
+async function startThree(context, options) {
+  const url = await engine.createDatabase();
+  return { url, ...(await startService(context, [url, url, url], options)) };
+}
+
+/** Writes events as instances do, but all at once. @returns the secrets */
+async function makeKeys(url, count, numbers) {
+  const keys = Array.from({ length: count }, () => createSecret(randomBytes));
+  const lines = keys.map((key) => {
+    const [id, plan] = [createKeyId(randomBytes), createPlan("enterprise", numbers)];
+    return encodeKeyEvent({ event: "made", timeMs: Date.now(), id, sha256: digestOf(key), plan }).slice(0, -1);
+  });
+  await engine.query(
+    `INSERT INTO animal_store.key_events
+      SELECT (SELECT max(seq) FROM animal_store.key_events) + place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`,
+    [lines],
+    url,
+  );
+  return keys;
+}
+
+/** Clients that send `count` requests in all, each its next one when it has the response. @returns the responses */
+async function sendAtOnce(clients, count, send) {
+  const responses = [];
+  let sent = 0;
+  const run = async (index) => {
+    while (sent < count) {
+      sent += 1;
+      responses.push(await send(clients[index % clients.length], sent));
+    }
+  };
+  await Promise.all(Array.from({ length: 64 * clients.length }, (_, index) => run(index)));
+  return responses;
+}
+
+test("of one key's quota exactly as many are served on three instances, each Remaining once, with one Reset", { skip }, async (context) => {
+  const plan = { plan: "enterprise", perMinute: 500, perDay: 100_000 };
+  const { clients } = await startThree(context, { plan });
+  const responses = await sendAtOnce(clients, 900, (client) => client.get("/v1/pets"));
+  const served = responses.filter(({ status }) => status === 200);
+  const refused = responses.filter(({ status }) => status === 429);
+  assert.deepEqual([served.length, refused.length], [500, 400]);
+  const remaining = served.map(({ headers }) => Number(headers["x-ratelimit-remaining"])).sort((one, other) => other - one);
+  assert.deepEqual(remaining, Array.from({ length: 500 }, (_, index) => 499 - index));
+  assert.equal(new Set(responses.map(({ headers }) => headers["x-ratelimit-reset"])).size, 1);
+  assert.ok(refused.every(({ headers }) => headers["x-ratelimit-remaining"] === "0" && headers["retry-after"] !== undefined));
+});
+
+test("of a thousand keys' quotas exactly as many are served on three instances, whatever the order", { skip }, async (context) => {
+  const { url, instances, clients } = await startThree(context);
+  const keys = await makeKeys(url, 1_000, { perMinute: 5, perDay: 1_000 });
+  await Promise.all(instances.map((instance) => instance.keys.list())); // This reads what others have appended.
+  const places = shuffled(Array.from({ length: 6_000 }, (_, index) => index % keys.length));
+  const shown = new Map(keys.map((key) => [key, []]));
+  await sendAtOnce(clients, places.length, async (client, number) => {
+    const key = keys[places[number - 1]];
+    const { status, headers } = await client.get("/v1/pets?limit=1", { authorization: `Bearer ${key}` });
+    shown.get(key).push(status === 200 ? Number(headers["x-ratelimit-remaining"]) : status);
+  });
+  for (const responses of shown.values()) {
+    assert.deepEqual(responses.sort((one, other) => one - other), [0, 1, 2, 3, 4, 429]);
+  }
+  assert.equal((await engine.query("SELECT FROM animal_store.limits WHERE minute_used = 5", [], url)).length, 1_000);
+});
+
+test("a ban on one instance is a ban on all, and so is its end", { skip }, async (context) => {
+  const { url, instances, clients, id } = await startThree(context, { plan: { plan: "enterprise", perMinute: 1, perDay: 9 } });
+  await clients[0].get("/v1/pets");
+  // Nine refusals in nine seconds have been counted; the tenth is one second later.
+  await engine.query("UPDATE animal_store.limits SET refusals = 9, second_ends = animal_store.clock_ms()", [], url);
+  const codeOf = async (client) => JSON.parse((await client.get("/v1/pets")).text).code;
+  assert.equal(await codeOf(clients[1]), "key_banned");
+  assert.deepEqual(await Promise.all(clients.map(codeOf)), ["key_banned", "key_banned", "key_banned"]);
+  await instances[2].keys.unban(id);
+  assert.deepEqual(await Promise.all(clients.map(codeOf)), ["rate_limited", "rate_limited", "rate_limited"]);
+});
+
+test("a change of a key through one instance holds on the others within 1 s", { skip }, async (context) => {
+  const { instances, clients, id } = await startThree(context);
+  const holds = async (what, check) => {
+    const ms = await timeUntil(what, async () => (await Promise.all(clients.map(check))).every(Boolean));
+    assert.ok(ms < 1_000, `${what}: ${ms} ms`);
+  };
+  await instances[0].keys.plan(id, { plan: "business" });
+  await holds("the plan", async (client) => (await client.get("/v1/pets")).headers["x-ratelimit-limit"] === "1000");
+  const { key } = await instances[1].keys.rotate(id);
+  await holds("the end of the old secret", async (client) => (await client.get("/v1/pets")).status === 401);
+  const next = instances.map((instance) => newClient(instance, key));
+  context.after(() => next.forEach((client) => client.close()));
+  assert.deepEqual(await Promise.all(next.map(async (client) => (await client.get("/v1/pets")).status)), [200, 200, 200]);
+  await instances[2].keys.revoke(id);
+  await holds("the revocation", async (_client, index) => (await next[index].get("/v1/pets")).status === 401);
+});
+
+test("changes of keys through several instances at once are all kept", { skip }, async (context) => {
+  const { instances } = await startThree(context);
+  const creating = Array.from({ length: 60 }, (_, index) => instances[index % 3].keys.create({ label: `key ${index}` }));
+  const made = await Promise.all(creating);
+  const lists = await Promise.all(instances.map(({ keys }) => keys.list()));
+  const ids = lists.map((list) => list.map(({ id }) => id));
+  assert.deepEqual([ids[1], ids[2], ids[0].length], [ids[0], ids[0], 61]);
+  assert.ok(made.every(({ id }) => ids[0].includes(id)));
+});
+
+test("an Idempotency-Key sent to three instances at once adds one animal; another animal gets 422", { skip }, async (context) => {
+  const { url, clients } = await startThree(context);
+  for (let round = 1; round <= 20; round += 1) {
+    const fields = { "idempotency-key": `round-${round}` };
+    const added = await Promise.all([...clients, ...clients].map((client) => client.add({ name: "Rex", categoryId: round }, fields)));
+    assert.deepEqual(added.map(({ status, text }) => [status, JSON.parse(text).id]), added.map(() => [201, round]));
+    const replays = added.filter(({ headers }) => headers["idempotent-replayed"] === "true");
+    assert.equal(replays.length, added.length - 1);
+    const others = await Promise.all(clients.map((client) => client.add({ name: "Bello", categoryId: round }, fields)));
+    assert.deepEqual(others.map(({ status }) => status), [422, 422, 422]);
+  }
+  assert.equal((await engine.query("SELECT FROM animal_store.pets", [], url)).length, 20);
+});
+
+function shuffled(values) {
+  for (let last = values.length - 1; last > 0; last -= 1) {
+    const other = Math.floor(Math.random() * (last + 1));
+    [values[last], values[other]] = [values[other], values[last]];
+  }
+  return values;
+}
