@@ -40,6 +40,7 @@ export async function withPool<Result>(
     keepAlive: true,
     application_name: "animal-store",
   });
+  pool.on("error", () => undefined); // A connection that breaks while nobody uses it, also while they are closed.
   try {
     return await use(pool);
   } finally {

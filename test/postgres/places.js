@@ -20,6 +20,7 @@ export async function createPlace(clock) {
   const running = await engine;
   const url = await running.createDatabase();
   const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 1_000 });
+  pool.on("error", () => undefined); // Connections that end after the service was closed.
   if (clock !== undefined) {
     const database = new Database(pool, () => undefined);
     await prepareSchema(database);
