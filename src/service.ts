@@ -10,17 +10,17 @@ import { type Clock, systemClock } from "./disk/clock.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import type { Engine } from "./engine/engine.ts";
-import { openFolder } from "./engine/folder.ts";
+import { openFolder } from "./engine/folder-engine.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
-import { type ErrorCode, errorJson } from "./http/errors.ts";
+import { type ErrorCode, errorJson } from "./http/error-codes.ts";
 import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import type { PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed } from "./http/upgrade.ts";
 import type { KeyStore } from "./keys/key-store.ts";
-import { Addresses } from "./limits/addresses.ts";
+import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
@@ -28,7 +28,7 @@ import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
-import type { PostgresOptions } from "./postgres/open.ts";
+import type { PostgresOptions } from "./postgres/postgres-engine.ts";
 import { Pipeline } from "./request/pipeline.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
@@ -86,7 +86,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 
 /** Loaded only if it is used. */
 async function openDatabase(options: PostgresOptions): Promise<Engine> {
-  const { openPostgres } = await import("./postgres/open.ts");
+  const { openPostgres } = await import("./postgres/postgres-engine.ts");
   return openPostgres(options);
 }
 
@@ -126,7 +126,7 @@ export class Service implements AnimalStore {
       basePath: options.basePath,
       trustedProxyCount: options.trustedProxyCount,
       report: options.report,
-      addresses: new Addresses({ clock }),
+      addresses: new AddressLimiter({ clock }),
       cors: new Cors(options.corsOrigins),
       publicPages: [
         { path: "/healthz", show: () => healthPage(this.healthy) },

@@ -45,7 +45,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   log: ["disk"],
   http: [],
   limits: ["log", "disk"],
-  keys: ["limits/plans.ts", "http/secrets.ts", "log", "disk"],
+  keys: ["limits/plans.ts", "http/redact-secrets.ts", "log", "disk"],
   pets: ["http"],
   store: ["pets", "log", "disk"],
   observe: ["http", "disk"],
@@ -54,7 +54,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   engine: ["store", "observe", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
   postgres: ["engine/engine.ts", "store", "pets", "keys", "limits", "log", "disk"],
   "options.ts": ["pets", "http", "postgres/pool.ts"],
-  "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/addresses.ts", "http", "log", "disk"],
+  "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/address-limiter.ts", "http", "log", "disk"],
   "index.ts": ["service.ts", "options.ts", "postgres/pool.ts", "keys/key.ts", "store", "pets", "disk"],
   cli: [
     ...["service.ts", "options.ts", "version.ts", "console-files", "postgres"],

@@ -12,7 +12,7 @@ import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName, KeyStore } from "../keys/key-store.ts";
-import { checkPetLog, type CheckResult, petFileName } from "../store/load.ts";
+import { checkPetLog, type CheckResult, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { readPlace } from "./settings.ts";

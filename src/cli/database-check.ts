@@ -5,7 +5,7 @@
 import { systemClock } from "../disk/clock.ts";
 import { Database } from "../postgres/database.ts";
 import { inspect } from "../postgres/inspect.ts";
-import type { CheckResult } from "../store/load.ts";
+import type { CheckResult } from "../store/load-pets.ts";
 import { type DatabasePlace, unusable, withPool } from "./database.ts";
 import { counted } from "./terminal.ts";
 

@@ -4,7 +4,7 @@
 
 import type { Clock } from "../disk/clock.ts";
 import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readLimits } from "../postgres/limits-table.ts";
 import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
 import { type DatabasePlace, withDatabase } from "./database.ts";
@@ -18,12 +18,12 @@ interface Options extends KeyStoreOptions {
 export function withDatabaseKeys(
   place: DatabasePlace,
   options: Options,
-  use: (store: KeyStore, readLimits: () => Promise<Limiter>) => Promise<void>,
+  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
 ): Promise<void> {
   return withDatabase(place, async (database) => {
     const store = new KeyStore(await PostgresKeyLog.open({ ...options, database }), options);
     await use(store, async () => {
-      const limiter = new Limiter(options);
+      const limiter = new MemoryLimiter(options);
       await readLimits((text, values) => database.run(text, values), limiter);
       return limiter;
     });

@@ -13,7 +13,7 @@ import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
 import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
-import type { Limiter } from "../limits/limiter.ts";
+import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { savedLimits } from "./saved-limits.ts";
 import { type Place, readPlace } from "./settings.ts";
@@ -36,7 +36,7 @@ interface Request {
   readonly terminal: Terminal;
   readonly place: Place;
   /** The limits as they are now in a database, or as a server last saved them in a folder. */
-  readonly readLimits: () => Promise<Limiter>;
+  readonly readLimits: () => Promise<MemoryLimiter>;
   /** Unix milliseconds. */
   readonly nowMs: number;
 }
@@ -95,7 +95,7 @@ async function withKeys(
   place: Place,
   terminal: Terminal,
   dependencies: KeysDependencies,
-  use: (store: KeyStore, readLimits: () => Promise<Limiter>) => Promise<void>,
+  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
 ): Promise<void> {
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   if (place.kind === "database") {
@@ -178,7 +178,7 @@ interface Usage {
   readonly label: string | null;
 }
 
-function usageOf(key: ApiKey, limiter: Limiter, nowMs: number): Usage {
+function usageOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): Usage {
   const { minute, day } = limiter.quotas(key.id, key.plan);
   const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
   return {

@@ -4,7 +4,7 @@
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { LimitsSnapshot, type LimitsSnapshotOptions } from "../limits/limits-file.ts";
 
 type Options = Omit<LimitsSnapshotOptions, "limiter"> & { readonly clock: Clock };
@@ -14,8 +14,8 @@ type Options = Omit<LimitsSnapshotOptions, "limiter"> & { readonly clock: Clock 
  *
  * @throws {Error} the file cannot be read
  */
-export async function savedLimits(options: Options): Promise<Limiter> {
-  const limiter = new Limiter({ clock: options.clock });
+export async function savedLimits(options: Options): Promise<MemoryLimiter> {
+  const limiter = new MemoryLimiter({ clock: options.clock });
   await LimitsSnapshot.open({ ...options, disk: withoutChanges(options.disk), limiter });
   return limiter;
 }

@@ -15,7 +15,7 @@ import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { KeyError } from "../keys/key.ts";
-import { expositionType } from "../observe/exposition.ts";
+import { expositionType } from "../observe/prometheus-text.ts";
 import { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";

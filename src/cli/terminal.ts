@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 
 import { systemClock } from "../disk/clock.ts";
-import { withoutSecrets } from "../http/secrets.ts";
+import { withoutSecrets } from "../http/redact-secrets.ts";
 import { withoutPasswords } from "./database-address.ts";
 
 export { counted } from "../disk/error-message.ts";

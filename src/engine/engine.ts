@@ -1,15 +1,16 @@
 /**
- * What a service keeps, and where it is kept: in a data folder (folder.ts) or in a database (postgres/open.ts).
+ * What a service keeps, and where it is kept: in a data folder (folder-engine.ts) or in a database
+ * (postgres/postgres-engine.ts).
  */
 
 import type { KeyStore } from "../keys/key-store.ts";
-import type { RateLimiter } from "../limits/rate-limiter.ts";
+import type { Limiter } from "../limits/limiter.ts";
 import type { Gauges } from "../observe/metrics.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 
 export interface Engine {
   readonly store: PetStore;
-  readonly limiter: RateLimiter;
+  readonly limiter: Limiter;
   readonly keys: KeyStore;
   /** What is known without asking anybody. */
   gauges(): EngineGauges;

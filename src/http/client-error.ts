@@ -6,7 +6,7 @@
 import type { Socket } from "node:net";
 
 import { type Connection, linger } from "./connection.ts";
-import type { ErrorCode } from "./errors.ts";
+import type { ErrorCode } from "./error-codes.ts";
 import type { DrainBounds } from "./respond.ts";
 
 /** @param respond makes the whole error response, as bytes */

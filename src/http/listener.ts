@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream";
 
 import { Connection, linger, type OpenRequest } from "./connection.ts";
 import { handleDamage } from "./client-error.ts";
-import type { ErrorCode } from "./errors.ts";
+import type { ErrorCode } from "./error-codes.ts";
 import type { DrainBounds } from "./respond.ts";
 import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";
 import { stopServer } from "./stopping.ts";

@@ -3,7 +3,7 @@
  * sends it.
  */
 
-import { type ErrorCode, errorJson, errorKinds } from "./errors.ts";
+import { type ErrorCode, errorJson, errorKinds } from "./error-codes.ts";
 
 export interface Response {
   readonly status: number;

@@ -14,7 +14,7 @@ import type { Clock } from "../disk/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
-import { encodeKeyEvent } from "./key-event.ts";
+import { encodeKeyEvent } from "./key-line.ts";
 import type { KeyLog } from "./key-log.ts";
 import { type Finding, KeyReader } from "./key-reader.ts";
 import { KeyError, type KeyEvent } from "./key.ts";

@@ -11,7 +11,7 @@ import { crc32 } from "node:zlib";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
-import { decodeKeyEvent } from "./key-event.ts";
+import { decodeKeyEvent } from "./key-line.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 

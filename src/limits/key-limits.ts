@@ -5,7 +5,7 @@
 import { type Ban, isBanned, noBan } from "./ban.ts";
 import { type Bucket, closedBucket, dayMs, emptyUntilMs, fullAgainMs, minuteMs, tokensLeft } from "./bucket.ts";
 import type { Quota } from "./plans.ts";
-import type { Quotas, RateStatus, Refusal } from "./rate-limiter.ts";
+import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
 
 /** Each key has a bucket for the minute, one for the day, and a ban. */
 export interface KeyLimits {

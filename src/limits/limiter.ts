@@ -1,105 +1,49 @@
 /**
- * Decides which request of which key is served, with the limits of all keys in memory.
- *
- * A request is decided in one synchronous step: a token is taken from both buckets or from none. There is no timer: the
- * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts, ban.ts and key-limits.ts;
- * limits-file.ts keeps the limits across restarts.
+ * The limiter as the pipeline knows it: nothing here depends on where the limits are kept. One limiter counts in this
+ * process (memory-limiter.ts), another one in a database that several processes share (postgres/postgres-limiter.ts).
  */
 
-import type { Clock } from "../disk/clock.ts";
-import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
-import { dayMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
-import { type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "./key-limits.ts";
 import type { Plan } from "./plans.ts";
-import type { Allowed, Quotas, RateLimiter, RateStatus, Refusal } from "./rate-limiter.ts";
-import { Timeline } from "./timeline.ts";
 
-export class Limiter implements RateLimiter {
-  readonly timeline: Timeline;
-  readonly #keys: Map<string, KeyLimits> = new Map();
-  #banCount = 0;
-  #changeCount = 0;
+/** What the X-RateLimit fields say. */
+export interface RateStatus {
+  /** The quota of the bucket that is reported. */
+  readonly limit: number;
+  /** Tokens left in it; 0 if a request would be refused. */
+  readonly remaining: number;
+  /**
+   * Unix seconds, rounded up: when the bucket is full again; if a request would be refused, the earliest time at which
+   * one is served.
+   */
+  readonly resetSeconds: number;
+}
 
-  constructor(options: { readonly clock: Clock }) {
-    this.timeline = new Timeline(options.clock);
-  }
+export type Allowed = RateStatus & { readonly kind: "allowed" };
 
-  /** Bans set off since the process started. */
-  get banCount(): number {
-    return this.#banCount;
-  }
+export type Refusal = RateStatus & {
+  readonly kind: "rate_limited" | "key_banned";
+  /** Whole seconds, rounded up, at least 1. */
+  readonly retryAfterSeconds: number;
+};
 
-  /** Grows with each request and unban: a snapshot made at a smaller count is out of date. */
-  get changeCount(): number {
-    return this.#changeCount;
-  }
+export type Decision =
+  | Allowed
+  | Refusal
+  /** Nothing could be decided: the limits cannot be reached. The status is the last one known. */
+  | (RateStatus & { readonly kind: "unavailable" });
 
-  /** Changes while it is iterated over, if requests are decided meanwhile. */
-  get keys(): ReadonlyMap<string, Readonly<KeyLimits>> {
-    return this.#keys;
-  }
+/** Both buckets of a key. A closed one is full, and its reset is what it would be if it opened now. */
+export interface Quotas {
+  readonly minute: RateStatus;
+  readonly day: RateStatus;
+}
 
-  /** Keys banned now. Looks at every key. */
-  get bannedKeyCount(): number {
-    const nowMs = this.timeline.nowMs();
-    let count = 0;
-    for (const { ban } of this.#keys.values()) {
-      count += isBanned(ban, nowMs) ? 1 : 0;
-    }
-    return count;
-  }
-
-  take(keyId: string, plan: Plan): Allowed | Refusal {
-    const nowMs = this.timeline.nowMs();
-    let limits = this.#keys.get(keyId);
-    if (limits === undefined) {
-      limits = unusedLimits();
-      this.#keys.set(keyId, limits);
-    }
-    this.#changeCount += 1;
-    const minuteLeft = tokensLeft(limits.minute, plan.quota.perMinute, nowMs);
-    const dayLeft = tokensLeft(limits.day, plan.quota.perDay, nowMs);
-    if (minuteLeft === 0 || dayLeft === 0 || isBanned(limits.ban, nowMs)) {
-      return this.#refuse(limits, plan, nowMs);
-    }
-    takeToken(limits.minute, minuteMs, nowMs);
-    takeToken(limits.day, dayMs, nowMs);
-    endStreak(limits.ban);
-    const { limit, remaining, resetSeconds } = statusOf(limits, plan.quota, nowMs, this.timeline);
-    return { kind: "allowed", limit, remaining, resetSeconds };
-  }
-
-  peek(keyId: string, { quota }: Plan): RateStatus {
-    return statusOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
-  }
-
-  quotas(keyId: string, { quota }: Plan): Quotas {
-    return quotasOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
-  }
-
-  /** Lifts the key's ban, if it has one. This does not shorten the next ban. */
-  unban(keyId: string): void {
-    const limits = this.#keys.get(keyId);
-    if (limits !== undefined) {
-      liftBan(limits.ban, this.timeline.nowMs());
-      this.#changeCount += 1;
-    }
-  }
-
-  /** Forgets a key whose buckets are closed and whose last ban has no effect on the next one. */
-  forget(keyId: string): void {
-    this.#keys.delete(keyId);
-  }
-
-  /** Sets the limits that an earlier process had for the key. */
-  restore(keyId: string, limits: KeyLimits): void {
-    this.#keys.set(keyId, limits);
-  }
-
-  #refuse(limits: KeyLimits, { quota }: Plan, nowMs: number): Refusal {
-    if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
-      this.#banCount += 1;
-    }
-    return refusalOf(limits, quota, nowMs, this.timeline);
-  }
+/** A method that has to wait returns a promise. None of them throws or rejects, except `quotas`. */
+export interface Limiter {
+  /** Decides one request of the key, and takes its tokens or counts its refusal. */
+  take(keyId: string, plan: Plan): Decision | Promise<Decision>;
+  /** The status for a response that takes no token and counts no refusal. */
+  peek(keyId: string, plan: Plan): RateStatus | Promise<RateStatus>;
+  /** @throws {StorageUnavailableError} they cannot be read now */
+  quotas(keyId: string, plan: Plan): Quotas | Promise<Quotas>;
 }

@@ -21,7 +21,7 @@ import { setFileAside } from "../log/torn-tail.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
 import { type KeyLimits, unusedLimits } from "./key-limits.ts";
-import type { Limiter } from "./limiter.ts";
+import type { MemoryLimiter } from "./memory-limiter.ts";
 
 /** The limits of one key, without those that are over. Instants are Unix milliseconds. */
 export interface SavedKey {
@@ -42,7 +42,7 @@ export interface SavedLimits {
 export interface LimitsSnapshotOptions {
   readonly disk: Disk;
   readonly dataDir: string;
-  readonly limiter: Limiter;
+  readonly limiter: MemoryLimiter;
   readonly report: (message: string) => void;
   /** When the key was last unbanned, in Unix milliseconds: a saved ban that was set before is lifted. */
   readonly unbannedMs?: (keyId: string) => number | undefined;
@@ -159,7 +159,7 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
 }
 
 /** The content of the file, in pieces: each is made when it is asked for, and requests may be decided in between. */
-export function* snapshotPieces(limiter: Limiter): Generator<string> {
+export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   const nowMs = limiter.timeline.nowMs();
   const wallOffsetMs = limiter.timeline.toWallMs(0);
   let crc = 0;
@@ -210,7 +210,7 @@ function savedKey(
 
 /** Sets the limits of every saved key. */
 export function restoreLimits(
-  limiter: Limiter,
+  limiter: MemoryLimiter,
   { savedMs, keys }: SavedLimits,
   unbannedMs: LimitsSnapshotOptions["unbannedMs"] = () => undefined,
 ): void {

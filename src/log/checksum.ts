@@ -11,7 +11,7 @@
  * line of 85 bytes. `zlib.crc32` takes an array, and making one for each line costs more than the sum (140 ns).
  */
 
-import { Literal } from "./literal.ts";
+import { Literal } from "./byte-literal.ts";
 
 const beforeText = ',"crc":"';
 const beforeDigits = new Literal(beforeText);

@@ -5,7 +5,7 @@
 
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
-import { family, head, Histogram, type Labels } from "./exposition.ts";
+import { family, head, Histogram, type Labels } from "./prometheus-text.ts";
 
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {

@@ -3,7 +3,7 @@
  * on: error codes, bounds, plans, the animal.
  */
 
-import { failuresPerMinute } from "../limits/addresses.ts";
+import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banDurationMaxMs, banDurationMinMs, refusalCountMax } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { headerComponents } from "./fields.ts";

@@ -3,7 +3,7 @@
  * on, so an example is what a client receives.
  */
 
-import { type ErrorCode, errorJson, errorKinds } from "../http/errors.ts";
+import { type ErrorCode, errorJson, errorKinds } from "../http/error-codes.ts";
 import { headerReferences } from "./fields.ts";
 import type { Json, JsonObject } from "./schemas.ts";
 

@@ -5,7 +5,7 @@
  * JavaScript numbers, so `JSON.stringify` would publish other bounds than the true ones.
  */
 
-import { errorKinds } from "../http/errors.ts";
+import { errorKinds } from "../http/error-codes.ts";
 import { planNames } from "../limits/plans.ts";
 import { idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
 import { limitDefault, limitMax } from "../pets/list-query.ts";

@@ -2,7 +2,7 @@
  * The outcome of validation: a value, or one message that names every fault.
  */
 
-import { quote } from "./quote.ts";
+import { quote } from "./quote-value.ts";
 
 export type Validation<Value> =
   | { readonly kind: "valid"; readonly value: Value }

@@ -5,7 +5,7 @@
 import { Faults, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";
-import { quote } from "./quote.ts";
+import { quote } from "./quote-value.ts";
 
 export const limitMax = 100;
 export const limitDefault = 20;

@@ -8,7 +8,7 @@ import { toInt64 } from "./int64.ts";
 import { decodeUtf8, type JsonMembers, parseJson, readMembers } from "./json-members.ts";
 import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, statusProblem } from "./pet.ts";
 import type { NewPet, PetStatus } from "./pet.ts";
-import { quote } from "./quote.ts";
+import { quote } from "./quote-value.ts";
 
 /** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
 export type NewPetReading = Validation<NewPet> | { readonly kind: "malformed"; readonly message: string };

@@ -4,7 +4,7 @@
  */
 
 import type { KeyLimits } from "../limits/key-limits.ts";
-import type { Limiter } from "../limits/limiter.ts";
+import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 import { limitsOf } from "./postgres-limiter.ts";
 
@@ -19,7 +19,7 @@ SELECT * FROM unnest(
   $1::text[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[])`;
 
 /** Adds the limits of the table to the limiter. */
-export async function readLimits(query: Query, limiter: Limiter): Promise<void> {
+export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
     limiter.restore(String(row["key_id"]), moved(limitsOf(row), -aheadMs));
@@ -27,7 +27,7 @@ export async function readLimits(query: Query, limiter: Limiter): Promise<void> 
 }
 
 /** Adds the limits of the limiter to the table, which has no rows of these keys. */
-export async function writeLimits(query: Query, { keys, timeline }: Limiter): Promise<void> {
+export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
   const limits = Array.from(keys.values(), (one) => moved(one, aheadMs));
   await query(writeText, [

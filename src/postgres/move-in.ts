@@ -12,13 +12,13 @@ import { readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-store.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { readLog } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idempotency-table.ts";
-import { damageText, petFileName, PetLog, type PetSink, tornText } from "../store/load.ts";
+import { damageText, petFileName, PetLog, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { writeLimits } from "./limits-table.ts";
 
@@ -199,7 +199,7 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
   if (typeof saved === "string") {
     report(`warning: limits.json ${saved}; all limits start unused`);
   } else if (saved !== undefined) {
-    const limiter = new Limiter({ clock });
+    const limiter = new MemoryLimiter({ clock });
     restoreLimits(limiter, saved, (keyId) => keyring.get(keyId)?.unbannedMs);
     await writeLimits(query, limiter);
   }

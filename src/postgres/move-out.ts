@@ -5,12 +5,12 @@
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { keyFileName } from "../keys/key-store.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { viewOf } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { newPetToJson, type PetStatus } from "../pets/pet.ts";
-import { petFileName } from "../store/load.ts";
+import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
 import type { Query } from "./database.ts";
 import { readLimits } from "./limits-table.ts";
@@ -41,7 +41,7 @@ export async function moveOut(
       await append(Buffer.from(keyRows.map(({ line }) => `${String(line)}\n`).join("")));
     });
   }
-  const limiter = new Limiter({ clock });
+  const limiter = new MemoryLimiter({ clock });
   await readLimits(query, limiter);
   await writeFile(disk, pathOf(limitsFileName), async (append) => {
     for (const piece of snapshotPieces(limiter)) {

@@ -7,7 +7,7 @@
 
 import { messageOf } from "../disk/error-message.ts";
 import type { Clock } from "../disk/clock.ts";
-import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-event.ts";
+import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-line.ts";
 import type { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";

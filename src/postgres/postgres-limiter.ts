@@ -8,7 +8,7 @@
 
 import { type Calendar, type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
-import type { Decision, Quotas, RateLimiter, RateStatus } from "../limits/rate-limiter.ts";
+import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
 import type { Database } from "./database.ts";
@@ -48,7 +48,7 @@ SELECT key_id, granted, decided_at::float8 AS now_ms, minute_used, minute_ends::
   ban_ms::float8 AS ban_ms
 FROM animal_store.take($1::text[], $2::int[], $3::int[], $4::int[])`;
 
-export class PostgresLimiter implements RateLimiter {
+export class PostgresLimiter implements Limiter {
   readonly #database: Database;
   readonly #batcher = new Batcher<Request, Decided>((requests) => this.#decide(requests), {
     lanes: 1,

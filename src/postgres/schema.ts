@@ -5,11 +5,11 @@
  * release before.
  */
 
-import { addFunction } from "./add-function.ts";
+import { addFunction } from "./add-pets-sql.ts";
 import { boundWaits } from "./bound-waits.ts";
 import type { Database, Query } from "./database.ts";
-import { readFunctions } from "./read-functions.ts";
-import { decideFunction, takeFunction } from "./take-function.ts";
+import { readFunctions } from "./read-pets-sql.ts";
+import { decideFunction, takeFunction } from "./limits-sql.ts";
 
 /** Migration n makes version n of n - 1. */
 const migrations: readonly string[] = [

@@ -5,10 +5,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Clock } from "../disk/clock.ts";
-import type { ErrorCode } from "../http/errors.ts";
+import type { ErrorCode } from "../http/error-codes.ts";
 import { originForm } from "../http/router.ts";
-import { clientAddress } from "../limits/address.ts";
-import type { Decision, RateStatus } from "../limits/rate-limiter.ts";
+import { clientAddress } from "../limits/client-address.ts";
+import type { Decision, RateStatus } from "../limits/limiter.ts";
 import { RequestIds } from "./request-id.ts";
 import type { Route } from "./routes.ts";
 

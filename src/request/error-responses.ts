@@ -2,9 +2,9 @@
  * The error responses of the pipeline's steps.
  */
 
-import type { ErrorCode } from "../http/errors.ts";
+import type { ErrorCode } from "../http/error-codes.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
-import type { Refusal } from "../limits/rate-limiter.ts";
+import type { Refusal } from "../limits/limiter.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 
 /** Without credentials, the challenge has no error code (RFC 6750, 3). */

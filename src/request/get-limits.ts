@@ -5,11 +5,11 @@
 import { type Response, jsonResponse } from "../http/response.ts";
 import { type MaybePromise, whenReady } from "../http/when-ready.ts";
 import type { ApiKey } from "../keys/key.ts";
-import type { RateLimiter, RateStatus } from "../limits/rate-limiter.ts";
+import type { Limiter, RateStatus } from "../limits/limiter.ts";
 
 export interface LimitsRequest {
   readonly key: ApiKey;
-  readonly limiter: RateLimiter;
+  readonly limiter: Limiter;
 }
 
 /**

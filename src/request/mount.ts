@@ -6,7 +6,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { originForm } from "../http/router.ts";
-import { withoutSecrets } from "../http/secrets.ts";
+import { withoutSecrets } from "../http/redact-secrets.ts";
 
 export interface Place {
   /** Path and query, beginning with the base path. */

@@ -4,7 +4,7 @@
 
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
-import type { ErrorCode } from "../http/errors.ts";
+import type { ErrorCode } from "../http/error-codes.ts";
 import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
 import { contentLength, fieldsOf } from "../http/response-fields.ts";
 import { errorResponse, type Response } from "../http/response.ts";

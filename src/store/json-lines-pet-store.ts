@@ -35,7 +35,7 @@ import {
 } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { damageText, loadPets, petFileName, type Torn, tornText } from "./load.ts";
+import { damageText, loadPets, petFileName, type Torn, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
 

@@ -21,7 +21,7 @@
  */
 
 import { checksumBytes, endOfChecksummedLine, hasChecksum, writeChecksum } from "../log/checksum.ts";
-import { Literal } from "../log/literal.ts";
+import { Literal } from "../log/byte-literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters } from "./idempotency-table.ts";

@@ -13,7 +13,7 @@ import { readPlace, readSettings } from "../../src/cli/settings.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 
-/** Addresses that are accepted, and how each is shown. */
+/** AddressLimiter that are accepted, and how each is shown. */
 const good = [
   ["postgres://localhost", "postgres://localhost"],
   ["postgresql://app@db.example:5432/store", "postgresql://app@db.example:5432/store"],

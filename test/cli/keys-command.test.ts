@@ -7,9 +7,9 @@ import { UsageError } from "../../src/cli/parse-flags.ts";
 import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
-import { withoutSecrets } from "../../src/http/secrets.ts";
+import { withoutSecrets } from "../../src/http/redact-secrets.ts";
 import type { ApiKey } from "../../src/keys/key.ts";
-import { Limiter } from "../../src/limits/limiter.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { LimitsSnapshot } from "../../src/limits/limits-file.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
@@ -99,7 +99,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
   const { id } = await create(folder, "--plan=enterprise", "--per-minute=2", "--per-day=7", "--label", "shop");
   const [plan] = (await (await folder.open()).list()).map((key) => key.plan);
   assert.ok(plan !== undefined);
-  const limiter = new Limiter({ clock });
+  const limiter = new MemoryLimiter({ clock });
   for (let count = 0; count < 12; count++) {
     limiter.take(id, plan);
     clock.advance(1_000);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { adviceFor } from "../../src/console/advice.ts";
-import { errorKinds } from "../../src/http/errors.ts";
+import { errorKinds } from "../../src/http/error-codes.ts";
 
 const unknown = adviceFor("of_no_service");
 

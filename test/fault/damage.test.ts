@@ -8,7 +8,7 @@ import { before, test } from "node:test";
 
 import { checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
-import { checkPetLog } from "../../src/store/load.ts";
+import { checkPetLog } from "../../src/store/load-pets.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";

@@ -10,7 +10,7 @@ import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { encodeKeyEvent } from "../../src/keys/key-event.ts";
+import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { createKeyId } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";

@@ -7,7 +7,7 @@ import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { Limiter } from "../../src/limits/limiter.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
@@ -24,7 +24,7 @@ const free = createPlan("free");
 /** A data folder, and processes that follow each other on it. */
 class Folder {
   clock: ManualClock = new ManualClock();
-  limiter: Limiter = new Limiter({ clock: this.clock });
+  limiter: MemoryLimiter = new MemoryLimiter({ clock: this.clock });
   readonly reports: string[] = [];
   readonly path: string;
   #disk: Disk = nodeDisk;
@@ -46,7 +46,7 @@ class Folder {
   /** The next process, on a monotonic clock of its own. `downMs` is how long it took by the wall clock. */
   start(downMs = 0, options: Partial<LimitsSnapshotOptions> = {}): Promise<LimitsSnapshot> {
     this.clock = new ManualClock({ wallMs: this.clock.wallMs() + downMs, monotonicMs: 5_000_000 });
-    this.limiter = new Limiter({ clock: this.clock });
+    this.limiter = new MemoryLimiter({ clock: this.clock });
     const { path: dataDir, limiter } = this;
     // The disk may be exchanged while the process runs.
     const disk: Disk = {
@@ -393,7 +393,7 @@ test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) =>
 });
 
 test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
-  const limiter = new Limiter({ clock: new ManualClock() });
+  const limiter = new MemoryLimiter({ clock: new ManualClock() });
   limiter.take("key", free);
   const sound = Buffer.from([...snapshotPieces(limiter)].join(""));
   assert.ok(typeof decodeSnapshot(sound) !== "string");
@@ -409,7 +409,7 @@ test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
 
 test("snapshotPieces() writes one line with a checksum, however many keys there are", () => {
   for (const keyCount of [0, 1, 499, 500, 501, 1_000, 1_001]) {
-    const limiter = new Limiter({ clock: new ManualClock() });
+    const limiter = new MemoryLimiter({ clock: new ManualClock() });
     for (let index = 0; index < keyCount; index++) {
       limiter.take(`key ${index}`, free);
     }
@@ -422,7 +422,7 @@ test("snapshotPieces() writes one line with a checksum, however many keys there 
 });
 
 test("snapshotPieces() saves each key once, also if requests are decided between two pieces", () => {
-  const limiter = new Limiter({ clock: new ManualClock() });
+  const limiter = new MemoryLimiter({ clock: new ManualClock() });
   for (let index = 0; index < 1_200; index++) {
     limiter.take(`key ${index}`, free);
   }

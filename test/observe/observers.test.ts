@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test, type TestContext } from "node:test";
 
-import { Histogram, family } from "../../src/observe/exposition.ts";
+import { Histogram, family } from "../../src/observe/prometheus-text.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";

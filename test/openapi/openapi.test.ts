@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorKinds } from "../../src/http/errors.ts";
+import { errorKinds } from "../../src/http/error-codes.ts";
 import { publishedQuotas } from "../../src/limits/plans.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";

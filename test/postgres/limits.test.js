@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Limiter } from "../../build/src/limits/limiter.js";
+import { MemoryLimiter } from "../../build/src/limits/memory-limiter.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
@@ -24,7 +24,7 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
   const { options, remove } = await createPlace(clock);
   context.after(remove);
-  const inMemory = new Limiter({ clock });
+  const inMemory = new MemoryLimiter({ clock });
   const inDatabase = new PostgresLimiter(new Database(options.database, assert.fail));
   const keys = Array.from({ length: 12 }, (_, index) => {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };

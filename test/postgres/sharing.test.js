@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
-import { encodeKeyEvent } from "../../dist/keys/key-event.js";
+import { encodeKeyEvent } from "../../dist/keys/key-line.js";
 import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
 import { createPlan } from "../../dist/limits/plans.js";
 import { skip, startEngine } from "./engine.js";

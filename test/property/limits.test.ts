@@ -10,8 +10,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
-import type { Allowed, Refusal } from "../../src/limits/rate-limiter.ts";
-import { Limiter } from "../../src/limits/limiter.ts";
+import type { Allowed, Refusal } from "../../src/limits/limiter.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, restoreLimits, snapshotPieces } from "../../src/limits/limits-file.ts";
@@ -55,14 +55,14 @@ class World {
   readonly #random: SeededRandom;
   readonly #keys: readonly Key[];
   #clock: ManualClock;
-  #limiter: Limiter;
+  #limiter: MemoryLimiter;
   /** The model's clock, which never steps. */
   #nowMs = 0;
 
   constructor(random: SeededRandom) {
     this.#random = random;
     this.#clock = this.#newClock(Date.UTC(2026, 10, 21, 12, 0, 0, random.integer(0, 999)));
-    this.#limiter = new Limiter({ clock: this.#clock });
+    this.#limiter = new MemoryLimiter({ clock: this.#clock });
     this.#keys = ["one", "other"].map((id) => {
       return { id, model: new KeyModel(), plan: random.pick(plans), retryAfterSeconds: 0 };
     });
@@ -164,7 +164,7 @@ class World {
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
     this.#nowMs += Math.max(0, downMs);
-    this.#limiter = new Limiter({ clock: this.#clock });
+    this.#limiter = new MemoryLimiter({ clock: this.#clock });
     restoreLimits(this.#limiter, saved);
   }
 
@@ -187,7 +187,7 @@ class World {
 }
 
 test(
-  `Limiter decides as the naive model does, over ${stepCount} steps`,
+  `MemoryLimiter decides as the naive model does, over ${stepCount} steps`,
   seeded((random) => {
     for (let stepsLeft = stepCount; stepsLeft > 0; stepsLeft -= stepsPerWorld) {
       const world = new World(random);

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 
-import { type ErrorCode, errorKinds } from "../../src/http/errors.ts";
+import { type ErrorCode, errorKinds } from "../../src/http/error-codes.ts";
 
 export interface WireHead {
   readonly status: number;

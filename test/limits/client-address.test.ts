@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { clientAddress } from "../../src/limits/address.ts";
+import { clientAddress } from "../../src/limits/client-address.ts";
 
 /** Address of the socket -> name of the bucket. */
 const sockets: ReadonlyMap<string | undefined, string> = new Map([

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeKeyEvent, encodeKeyEvent } from "../../src/keys/key-event.ts";
-import type { DecodedLine } from "../../src/keys/key-event.ts";
+import { decodeKeyEvent, encodeKeyEvent } from "../../src/keys/key-line.ts";
+import type { DecodedLine } from "../../src/keys/key-line.ts";
 import type { KeyEvent } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { endOfChecksummedLine, lineWithChecksum, viewOf } from "../../src/log/checksum.ts";

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Addresses, addressesMax } from "../../src/limits/addresses.ts";
+import { AddressLimiter, addressesMax } from "../../src/limits/address-limiter.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 const minute = 60_000;
 
-test("Addresses.take() counts Remaining down from 59 to 0, then refuses until the minute is over", () => {
+test("AddressLimiter.take() counts Remaining down from 59 to 0, then refuses until the minute is over", () => {
   const clock = new ManualClock({ wallMs: 1_000_000_000_250 });
-  const addresses = new Addresses({ clock });
+  const addresses = new AddressLimiter({ clock });
   for (let remaining = 59; remaining >= 0; remaining--) {
     const decision = addresses.take("192.0.2.1");
     assert.deepEqual(decision, { kind: "allowed", limit: 60, remaining, resetSeconds: 1_000_000_061 });
@@ -23,16 +23,16 @@ test("Addresses.take() counts Remaining down from 59 to 0, then refuses until th
   assert.equal(addresses.take("192.0.2.1").remaining, 59);
 });
 
-test("Addresses.take() leaves other addresses alone", () => {
-  const addresses = new Addresses({ clock: new ManualClock() });
+test("AddressLimiter.take() leaves other addresses alone", () => {
+  const addresses = new AddressLimiter({ clock: new ManualClock() });
   for (let index = 0; index < 61; index++) {
     addresses.take("192.0.2.1");
   }
   assert.equal(addresses.take("192.0.2.2").remaining, 59);
 });
 
-test("Addresses.peek() takes no token and uses no memory", () => {
-  const addresses = new Addresses({ clock: new ManualClock() });
+test("AddressLimiter.peek() takes no token and uses no memory", () => {
+  const addresses = new AddressLimiter({ clock: new ManualClock() });
   assert.equal(addresses.peek("192.0.2.1").remaining, 60);
   assert.equal(addresses.count, 0);
   for (let index = 0; index < 61; index++) {
@@ -42,9 +42,9 @@ test("Addresses.peek() takes no token and uses no memory", () => {
   assert.deepEqual(addresses.peek("192.0.2.1"), { limit: 60, remaining: 0, resetSeconds });
 });
 
-test("Addresses has a bucket for each address up to its bound, and one shared by all others", () => {
+test("AddressLimiter has a bucket for each address up to its bound, and one shared by all others", () => {
   for (const [addressCount, remaining] of [[9, 59], [10, 59], [11, 59], [12, 58], [70, 0], [71, 0]] as const) {
-    const addresses = new Addresses({ clock: new ManualClock(), addressesMax: 10 });
+    const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 10 });
     const decisions = Array.from({ length: addressCount }, (_, index) => addresses.take(`address ${index}`));
     assert.equal(decisions.at(-1)?.remaining, remaining, `${addressCount} addresses`);
     assert.equal(decisions.at(-1)?.kind, addressCount > 70 ? "rate_limited" : "allowed", `${addressCount} addresses`);
@@ -52,15 +52,15 @@ test("Addresses has a bucket for each address up to its bound, and one shared by
   }
 });
 
-test("Addresses.peek() shows the shared bucket to an address beyond the bound", () => {
-  const addresses = new Addresses({ clock: new ManualClock(), addressesMax: 1 });
+test("AddressLimiter.peek() shows the shared bucket to an address beyond the bound", () => {
+  const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 1 });
   ["one", "two", "three"].forEach((address) => addresses.take(address));
   assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
 });
 
 test("Addresses: a flood cannot evict a used-up bucket, and its addresses get no new one", () => {
   const clock = new ManualClock();
-  const addresses = new Addresses({ clock, addressesMax: 100 });
+  const addresses = new AddressLimiter({ clock, addressesMax: 100 });
   clock.advance(minute / 2);
   for (let index = 0; index < 60; index++) {
     addresses.take("192.0.2.1");
@@ -76,9 +76,9 @@ test("Addresses: a flood cannot evict a used-up bucket, and its addresses get no
   assert.equal(admittedCount, 99 + 60); // those with a bucket of their own, and what the others share
 });
 
-test("Addresses stays within its bound in a flood of 400,000 addresses, and recovers after it", () => {
+test("AddressLimiter stays within its bound in a flood of 400,000 addresses, and recovers after it", () => {
   const clock = new ManualClock();
-  const addresses = new Addresses({ clock });
+  const addresses = new AddressLimiter({ clock });
   for (let index = 0; index < 400_000; index++) {
     addresses.take(`address ${index}`);
     if (index % 4 === 0) {
@@ -92,10 +92,10 @@ test("Addresses stays within its bound in a flood of 400,000 addresses, and reco
 });
 
 test(
-  "Addresses admits no address more than 60 times in a minute of its own, whenever it comes",
+  "AddressLimiter admits no address more than 60 times in a minute of its own, whenever it comes",
   seeded((random) => {
     const clock = new ManualClock();
-    const addresses = new Addresses({ clock });
+    const addresses = new AddressLimiter({ clock });
     const names = random.times(5, () => `address ${random.uint32()}`);
     const windows = new Map<string, { openedMs: number; count: number }>();
     for (let step = 0; step < 50_000; step++) {
@@ -113,9 +113,9 @@ test(
   }),
 );
 
-test("new Addresses() rejects a bound that is not an integer >= 1", () => {
+test("new AddressLimiter() rejects a bound that is not an integer >= 1", () => {
   for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.throws(() => new Addresses({ clock: new ManualClock(), addressesMax: wrong }), {
+    assert.throws(() => new AddressLimiter({ clock: new ManualClock(), addressesMax: wrong }), {
       name: "RangeError",
       message: `Cannot create Addresses: addressesMax must be an integer >= 1, received ${wrong}`,
     });

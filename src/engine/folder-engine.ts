@@ -9,7 +9,7 @@ import type { Disk } from "../disk/disk.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import { Limiter } from "../limits/limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { LimitsSnapshot } from "../limits/limits-file.ts";
 import type { AppendTimes } from "../log/appender.ts";
 import type { PetStore } from "../pets/pet-store.ts";
@@ -39,7 +39,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   signal?.throwIfAborted();
   const lock = await lockFolder(options.disk, options.dataDir);
   try {
-    const limiter = new Limiter({ clock });
+    const limiter = new MemoryLimiter({ clock });
     const keys = await KeyStore.open({ ...options, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
     const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
     const snapshot = await LimitsSnapshot.open({ ...options, limiter, unbannedMs });
@@ -63,7 +63,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   }
 }
 
-function gaugesOf(store: PetStore, { banCount, bannedKeyCount }: Limiter): EngineGauges {
+function gaugesOf(store: PetStore, { banCount, bannedKeyCount }: MemoryLimiter): EngineGauges {
   const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own has no figures.
   return { animalCount: catalogue?.animalCount ?? 0, logBytes: catalogue?.logBytes ?? 0, banCount, bannedKeyCount };
 }

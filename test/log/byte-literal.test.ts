@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { viewOf } from "../../src/log/checksum.ts";
-import { Literal } from "../../src/log/literal.ts";
+import { Literal } from "../../src/log/byte-literal.ts";
 
 const lengths = [4, 5, 6, 7, 8, 9, 15, 16];
 const text = "abcdefghijklmnop";

@@ -14,14 +14,14 @@
 import type { Clock } from "../disk/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
-import type { Allowed, RateStatus, Refusal } from "./rate-limiter.ts";
+import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
 /** About 10 MiB when full: 207 bytes an address, measured. */
 export const addressesMax = 50_000;
 
-export class Addresses {
+export class AddressLimiter {
   readonly #timeline: Timeline;
   readonly #addressesMax: number;
   readonly #sharedBucket: Bucket = closedBucket();

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Allowed, Refusal } from "../../src/limits/rate-limiter.ts";
-import { Limiter } from "../../src/limits/limiter.ts";
+import type { Allowed, Refusal } from "../../src/limits/limiter.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -22,7 +22,7 @@ const startSeconds = Math.floor(startMs / second);
 
 interface Bench {
   readonly clock: ManualClock;
-  readonly limiter: Limiter;
+  readonly limiter: MemoryLimiter;
   take(count?: number, plan?: Plan): Allowed | Refusal;
   /** The same for a request that is refused. */
   refused(plan?: Plan): Refusal;
@@ -31,7 +31,7 @@ interface Bench {
 /** A limiter and one key. `take` asks for several requests and returns the last decision. */
 function bench(): Bench {
   const clock = new ManualClock({ wallMs: startMs });
-  const limiter = new Limiter({ clock });
+  const limiter = new MemoryLimiter({ clock });
   const take = (count = 1, plan = free): Allowed | Refusal => {
     const decisions = Array.from({ length: count }, () => limiter.take("key", plan));
     const last = decisions.at(-1);
@@ -58,7 +58,7 @@ function ban({ clock, take, refused }: Bench): Refusal {
   return last;
 }
 
-test("Limiter.take() counts Remaining down from 59 to 0, in the first window and in a later one", () => {
+test("MemoryLimiter.take() counts Remaining down from 59 to 0, in the first window and in a later one", () => {
   const { clock, limiter } = bench();
   const countdown = Array.from({ length: 60 }, (_, index) => 59 - index);
   for (const window of [1, 2, 3]) {
@@ -68,13 +68,13 @@ test("Limiter.take() counts Remaining down from 59 to 0, in the first window and
   }
 });
 
-test("Limiter.take() admits exactly 60 of 200 parallel requests on Free", async () => {
+test("MemoryLimiter.take() admits exactly 60 of 200 parallel requests on Free", async () => {
   const { limiter } = bench();
   const kinds = await Promise.all(Array.from({ length: 200 }, async () => limiter.take("key", free).kind));
   assert.equal(kinds.filter((kind) => kind === "allowed").length, 60);
 });
 
-test("Limiter.take() says on 429 when the minute is full again, and serves a client that waits that long", () => {
+test("MemoryLimiter.take() says on 429 when the minute is full again, and serves a client that waits that long", () => {
   const { clock, take } = bench();
   take(60);
   clock.advance(1_500);
@@ -87,7 +87,7 @@ test("Limiter.take() says on 429 when the minute is full again, and serves a cli
   assert.equal(take().kind, "allowed");
 });
 
-test("Limiter.take() never asks for less than a second, nor for more than the window", () => {
+test("MemoryLimiter.take() never asks for less than a second, nor for more than the window", () => {
   for (const [waitedMs, seconds] of [[0, 60], [1, 60], [58_999, 2], [59_000, 1], [59_999, 1]] as const) {
     const { clock, take, refused } = bench();
     take(60);
@@ -96,7 +96,7 @@ test("Limiter.take() never asks for less than a second, nor for more than the wi
   }
 });
 
-test("Limiter.take() takes no token from either bucket if it refuses", () => {
+test("MemoryLimiter.take() takes no token from either bucket if it refuses", () => {
   const { clock, take } = bench();
   take(60);
   take(900);
@@ -105,7 +105,7 @@ test("Limiter.take() takes no token from either bucket if it refuses", () => {
   assert.deepEqual([take().limit, take().remaining], [60, 58]);
 });
 
-test("Limiter.take() takes no token of the minute for a request that the day refuses", () => {
+test("MemoryLimiter.take() takes no token of the minute for a request that the day refuses", () => {
   const plan = createPlan("enterprise", { perMinute: 3, perDay: 2 });
   const { clock, take } = bench();
   take(2, plan);
@@ -114,7 +114,7 @@ test("Limiter.take() takes no token of the minute for a request that the day ref
   assert.equal(take(1, createPlan("enterprise", { perMinute: 3, perDay: 100 })).remaining, 2);
 });
 
-test("Limiter.take() reports the bucket with fewer tokens left, the day towards its end", () => {
+test("MemoryLimiter.take() reports the bucket with fewer tokens left, the day towards its end", () => {
   const { clock, take } = bench();
   for (let window = 0; window < 16; window++) {
     take(60);
@@ -124,7 +124,7 @@ test("Limiter.take() reports the bucket with fewer tokens left, the day towards 
   assert.deepEqual([limit, remaining, resetSeconds], [1_000, 39, startSeconds + day / second + 1]);
 });
 
-test("Limiter.take() reports on a tie the bucket that resets later", () => {
+test("MemoryLimiter.take() reports on a tie the bucket that resets later", () => {
   const plan = createPlan("enterprise", { perMinute: 5, perDay: 5 });
   const { clock, take } = bench();
   assert.equal(take(1, plan).resetSeconds, startSeconds + day / second + 1);
@@ -133,7 +133,7 @@ test("Limiter.take() reports on a tie the bucket that resets later", () => {
   assert.deepEqual([late.limit, late.remaining, late.resetSeconds], [4, 3, startSeconds + day / second - 1 + 60 + 1]);
 });
 
-test("Limiter.take() reports on 429 the later reset of two empty buckets", () => {
+test("MemoryLimiter.take() reports on 429 the later reset of two empty buckets", () => {
   const plan = createPlan("enterprise", { perMinute: 2, perDay: 2 });
   const { clock, take, refused } = bench();
   take(2, plan);
@@ -142,7 +142,7 @@ test("Limiter.take() reports on 429 the later reset of two empty buckets", () =>
   assert.equal(take(1, plan).kind, "allowed");
 });
 
-test("Limiter.take() shows the same Reset on every response of a window", () => {
+test("MemoryLimiter.take() shows the same Reset on every response of a window", () => {
   const { clock, take } = bench();
   const resets = Array.from({ length: 100 }, () => {
     const { resetSeconds } = take(1, pro);
@@ -152,7 +152,7 @@ test("Limiter.take() shows the same Reset on every response of a window", () => 
   assert.deepEqual([...new Set(resets)], [startSeconds + 61]);
 });
 
-test("Limiter.take() bans the key with the refusal in the tenth second, which is key_banned itself", () => {
+test("MemoryLimiter.take() bans the key with the refusal in the tenth second, which is key_banned itself", () => {
   const parts = bench();
   const banned = ban(parts);
   assert.deepEqual([banned.limit, banned.remaining, banned.retryAfterSeconds], [60, 0, 300]);
@@ -161,7 +161,7 @@ test("Limiter.take() bans the key with the refusal in the tenth second, which is
   assert.equal(parts.limiter.bannedKeyCount, 1);
 });
 
-test("Limiter.take() neither prolongs a ban nor counts towards the next one during a ban", () => {
+test("MemoryLimiter.take() neither prolongs a ban nor counts towards the next one during a ban", () => {
   const parts = bench();
   const { resetSeconds } = ban(parts);
   for (let index = 0; index < 299; index++) {
@@ -175,7 +175,7 @@ test("Limiter.take() neither prolongs a ban nor counts towards the next one duri
   assert.equal(parts.take(60).kind, "rate_limited");
 });
 
-test("Limiter.take() does not ban a key for a burst of any size within a second", () => {
+test("MemoryLimiter.take() does not ban a key for a burst of any size within a second", () => {
   const { clock, take } = bench();
   for (let index = 0; index < 100; index++) {
     assert.notEqual(take(100).kind, "key_banned");
@@ -183,7 +183,7 @@ test("Limiter.take() does not ban a key for a burst of any size within a second"
   }
 });
 
-test("Limiter.take() reports the end of the day if it is later than the end of the ban", () => {
+test("MemoryLimiter.take() reports the end of the day if it is later than the end of the ban", () => {
   const plan = createPlan("enterprise", { perMinute: 10, perDay: 1 });
   const { clock, take, refused } = bench();
   take(1, plan);
@@ -194,26 +194,26 @@ test("Limiter.take() reports the end of the day if it is later than the end of t
   assert.deepEqual([refusals[9]?.kind, refusals[9]?.retryAfterSeconds], ["key_banned", day / second - 10]);
 });
 
-test("Limiter.take() serves a key at once after an upgrade, and keeps what is used", () => {
+test("MemoryLimiter.take() serves a key at once after an upgrade, and keeps what is used", () => {
   const { take } = bench();
   assert.equal(take(61).kind, "rate_limited");
   const upgraded = take(1, pro);
   assert.deepEqual([upgraded.kind, upgraded.limit, upgraded.remaining], ["allowed", 300, 239]);
 });
 
-test("Limiter.take() keeps a ban after an upgrade", () => {
+test("MemoryLimiter.take() keeps a ban after an upgrade", () => {
   const parts = bench();
   ban(parts);
   assert.equal(parts.take(1, pro).kind, "key_banned");
 });
 
-test("Limiter.take() reports 0 left after a downgrade, not less", () => {
+test("MemoryLimiter.take() reports 0 left after a downgrade, not less", () => {
   const { take } = bench();
   take(100, pro);
   assert.deepEqual([take().kind, take().remaining], ["rate_limited", 0]);
 });
 
-test("Limiter.unban() lifts the ban of that key and nothing else", () => {
+test("MemoryLimiter.unban() lifts the ban of that key and nothing else", () => {
   const parts = bench();
   ban(parts);
   parts.limiter.unban("another");
@@ -224,14 +224,14 @@ test("Limiter.unban() lifts the ban of that key and nothing else", () => {
   assert.equal(parts.take().kind, "allowed");
 });
 
-test("Limiter.take() serves a key while another is banned", () => {
+test("MemoryLimiter.take() serves a key while another is banned", () => {
   const parts = bench();
   ban(parts);
   assert.equal(parts.limiter.take("another", free).remaining, 59);
 });
 
 for (const stepMs of [hour, -hour, year, -year]) {
-  test(`Limiter.take() decides the same after a clock step of ${stepMs / hour} h, and Reset moves with it`, () => {
+  test(`MemoryLimiter.take() decides the same after a clock step of ${stepMs / hour} h, and Reset moves with it`, () => {
     const { clock, take, refused } = bench();
     take(60);
     clock.stepWall(stepMs);
@@ -245,7 +245,7 @@ for (const stepMs of [hour, -hour, year, -year]) {
   });
 }
 
-test("Limiter.take() serves a request at Reset, also after a clock step of less than a second", () => {
+test("MemoryLimiter.take() serves a request at Reset, also after a clock step of less than a second", () => {
   const { clock, take } = bench();
   const { resetSeconds } = take(60);
   clock.stepWall(900);
@@ -254,7 +254,7 @@ test("Limiter.take() serves a request at Reset, also after a clock step of less 
   assert.equal(take().kind, "allowed");
 });
 
-test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () => {
+test("MemoryLimiter.peek() takes no token, opens no bucket and counts no refusal", () => {
   const { clock, limiter, take } = bench();
   const peeked = limiter.peek("key", free);
   assert.deepEqual(peeked, { limit: 60, remaining: 60, resetSeconds: startSeconds + 61 });
@@ -267,13 +267,13 @@ test("Limiter.peek() takes no token, opens no bucket and counts no refusal", () 
   assert.equal(take().kind, "rate_limited");
 });
 
-test("Limiter.peek() returns the status of the 429 for a banned key", () => {
+test("MemoryLimiter.peek() returns the status of the 429 for a banned key", () => {
   const parts = bench();
   const { limit, remaining, resetSeconds } = ban(parts);
   assert.deepEqual(parts.limiter.peek("key", free), { limit, remaining, resetSeconds });
 });
 
-test("Limiter.quotas() returns what is left of both buckets, and when each is full again", () => {
+test("MemoryLimiter.quotas() returns what is left of both buckets, and when each is full again", () => {
   const { clock, limiter, take } = bench();
   const minuteReset = startSeconds + 61;
   const dayReset = startSeconds + day / second + 1;
@@ -294,14 +294,14 @@ test("Limiter.quotas() returns what is left of both buckets, and when each is fu
   assert.deepEqual(dayStatus, { limit: 1_000, remaining: 940, resetSeconds: dayReset });
 });
 
-test("Limiter.quotas() returns the numbers of the given plan, never less than 0 left", () => {
+test("MemoryLimiter.quotas() returns the numbers of the given plan, never less than 0 left", () => {
   const { limiter, take } = bench();
   take(100, pro);
   const { minute, day: dayStatus } = limiter.quotas("key", free);
   assert.deepEqual([minute.limit, minute.remaining, dayStatus.limit, dayStatus.remaining], [60, 0, 1_000, 900]);
 });
 
-test("Limiter.quotas() returns both buckets as they are, and takes no token", () => {
+test("MemoryLimiter.quotas() returns both buckets as they are, and takes no token", () => {
   const { clock, limiter, take } = bench();
   const quotas = () => limiter.quotas("key", free);
   assert.deepEqual(quotas(), {
