@@ -1,0 +1,48 @@
+/**
+ * The hourly purge removes what has no effect any more, and nobody notices.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock } from "../../build/src/disk/clock.js";
+import { openPostgres } from "../../build/src/postgres/open.js";
+import { skip } from "./engine.js";
+import { until } from "./guarded-folder.js";
+import { createPlace } from "./places.js";
+
+const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+const hourMs = 3_600_000;
+
+/** An engine on a new database, whose purge begins with `purge()`. */
+async function start(context) {
+  const { pool, remove } = await createPlace();
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const reports = [];
+  const engine = await openPostgres({ pool, clock: systemClock, report: (message) => reports.push(message) });
+  const holder = await pool.connect();
+  context.after(async () => {
+    holder.release(true);
+    await engine.close();
+    await remove();
+  });
+  const query = async (text) => (await pool.query(text)).rows;
+  /** Locks rows until `holder` ends its transaction. */
+  const hold = (text) => holder.query(`BEGIN; ${text} FOR UPDATE`);
+  return { engine, query, hold, holder, reports, purge: () => context.mock.timers.tick(hourMs) };
+}
+
+test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
+  const { engine, query, hold, holder, purge } = await start(context);
+  await Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
+  await query("UPDATE animal_store.limits SET minute_used = 50, minute_ends = 1, day_ends = 1 WHERE key_id = 'b'");
+  await hold("SELECT FROM animal_store.limits WHERE key_id = 'a'");
+  const decisions = Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
+  await until("the batch waits", async () => (await query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  purge();
+  await until("b is purged", async () => (await query("SELECT FROM animal_store.limits WHERE key_id = 'b'")).length === 0);
+  await holder.query("COMMIT");
+  const [a, b] = await decisions;
+  assert.deepEqual([a.kind, a.remaining], ["allowed", 58]);
+  assert.deepEqual([b.kind, b.remaining], ["allowed", 59]);
+  assert.ok(b.resetSeconds > Date.now() / 1_000);
+});
