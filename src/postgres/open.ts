@@ -12,6 +12,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
+import { purge } from "./purge.ts";
 import { prepareSchema } from "./schema.ts";
 
 export interface PostgresOptions {
@@ -24,16 +25,6 @@ export interface PostgresOptions {
 }
 
 const purgeMs = 3_600_000;
-
-/** What no longer has an effect. A batch is decided within seconds, so its commit is not needed after an hour. */
-const purgeTexts = [
-  "DELETE FROM animal_store.commits WHERE at < now() - interval '1 hour'",
-  "DELETE FROM animal_store.once WHERE at < now() - interval '24 hours'",
-  // Waits for no row, so that it cannot wait for a batch that waits for it.
-  `DELETE FROM animal_store.limits WHERE key_id IN (
-    SELECT key_id FROM animal_store.limits, animal_store.clock_ms() AS now_ms
-    WHERE day_ends < now_ms AND ban_until + 86400000 < now_ms FOR UPDATE OF limits SKIP LOCKED)`,
-];
 
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
@@ -58,11 +49,5 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-async function purge(database: Database): Promise<void> {
-  for (const text of purgeTexts) {
-    await database.run(text).catch(() => undefined); // An hour later it is tried again.
   }
 }

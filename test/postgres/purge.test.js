@@ -46,3 +46,23 @@ test("a key whose limits are purged while its request waits is served as a new o
   assert.deepEqual([b.kind, b.remaining], ["allowed", 59]);
   assert.ok(b.resetSeconds > Date.now() / 1_000);
 });
+
+test("what is old is purged although somebody holds a part of it, and what is young stays", { skip }, async (context) => {
+  const { query, hold, reports, purge } = await start(context);
+  // Several pieces.
+  await query(`INSERT INTO animal_store.commits (id, at)
+    SELECT gen_random_uuid(), now() - interval '61 minutes' FROM generate_series(1, 100000)`);
+  await query("INSERT INTO animal_store.commits (id, at) VALUES (gen_random_uuid(), now() - interval '59 minutes')");
+  await query(`INSERT INTO animal_store.once
+    SELECT 'old' || n, n, now() - interval '24 hours 1 minute' FROM generate_series(1, 2) AS n`);
+  await query("INSERT INTO animal_store.once VALUES ('young', 3, now() - interval '23 hours 59 minutes')");
+  await query("INSERT INTO animal_store.limits (key_id, day_ends, ban_until) VALUES ('idle', 1, 1)");
+  await query(`INSERT INTO animal_store.limits (key_id, day_ends, ban_until)
+    VALUES ('remembered', 1, animal_store.clock_ms() - 86390000), ('open', animal_store.clock_ms() + 10000, 0)`);
+  await hold("SELECT FROM animal_store.once WHERE hash = 'old1'");
+  purge();
+  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 2, { timeoutMs: 2_500 });
+  assert.equal((await query("SELECT FROM animal_store.commits")).length, 1);
+  assert.deepEqual((await query("SELECT pet_id::int AS id FROM animal_store.once ORDER BY 1")).map(({ id }) => id), [1, 3]);
+  assert.deepEqual(reports, []);
+});
