@@ -3,6 +3,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -31,8 +32,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   let isOpen = false; // A database that cannot be reached before is told by the error alone.
   const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
-    await prepareSchema(database);
-    signal?.throwIfAborted();
+    await unlessAborted(() => prepareSchema(database), signal);
     const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database);
@@ -49,5 +49,18 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** A start waits for one that makes the schema, also if that one has stalled: it can be stopped meanwhile. */
+async function unlessAborted(prepare: () => Promise<void>, signal = new AbortController().signal): Promise<void> {
+  signal.throwIfAborted();
+  const waiting = new AbortController();
+  const aborted = once(signal, "abort", { signal: waiting.signal });
+  try {
+    await Promise.race([prepare(), aborted.catch(() => undefined)]);
+    signal.throwIfAborted();
+  } finally {
+    waiting.abort();
   }
 }

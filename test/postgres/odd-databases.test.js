@@ -8,6 +8,7 @@ import pg from "pg";
 import { systemClock as clock } from "../../build/src/disk/clock.js";
 import { openPostgres } from "../../build/src/postgres/open.js";
 import { skip, startEngine } from "./engine.js";
+import { until } from "./guarded-folder.js";
 import { runCommand } from "./program.js";
 
 let running;
@@ -64,4 +65,18 @@ test("settings of the database and of an embedder's client change nothing", { sk
     assert.deepEqual(page, { json: `[${first.json},${second.json}]`, nextAfter: undefined });
     await close();
   }
+});
+
+test("a start that waits for another one can be stopped", { skip, timeout: 10_000 }, async (context) => {
+  const url = await running.createDatabase();
+  const pool = new pg.Pool({ connectionString: url });
+  const stalled = new pg.Client({ connectionString: url });
+  await stalled.connect();
+  context.after(() => stalled.end().then(() => pool.end()));
+  await stalled.query("SELECT pg_advisory_lock(4207849471)"); // That of `prepareSchema`.
+  const stopping = new AbortController();
+  const opening = openPostgres({ pool, clock, report: assert.fail, signal: stopping.signal });
+  await until("it waits", async () => (await running.query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  stopping.abort();
+  await assert.rejects(opening, { name: "AbortError" });
 });
