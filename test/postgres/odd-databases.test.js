@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { systemClock as clock } from "../../build/src/disk/clock.js";
+import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/open.js";
 import { skip, startEngine } from "./engine.js";
 import { until } from "./guarded-folder.js";
@@ -79,4 +80,14 @@ test("a start that waits for another one can be stopped", { skip, timeout: 10_00
   await until("it waits", async () => (await running.query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
   stopping.abort();
   await assert.rejects(opening, { name: "AbortError" });
+});
+
+test("a transaction of a process that is stopped ends after 30 s", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await running.createDatabase(), max: 1 });
+  context.after(() => pool.end());
+  const database = new Database(pool, assert.fail);
+  const text = "SELECT current_setting('idle_in_transaction_session_timeout') AS is";
+  const [row] = await database.transaction((query) => query(text));
+  const [later] = await database.run(text);
+  assert.deepEqual([row.is, later.is], ["30s", "0"]);
 });
