@@ -20,7 +20,12 @@ type Report = (message: string) => void;
 /** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importCatalogue(source: Source, place: DatabasePlace, report: Report): Promise<Moved> {
   return moveIn(source.path, place, async (query) => {
-    return { animalCount: await moveCatalogueIn(query, source, optionsOf(report)), keyCount: 0 };
+    const animalCount = await moveCatalogueIn(query, source, optionsOf(report));
+    if (animalCount === 0) {
+      // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
+      throw new Error("no line is one of a pets.jsonl; NewPet bodies have no id");
+    }
+    return { animalCount, keyCount: 0 };
   });
 }
 

@@ -3,6 +3,8 @@
  * after its first item came, or when a lane becomes free, so that requests which were read together share it.
  */
 
+import { StorageUnavailableError } from "../pets/pet-store.ts";
+
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -15,6 +17,12 @@ export interface BatcherOptions {
   /** The most items in a batch. */
   readonly sizeMax: number;
 }
+
+/**
+ * Items that wait at most. A client may send many requests without reading a response; while the database is slow, each
+ * would take about 4 kB until memory ends.
+ */
+export const waitingMax = 10_000;
 
 export class Batcher<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
@@ -29,7 +37,11 @@ export class Batcher<Item, Result> {
     this.#idleLanes = options.lanes;
   }
 
+  /** @throws {StorageUnavailableError} too many items wait */
   add(item: Item): Promise<Result> {
+    if (this.#queue.length >= waitingMax) {
+      return Promise.reject(new StorageUnavailableError("too many requests wait for the database"));
+    }
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject });
       if (this.#idleLanes > 0) {

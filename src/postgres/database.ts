@@ -14,6 +14,8 @@ import type { DatabasePool, PoolClient, Row } from "./pool.ts";
  */
 const connectMs = 1_500;
 const statementMs = 3_000;
+/** How long a transaction may wait for the next statement of this process, which may read a file first. */
+const idleMs = 30_000;
 
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
@@ -94,13 +96,14 @@ export class Database {
 
   /**
    * Runs several statements on one connection as one transaction. Only for starts and commands, because its locks last
-   * as long as this process takes.
+   * as long as this process takes. If it is stopped meanwhile, PostgreSQL rolls back after 30 s.
    */
   async transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result> {
     const client = await this.#connect();
     try {
       const query: Query = async (text, values = []) => (await client.query({ text, values })).rows;
       await query("BEGIN");
+      await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
       await query("COMMIT");
       release(client, false);

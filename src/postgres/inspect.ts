@@ -50,10 +50,10 @@ async function checkRights(query: Query, version: number): Promise<void> {
     const place = (await hasSchema(query)) ? "schema animal_store" : "database";
     const [row] = await query(
       place === "database"
-        ? "SELECT has_database_privilege(current_database(), 'CREATE') AS may_create"
-        : "SELECT has_schema_privilege('animal_store', 'CREATE') AS may_create",
+        ? "SELECT has_database_privilege(current_database(), 'CREATE')::text AS may_create"
+        : "SELECT has_schema_privilege('animal_store', 'CREATE')::text AS may_create",
     );
-    if (row?.["may_create"] !== true) {
+    if (row?.["may_create"] !== "true") {
       throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
     }
     return;

@@ -3,6 +3,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -12,6 +13,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
+import { purge } from "./purge.ts";
 import { prepareSchema } from "./schema.ts";
 
 export interface PostgresOptions {
@@ -25,23 +27,12 @@ export interface PostgresOptions {
 
 const purgeMs = 3_600_000;
 
-/** What no longer has an effect. A batch is decided within seconds, so its commit is not needed after an hour. */
-const purgeTexts = [
-  "DELETE FROM animal_store.commits WHERE at < now() - interval '1 hour'",
-  "DELETE FROM animal_store.once WHERE at < now() - interval '24 hours'",
-  // Waits for no row, so that it cannot wait for a batch that waits for it.
-  `DELETE FROM animal_store.limits WHERE key_id IN (
-    SELECT key_id FROM animal_store.limits, animal_store.clock_ms() AS now_ms
-    WHERE day_ends < now_ms AND ban_until + 86400000 < now_ms FOR UPDATE OF limits SKIP LOCKED)`,
-];
-
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
   let isOpen = false; // A database that cannot be reached before is told by the error alone.
   const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
-    await prepareSchema(database);
-    signal?.throwIfAborted();
+    await unlessAborted(() => prepareSchema(database), signal);
     const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database);
@@ -61,8 +52,15 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   }
 }
 
-async function purge(database: Database): Promise<void> {
-  for (const text of purgeTexts) {
-    await database.run(text).catch(() => undefined); // An hour later it is tried again.
+/** A start waits for one that makes the schema, also if that one has stalled: it can be stopped meanwhile. */
+async function unlessAborted(prepare: () => Promise<void>, signal = new AbortController().signal): Promise<void> {
+  signal.throwIfAborted();
+  const waiting = new AbortController();
+  const aborted = once(signal, "abort", { signal: waiting.signal });
+  try {
+    await Promise.race([prepare(), aborted.catch(() => undefined)]);
+    signal.throwIfAborted();
+  } finally {
+    waiting.abort();
   }
 }

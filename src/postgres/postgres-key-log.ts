@@ -38,6 +38,8 @@ export class PostgresKeyLog implements KeyLog {
   readonly keyring: Keyring;
   readonly #options: PostgresKeyLogOptions;
   #seq = 0;
+  /** The event with that number. */
+  #lastLine: string | undefined;
   #fault: string | undefined;
   #following: Promise<void> | undefined;
 
@@ -99,7 +101,12 @@ export class PostgresKeyLog implements KeyLog {
   async #read(): Promise<void> {
     let rows: readonly Row[];
     do {
-      rows = await this.#options.database.probe(readText, [this.#seq, readMax]);
+      const knownSeq = this.#seq;
+      rows = await this.#options.database.probe(readText, [Math.max(0, knownSeq - 1), readMax]);
+      // The last event is read again: a restored database, or a replica that took over too early, may have another one.
+      if (knownSeq > 0 && Number(rows[0]?.["seq"]) !== knownSeq) {
+        throw replacedError();
+      }
       this.#applyAll(rows);
     } while (rows.length === readMax);
   }
@@ -107,14 +114,19 @@ export class PostgresKeyLog implements KeyLog {
   #applyAll(rows: readonly Row[]): void {
     for (const row of rows) {
       const seq = Number(row["seq"]);
-      if (seq <= this.#seq) {
-        continue; // Another look has applied it.
+      const line = String(row["line"]);
+      if (seq === this.#seq && line !== this.#lastLine) {
+        throw replacedError();
       }
-      const fault = seq === this.#seq + 1 ? this.#apply(String(row["line"])) : "the events before it are missing";
+      if (seq <= this.#seq) {
+        continue; // This look or another one has applied it.
+      }
+      const fault = seq === this.#seq + 1 ? this.#apply(line) : "the events before it are missing";
       if (fault !== undefined) {
         throw new KeyError("key_file_damaged", `Cannot read keys: key event ${seq} in the database: ${fault}`);
       }
       this.#seq = seq;
+      this.#lastLine = line;
     }
   }
 
@@ -131,4 +143,9 @@ export class PostgresKeyLog implements KeyLog {
       this.#options.report(`${fault}; keys known so far go on working`);
     }
   }
+}
+
+function replacedError(): KeyError {
+  const fault = "the key events in the database were removed or replaced; restart the server to read them";
+  return new KeyError("key_file_damaged", `Cannot read keys: ${fault}`);
 }

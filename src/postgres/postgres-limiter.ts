@@ -119,18 +119,30 @@ export class PostgresLimiter implements Limiter {
       columns.map(({ quota }) => quota.perDay),
     ]);
     const results: Decided[] = [];
+    const undecided: number[] = [];
     for (const row of rows) {
       const keyId = String(row["key_id"]);
       const nowMs = Number(row["now_ms"]);
+      if (nowMs === 0) {
+        // The purge removed the row while the statement ran, which only made it anew.
+        undecided.push(...batches.get(keyId)!.places); // Each key that was asked for has one row.
+        continue;
+      }
       const limits = limitsOf(row);
       this.#remember(keyId, limits, nowMs);
       // Each request gets the limits as they were after it.
       let left = Number(row["granted"]);
-      for (const place of batches.get(keyId)!.places) { // Each key that was asked for has one row.
+      for (const place of batches.get(keyId)!.places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
         results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, nowMs };
       }
+    }
+    if (undecided.length > 0) {
+      const decided = await this.#decide(undecided.map((place) => requests[place]!));
+      undecided.forEach((place, index) => {
+        results[place] = decided[index]!; // One for each request.
+      });
     }
     return results;
   }

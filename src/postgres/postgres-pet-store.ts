@@ -43,6 +43,14 @@ interface InDoubt {
   readonly index: number;
 }
 
+interface LostBatch {
+  readonly commitId: string;
+  /** When it was sent, by the wall clock, which goes on while a machine sleeps. */
+  readonly sentMs: number;
+  readonly items: readonly Item[];
+  readonly cause: unknown;
+}
+
 /** An animal in the column `replays`. */
 interface Replay {
   readonly id: number;
@@ -59,6 +67,8 @@ const listsMax = 50;
 /** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
 const decisionMs = 10_000;
 const decisionPauseMs = 100;
+/** The purge removes the commit of a batch after an hour. If this process was paused as long, its lack says nothing. */
+const commitMs = 1_800_000;
 
 const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
   FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
@@ -126,6 +136,7 @@ export class PostgresPetStore implements PetStore {
   /** A batch in doubt is decided while the next one is sent, so that nobody waits for the fate of others. */
   async #add(items: readonly Item[]): Promise<readonly (Added | InDoubt)[]> {
     const commitId = randomUUID();
+    const sentMs = this.#clock.wallMs();
     const values = [
       commitId,
       items.map(({ newPet }) => newPet.name),
@@ -140,23 +151,25 @@ export class PostgresPetStore implements PetStore {
       if (!isUnknown(error)) {
         throw notStored(error);
       }
-      const deciding = this.#decide(commitId, items, error);
+      const deciding = this.#decide({ commitId, sentMs, items, cause: error });
       return items.map((_item, index) => ({ deciding, index }));
     }
   }
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
-  async #decide(commitId: string, items: readonly Item[], cause: unknown): Promise<readonly Added[]> {
+  async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
     const endMs = this.#clock.monotonicMs() + decisionMs;
     for (;;) {
       const [commit] = await this.#database.probe(decideText, [commitId]).catch(() => []);
       if (commit !== undefined) {
-        if (commit["last"] === null) {
+        if (commit["last"] !== null) {
+          return addedOf(items, commit);
+        }
+        if (Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
           throw notStored(cause);
         }
-        return addedOf(items, commit);
       }
-      if (this.#clock.monotonicMs() > endMs) {
+      if (commit !== undefined || this.#clock.monotonicMs() > endMs) {
         throw new OutcomeUnknownError("the answer of the database was lost", { cause });
       }
       await delay(decisionPauseMs);

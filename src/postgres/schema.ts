@@ -90,7 +90,7 @@ const migrationLock = 4_207_849_471;
 /**
  * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
  *
- * @throws {Error} the database is a replica, has the wrong isolation level, or a schema of a newer release
+ * @throws {Error} the database is a replica, has the wrong isolation level or encoding, or a schema of a newer release
  */
 export async function prepareSchema(database: Database): Promise<void> {
   await database.transaction(async (query) => {
@@ -122,30 +122,34 @@ export function newerSchemaText(version: number): string {
 
 /** An administrator may have made it, for a user who may not: even IF NOT EXISTS needs the right. */
 export async function hasSchema(query: Query): Promise<boolean> {
-  const [row] = await query("SELECT to_regnamespace('animal_store') IS NOT NULL AS found");
-  return row?.["found"] === true;
+  const [row] = await query("SELECT to_regnamespace('animal_store')::text AS found");
+  return row?.["found"] === "animal_store";
 }
 
 /** Returns 0 if there is no schema, or an empty one. */
 export async function readSchemaVersion(query: Query): Promise<number> {
-  const [found] = await query("SELECT to_regclass('animal_store.version') IS NOT NULL AS found");
-  if (found?.["found"] !== true) {
+  const [found] = await query("SELECT to_regclass('animal_store.version')::text AS found");
+  if (found?.["found"] !== "animal_store.version") {
     return 0;
   }
   const [row] = await query("SELECT version FROM animal_store.version");
   return Number(row?.["version"]);
 }
 
-/** @throws {Error} */
+/** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
 export async function checkSession(query: Query): Promise<void> {
   const [row] = await query(
-    "SELECT pg_is_in_recovery() AS replica, current_setting('transaction_isolation') AS isolation, " +
-      "current_setting('transaction_read_only') AS read_only",
+    "SELECT pg_is_in_recovery()::text AS replica, current_setting('transaction_isolation') AS isolation, " +
+      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
   );
-  if (row?.["replica"] === true || row?.["read_only"] === "on") {
+  if (row?.["replica"] === "true" || row?.["read_only"] === "on") {
     throw new Error("the database is a replica or read-only: connect to the primary");
   }
   if (row?.["isolation"] !== "read committed") {
     throw new Error(`the isolation level is ${String(row?.["isolation"])}: it must be read committed`);
+  }
+  if (row?.["encoding"] !== "UTF8") {
+    // A name that it cannot hold would fail every animal of its batch.
+    throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
   }
 }

@@ -89,6 +89,15 @@ test("import adds new animals after those that are there, and names lines that a
 });
 
 /** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
+test("a list that the API gave is no pets.jsonl: its import fails and says so", { skip }, async () => {
+  const url = await engine.createDatabase();
+  const path = join(guardedFolder("list"), "list.jsonl");
+  writeFileSync(path, '{"id":1,"name":"Rex","categoryId":1,"status":"available"}\n');
+  const { code, stdout, stderr } = await runCommand(["import", path, "--database", url]);
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.match(stderr, /^Cannot import .*: no line is one of a pets\.jsonl; NewPet bodies have no id; nothing was imported$/m);
+});
+
 const unusable = [
   ["is read-only", (url) => alter(url, "default_transaction_read_only = on"), /a replica or read-only/],
   ["isolates transactions more", (url) => alter(url, "default_transaction_isolation = serializable"), /isolation level is serializable/],

@@ -1,0 +1,60 @@
+/**
+ * The fate of a batch whose answer was lost, when the process that asks was paused meanwhile.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Database } from "../../build/src/postgres/database.js";
+import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
+import { prepareSchema } from "../../build/src/postgres/schema.js";
+import { ManualClock } from "../../build/test/support/manual-clock.js";
+import { skip } from "./engine.js";
+import { createPlace } from "./places.js";
+
+const pet = { name: "Rex", categoryId: 1n, status: "sold" };
+
+/** A store that loses the answer of each batch of creates, once it is there, and does `meanwhile`. */
+async function open(context, clock, meanwhile) {
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  const losing = {
+    on: (...args) => pool.on(...args),
+    off: (...args) => pool.off(...args),
+    async connect() {
+      const client = await pool.connect();
+      return {
+        on: (...args) => client.on(...args),
+        off: (...args) => client.off(...args),
+        release: (destroy) => client.release(destroy),
+        async query(statement) {
+          const result = await client.query(statement);
+          if (statement.text.includes("animal_store.add($1")) {
+            await meanwhile(pool);
+            throw new Error("Connection terminated unexpectedly");
+          }
+          return result;
+        },
+      };
+    },
+  };
+  const database = new Database(losing, assert.fail);
+  await prepareSchema(database);
+  return new PostgresPetStore(database, clock);
+}
+
+for (const [hours, outcome] of [[0.4, "StorageUnavailableError"], [1.1, "OutcomeUnknownError"]]) {
+  test(`without a commit after ${hours} hours the outcome of a create is ${outcome}`, { skip }, async (context) => {
+    const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
+    const store = await open(context, clock, async (pool) => {
+      await pool.query("DELETE FROM animal_store.commits"); // Not stored, or purged: it looks the same.
+      clock.advance(hours * 3_600_000);
+    });
+    await assert.rejects(store.add(pet), { name: outcome });
+  });
+}
+
+test("with its commit, a create is known to be stored however late", { skip }, async (context) => {
+  const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
+  const store = await open(context, clock, () => clock.advance(7_200_000));
+  assert.equal((await store.add(pet)).id, 1);
+});

@@ -1,0 +1,93 @@
+/**
+ * Databases, and clients of them, that are set up in other ways than usual.
+ */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { systemClock as clock } from "../../build/src/disk/clock.js";
+import { Database } from "../../build/src/postgres/database.js";
+import { openPostgres } from "../../build/src/postgres/open.js";
+import { skip, startEngine } from "./engine.js";
+import { until } from "./guarded-folder.js";
+import { runCommand } from "./program.js";
+
+let running;
+before(async () => {
+  running = await startEngine();
+});
+after(() => running?.stop());
+
+const open = (pool) => openPostgres({ pool, clock, report: assert.fail });
+const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+const pet = { name: `日本 \\'"{NULL}`, categoryId: -(2n ** 63n), status: "available" };
+
+for (const encoding of ["LATIN1", "SQL_ASCII"]) {
+  test(`a database in ${encoding} is refused, as only UTF8 holds every name`, { skip }, async (context) => {
+    const url = await running.createDatabase(`ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
+    const pool = new pg.Pool({ connectionString: url });
+    context.after(() => pool.end());
+    const fault = `the encoding of the database is ${encoding}: it must be UTF8`;
+    await assert.rejects(open(pool), { message: fault });
+    const { code, stdout, stderr } = await runCommand(["check", "--database", url]);
+    assert.equal(code, 1);
+    assert.ok((stdout + stderr).includes(fault), stdout + stderr);
+  });
+}
+
+test("settings of the database and of an embedder's client change nothing", { skip }, async (context) => {
+  const url = await running.createDatabase();
+  const settings = {
+    ...{ client_encoding: "LATIN1", DateStyle: "German", TimeZone: "America/New_York", extra_float_digits: 0 },
+    ...{ "plpgsql.variable_conflict": "use_variable", "plpgsql.extra_errors": "all", standard_conforming_strings: "off" },
+    ...{ search_path: "nowhere", transform_null_equals: "on", row_security: "off", jit_above_cost: 0 },
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    await running.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${name} = '${value}'`);
+  }
+  const [bool, int8, int4, float8] = [16, 20, 23, 701];
+  for (const type of [bool, int8, int4, float8]) {
+    const earlier = pg.types.getTypeParser(type);
+    context.after(() => pg.types.setTypeParser(type, earlier));
+    pg.types.setTypeParser(type, (text) => ({ toString: () => text }));
+  }
+  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true });
+  context.after(() => pool.end());
+  for (const start of [0, 1]) {
+    const { keys, limiter, store, close } = await open(pool);
+    await keys.create({ label: "日本" });
+    const [taken, quotas] = await Promise.all([limiter.take("a", plan), limiter.quotas("a", plan)]);
+    assert.deepEqual([taken.kind, taken.remaining, quotas.day.remaining], ["allowed", 59 - start, 999 - start]);
+    const hash = String(start).repeat(22);
+    const [first, second] = await Promise.all([store.add(pet, hash), store.add(pet)]);
+    assert.equal((await store.add(pet, hash)).isReplay, true);
+    assert.deepEqual([first.id, second.id, await store.get(first.id)], [2 * start + 1, 2 * start + 2, first.json]);
+    const page = await store.list({ after: 2 * start, limit: 2, status: "available" });
+    assert.deepEqual(page, { json: `[${first.json},${second.json}]`, nextAfter: undefined });
+    await close();
+  }
+});
+
+test("a start that waits for another one can be stopped", { skip, timeout: 10_000 }, async (context) => {
+  const url = await running.createDatabase();
+  const pool = new pg.Pool({ connectionString: url });
+  const stalled = new pg.Client({ connectionString: url });
+  await stalled.connect();
+  context.after(() => stalled.end().then(() => pool.end()));
+  await stalled.query("SELECT pg_advisory_lock(4207849471)"); // That of `prepareSchema`.
+  const stopping = new AbortController();
+  const opening = openPostgres({ pool, clock, report: assert.fail, signal: stopping.signal });
+  await until("it waits", async () => (await running.query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  stopping.abort();
+  await assert.rejects(opening, { name: "AbortError" });
+});
+
+test("a transaction of a process that is stopped ends after 30 s", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await running.createDatabase(), max: 1 });
+  context.after(() => pool.end());
+  const database = new Database(pool, assert.fail);
+  const text = "SELECT current_setting('idle_in_transaction_session_timeout') AS is";
+  const [row] = await database.transaction((query) => query(text));
+  const [later] = await database.run(text);
+  assert.deepEqual([row.is, later.is], ["30s", "0"]);
+});

@@ -1,0 +1,68 @@
+/**
+ * The hourly purge removes what has no effect any more, and nobody notices.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { systemClock } from "../../build/src/disk/clock.js";
+import { openPostgres } from "../../build/src/postgres/open.js";
+import { skip } from "./engine.js";
+import { until } from "./guarded-folder.js";
+import { createPlace } from "./places.js";
+
+const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+const hourMs = 3_600_000;
+
+/** An engine on a new database, whose purge begins with `purge()`. */
+async function start(context) {
+  const { pool, remove } = await createPlace();
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const reports = [];
+  const engine = await openPostgres({ pool, clock: systemClock, report: (message) => reports.push(message) });
+  const holder = await pool.connect();
+  context.after(async () => {
+    holder.release(true);
+    await engine.close();
+    await remove();
+  });
+  const query = async (text) => (await pool.query(text)).rows;
+  /** Locks rows until `holder` ends its transaction. */
+  const hold = (text) => holder.query(`BEGIN; ${text} FOR UPDATE`);
+  return { engine, query, hold, holder, reports, purge: () => context.mock.timers.tick(hourMs) };
+}
+
+test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
+  const { engine, query, hold, holder, purge } = await start(context);
+  await Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
+  await query("UPDATE animal_store.limits SET minute_used = 50, minute_ends = 1, day_ends = 1 WHERE key_id = 'b'");
+  await hold("SELECT FROM animal_store.limits WHERE key_id = 'a'");
+  const decisions = Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
+  await until("the batch waits", async () => (await query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  purge();
+  await until("b is purged", async () => (await query("SELECT FROM animal_store.limits WHERE key_id = 'b'")).length === 0);
+  await holder.query("COMMIT");
+  const [a, b] = await decisions;
+  assert.deepEqual([a.kind, a.remaining], ["allowed", 58]);
+  assert.deepEqual([b.kind, b.remaining], ["allowed", 59]);
+  assert.ok(b.resetSeconds > Date.now() / 1_000);
+});
+
+test("what is old is purged although somebody holds a part of it, and what is young stays", { skip }, async (context) => {
+  const { query, hold, reports, purge } = await start(context);
+  // Several pieces.
+  await query(`INSERT INTO animal_store.commits (id, at)
+    SELECT gen_random_uuid(), now() - interval '61 minutes' FROM generate_series(1, 100000)`);
+  await query("INSERT INTO animal_store.commits (id, at) VALUES (gen_random_uuid(), now() - interval '59 minutes')");
+  await query(`INSERT INTO animal_store.once
+    SELECT 'old' || n, n, now() - interval '24 hours 1 minute' FROM generate_series(1, 2) AS n`);
+  await query("INSERT INTO animal_store.once VALUES ('young', 3, now() - interval '23 hours 59 minutes')");
+  await query("INSERT INTO animal_store.limits (key_id, day_ends, ban_until) VALUES ('idle', 1, 1)");
+  await query(`INSERT INTO animal_store.limits (key_id, day_ends, ban_until)
+    VALUES ('remembered', 1, animal_store.clock_ms() - 86390000), ('open', animal_store.clock_ms() + 10000, 0)`);
+  await hold("SELECT FROM animal_store.once WHERE hash = 'old1'");
+  purge();
+  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 2, { timeoutMs: 2_500 });
+  assert.equal((await query("SELECT FROM animal_store.commits")).length, 1);
+  assert.deepEqual((await query("SELECT pet_id::int AS id FROM animal_store.once ORDER BY 1")).map(({ id }) => id), [1, 3]);
+  assert.deepEqual(reports, []);
+});
