@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { systemClock as clock } from "../../build/src/disk/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
-import { openPostgres } from "../../build/src/postgres/open.js";
+import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { skip, startEngine } from "./engine.js";
 import { until } from "./guarded-folder.js";
 import { runCommand } from "./program.js";
