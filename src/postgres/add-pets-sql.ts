@@ -35,7 +35,7 @@ BEGIN
     FROM unnest(names, category_ids, statuses, hashes) WITH ORDINALITY AS item(name, category_id, status, hash, place)
     WHERE replayed IS NULL OR NOT replayed ? place::text
   ), added AS (
-    INSERT INTO animal_store.pets SELECT id, name, category_id, status FROM fresh
+    INSERT INTO animal_store.pets (id, name, category_id, status) SELECT id, name, category_id, status FROM fresh
   ), remembered AS (
     INSERT INTO animal_store.once (hash, pet_id) SELECT hash, id FROM fresh WHERE hash IS NOT NULL
   )

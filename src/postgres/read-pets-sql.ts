@@ -16,7 +16,7 @@ RETURNS TABLE (id bigint, name text, category_id bigint, status text) LANGUAGE p
 #variable_conflict use_column
 BEGIN
   ${boundWaits}
-  RETURN QUERY SELECT * FROM animal_store.pets WHERE id = ANY (ids);
+  RETURN QUERY SELECT id, name, category_id, status FROM animal_store.pets WHERE id = ANY (ids);
 END $$;
 
 CREATE FUNCTION animal_store.list(afters bigint[], lengths int[], wanteds text[])
@@ -26,7 +26,7 @@ BEGIN
   ${boundWaits}
   -- Pairs are compared so that the second branch can only be read from the index by status.
   RETURN QUERY
-    SELECT place, pet.*
+    SELECT place, pet.id, pet.name, pet.category_id, pet.status
     FROM unnest(afters, lengths, wanteds) WITH ORDINALITY AS query(after, length, wanted, place),
       LATERAL (
         (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)

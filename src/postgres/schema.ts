@@ -1,8 +1,8 @@
 /**
  * The schema `animal_store`, made and migrated by whichever instance starts first.
  *
- * A migration never changes once it is published. One that is added must leave the instances working that still run the
- * release before.
+ * A migration never changes once it is published, nor does the text of the other files that is part of it: what changes
+ * a function is a new migration. One that is added must leave the instances working that still run the release before.
  */
 
 import { addFunction } from "./add-pets-sql.ts";
@@ -12,7 +12,7 @@ import { readFunctions } from "./read-pets-sql.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
 
 /** Migration n makes version n of n - 1. */
-const migrations: readonly string[] = [
+export const migrations: readonly string[] = [
   `
 CREATE TABLE animal_store.counter (last bigint NOT NULL);
 INSERT INTO animal_store.counter VALUES (0);
