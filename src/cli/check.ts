@@ -71,7 +71,10 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
   const keyCount = (await keys.list()).length;
   await keys.close();
-  return { wouldServe: true, finding: [`the key file is sound: ${counted(keyCount, "key")}`, ...findings].join("; ") };
+  const found = keys.exists
+    ? `the key file is sound: ${counted(keyCount, "key")}`
+    : `${join(dataDir, keyFileName)} does not exist: a start would create it`;
+  return { wouldServe: true, finding: [found, ...findings].join("; ") };
 }
 
 /** @throws {Error} why the server would not start */

@@ -20,6 +20,9 @@ interface PgPackage {
   readonly default: { readonly Pool: new (options: object) => Pool };
 }
 
+/** npm takes pg for an optional peer of a clone, and installs none unless it is told that pg is more. */
+const missingText = "the package pg is missing; run: npm install pg (in a clone: npm install --no-save --save-prod pg)";
+
 const connectMs = 1_000;
 /** How long connections may take to close. Closing waits for one that is in use. */
 const endMs = 1_000;
@@ -82,7 +85,7 @@ async function importPg(place: DatabasePlace): Promise<PgPackage> {
     return (await import(name)) as PgPackage;
   } catch (error) {
     const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
-    throw unusable(place, isMissing ? new Error("the package pg is missing; run: npm install pg") : error);
+    throw unusable(place, isMissing ? new Error(missingText) : error);
   }
 }
 

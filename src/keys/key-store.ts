@@ -49,16 +49,18 @@ export interface NewSecret {
   readonly key: string;
 }
 
-const choiceNames: ReadonlySet<string> = new Set(["plan", "perMinute", "perDay", "label", "expires"]);
+const planNames: readonly string[] = ["plan", "perMinute", "perDay"];
+const choiceNames: readonly string[] = [...planNames, "label", "expires"];
+const rotationNames: readonly string[] = ["graceSeconds"];
 
 /** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
-function checkChoice(choice: unknown): void {
-  if (typeof choice !== "object" || choice === null) {
-    throw new RangeError('Cannot create key: options must be an object, such as { plan: "pro" }');
+function checkOptions(verb: string, options: unknown, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new RangeError(`Cannot ${verb} key: options must be an object with ${names.join(", ")}`);
   }
-  const unknown = Object.keys(choice).find((name) => !choiceNames.has(name));
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw new RangeError(`Cannot create key: there is no option "${unknown}"`);
+    throw new RangeError(`Cannot ${verb} key: there is no option "${unknown}"`);
   }
 }
 
@@ -133,7 +135,7 @@ export class KeyStore {
   async #make(choice: KeyChoice, isWanted: () => boolean): Promise<NewSecret | undefined> {
     const { clock, randomBytes } = this.#options;
     this.#mustBeOpen();
-    checkChoice(choice);
+    checkOptions("create", choice, choiceNames);
     const plan = createPlan(choice.plan ?? defaultPlan, choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
@@ -160,7 +162,8 @@ export class KeyStore {
 
   /** Changes the key's plan. @throws {RangeError} if the plan or its numbers are invalid */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
-    const plan = createPlan(choice.plan ?? defaultPlan, choice);
+    checkOptions("change", choice, planNames);
+    const plan = createPlan(choice.plan, choice);
     await this.#change(id, "change", (_key, timeMs) => ({ event: "plan", timeMs, id, plan }));
   }
 
@@ -171,6 +174,7 @@ export class KeyStore {
    * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
+    checkOptions("rotate", options, rotationNames);
     const graceSeconds = options.graceSeconds ?? 0;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
       throw new RangeError(

@@ -8,7 +8,6 @@ import { keyFileName } from "../keys/key-store.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { viewOf } from "../log/checksum.ts";
-import { groupBytesMax } from "../log/group-writer.ts";
 import { newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
@@ -21,6 +20,7 @@ import type { Row } from "./pool.ts";
 export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
 
 const rowsMax = 5_000;
+const bufferBytes = 1_048_576;
 const progressMs = 2_000;
 
 /**
@@ -79,34 +79,34 @@ const cursorText = `DECLARE exported NO SCROLL CURSOR FOR
 async function writeCatalogue(query: Query, append: Append, { clock, report }: MoveOptions): Promise<number> {
   const [counter] = await query("SELECT last::float8 AS last FROM animal_store.counter");
   const total = Number(counter?.["last"]);
-  const groups = new Groups(append);
+  const lines = new CatalogueLines(append);
   let nextMs = clock.monotonicMs() + progressMs;
   await query(cursorText);
   for (;;) {
     const rows = await query(`FETCH ${rowsMax} FROM exported`);
     for (const row of rows) {
-      await groups.add(row);
+      await lines.add(row);
     }
     if (rows.length < rowsMax) {
       break;
     }
     if (clock.monotonicMs() >= nextMs) {
       nextMs = clock.monotonicMs() + progressMs;
-      report(`exported ${groups.count} of ${total} animals`);
+      report(`exported ${lines.count} of ${total} animals`);
     }
   }
-  await groups.flush();
-  if (groups.count !== total) {
-    throw new Error(`Cannot export: the database has ${groups.count} animals, and its counter says ${total}`);
+  await lines.flush();
+  if (lines.count !== total) {
+    throw new Error(`Cannot export: the database has ${lines.count} animals, and its counter says ${total}`);
   }
   return total;
 }
 
-/** Groups of lines, each as long as a group may be. */
-class Groups {
+/** Each animal is a group of its own: the file gets its name only once it is synced, so no line of it can be torn. */
+class CatalogueLines {
   readonly #append: Append;
   readonly #line = createPetLine();
-  readonly #bytes: Buffer = Buffer.alloc(groupBytesMax);
+  readonly #bytes: Buffer = Buffer.alloc(bufferBytes);
   readonly #view: DataView = viewOf(this.#bytes);
   #end = 0;
   #count = 0;
@@ -130,7 +130,7 @@ class Groups {
     const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
     const line = this.#line;
     line.id = this.#count;
-    line.group = this.#end === 0 ? this.#count : line.group;
+    line.group = this.#count;
     line.atSeconds = Number(atSeconds);
     const once = hash === null ? undefined : String(hash);
     const written = { bytes: this.#bytes, view: this.#view };

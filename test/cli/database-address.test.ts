@@ -95,7 +95,8 @@ test("without the package pg, every command with a database says how to install 
   const commands = [[], ["keys", "list"], ["keys", "create"], ["check"], ["export", folder], ...files.map((file) => ["import", file])];
   for (const command of commands) {
     const { code, stdout, stderr } = await runHere([...command, "--database", "postgres://app:hidden@127.0.0.1:1/store"]);
-    const says = "Cannot use --database postgres://app:***@127.0.0.1:1/store: the package pg is missing; run: npm install pg\n";
+    const says = "Cannot use --database postgres://app:***@127.0.0.1:1/store: the package pg is missing; run: npm install pg " +
+      "(in a clone: npm install --no-save --save-prod pg)\n";
     assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: "", stderr: says });
   }
 });

@@ -121,7 +121,8 @@ test("check says of a sound folder, and of an empty one, that the server would s
   const empty = new SimulatedDisk(new SeededRandom(1));
   const { code, stdout } = await checked(empty);
   assert.equal(code, 0);
-  assert.match(stdout, /^\/data\/pets\.jsonl does not exist: a start would create it\n.*: 0 keys\nthe server would start\n$/);
+  const absent = ["pets", "keys"].map((name) => `/data/${name}.jsonl does not exist: a start would create it\n`).join("");
+  assert.equal(stdout, `${absent}the server would start\n`);
 });
 
 for (const name of ["pets", "keys"] as const) {

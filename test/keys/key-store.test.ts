@@ -166,6 +166,20 @@ for (const [verb, change] of Object.entries(changes)) {
   }
 }
 
+test("KeyStore.plan() and rotate() refuse what is no object of their options, and change nothing", async (context) => {
+  const folder = await KeyFolder.make(context);
+  const store = await folder.open();
+  const { id } = await store.create({ plan: "pro" });
+  const before = (await store.list())[0];
+  for (const options of ["business", {}, { name: "business" }, { plan: "pro", label: "x" }, undefined, null]) {
+    await assert.rejects(store.plan(id, options as { plan: string }), RangeError);
+  }
+  for (const options of [600, "600", { grace: 600 }, null]) {
+    await assert.rejects(store.rotate(id, options as object), RangeError);
+  }
+  assert.deepEqual((await store.list())[0], before);
+});
+
 test("KeyStore.plan() changes the plan and its numbers", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
