@@ -61,7 +61,7 @@ test("what is old is purged although somebody holds a part of it, and what is yo
     VALUES ('remembered', 1, animal_store.clock_ms() - 86390000), ('open', animal_store.clock_ms() + 10000, 0)`);
   await hold("SELECT FROM animal_store.once WHERE hash = 'old1'");
   purge();
-  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 2, { timeoutMs: 2_500 });
+  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 2);
   assert.equal((await query("SELECT FROM animal_store.commits")).length, 1);
   assert.deepEqual((await query("SELECT pet_id::int AS id FROM animal_store.once ORDER BY 1")).map(({ id }) => id), [1, 3]);
   assert.deepEqual(reports, []);
