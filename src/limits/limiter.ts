@@ -38,7 +38,7 @@ export interface Quotas {
   readonly day: RateStatus;
 }
 
-/** A method that has to wait returns a promise. None of them throws or rejects, except `quotas`. */
+/** A method that has to wait returns a promise. Only `quotas` fails if the limits cannot be reached. */
 export interface Limiter {
   /** Decides one request of the key, and takes its tokens or counts its refusal. */
   take(keyId: string, plan: Plan): Decision | Promise<Decision>;

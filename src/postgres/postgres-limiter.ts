@@ -11,7 +11,7 @@ import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
-import type { Database } from "./database.ts";
+import { type Database, DatabaseError } from "./database.ts";
 import type { Row } from "./pool.ts";
 
 interface Request {
@@ -67,11 +67,8 @@ export class PostgresLimiter implements Limiter {
   }
 
   async take(keyId: string, { quota }: Plan): Promise<Decision> {
-    let decided: Decided;
-    try {
-      decided = await this.#batcher.add({ keyId, quota, tokens: 1 });
-    } catch {
-      // The failure is the database's, which reports it. Sending the statement again might take two tokens.
+    const decided = await this.#ask({ keyId, quota, tokens: 1 });
+    if (decided === undefined) {
       return { kind: "unavailable", ...this.#lastStatus(keyId, quota) };
     }
     const { isAllowed, limits, nowMs } = decided;
@@ -81,20 +78,32 @@ export class PostgresLimiter implements Limiter {
   }
 
   async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
-    try {
-      const { limits, nowMs } = await this.#batcher.add({ keyId, quota, tokens: 0 });
-      return statusOf(limits, quota, nowMs, unixCalendar);
-    } catch {
-      return this.#lastStatus(keyId, quota);
-    }
+    const decided = await this.#ask({ keyId, quota, tokens: 0 });
+    return decided === undefined
+      ? this.#lastStatus(keyId, quota)
+      : statusOf(decided.limits, quota, decided.nowMs, unixCalendar);
   }
 
   async quotas(keyId: string, { quota }: Plan): Promise<Quotas> {
+    const decided = await this.#ask({ keyId, quota, tokens: 0 });
+    if (decided === undefined) {
+      throw new StorageUnavailableError("the limits cannot be read");
+    }
+    return quotasOf(decided.limits, quota, decided.nowMs, unixCalendar);
+  }
+
+  /**
+   * Returns undefined if the database cannot be used now, which `Database` reports. The statement is not sent again,
+   * because that might take two tokens.
+   */
+  async #ask(request: Request): Promise<Decided | undefined> {
     try {
-      const { limits, nowMs } = await this.#batcher.add({ keyId, quota, tokens: 0 });
-      return quotasOf(limits, quota, nowMs, unixCalendar);
+      return await this.#batcher.add(request);
     } catch (error) {
-      throw new StorageUnavailableError("the limits cannot be read", { cause: error });
+      if (error instanceof DatabaseError || error instanceof StorageUnavailableError) {
+        return undefined;
+      }
+      throw error;
     }
   }
 
