@@ -35,7 +35,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     await unlessAborted(() => prepareSchema(database), signal);
     const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
     signal?.throwIfAborted();
-    const limiter = new PostgresLimiter(database);
+    const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock);
     const purging = setInterval(() => void purge(database), purgeMs).unref();
     const close = async (): Promise<void> => {

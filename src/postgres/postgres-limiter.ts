@@ -6,6 +6,7 @@
  * first ones are served, as many as the statement grants.
  */
 
+import type { Clock } from "../disk/clock.ts";
 import { type Calendar, type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
@@ -50,6 +51,7 @@ FROM animal_store.take($1::text[], $2::int[], $3::int[], $4::int[])`;
 
 export class PostgresLimiter implements Limiter {
   readonly #database: Database;
+  readonly #clock: Clock;
   readonly #batcher = new Batcher<Request, Decided>((requests) => this.#decide(requests), {
     lanes: 1,
     sizeMax: batchLength,
@@ -57,8 +59,10 @@ export class PostgresLimiter implements Limiter {
   readonly #lastKnown = new Map<string, KeyLimits>();
   #banCount = 0;
 
-  constructor(database: Database) {
+  /** @param clock for the status that is shown while the database is away; all else follows the database's */
+  constructor(database: Database, clock: Clock) {
     this.#database = database;
+    this.#clock = clock;
   }
 
   /** Bans set off by this instance since it started. */
@@ -108,7 +112,7 @@ export class PostgresLimiter implements Limiter {
   }
 
   #lastStatus(keyId: string, quota: Quota): RateStatus {
-    return statusOf(this.#lastKnown.get(keyId) ?? unusedLimits(), quota, Date.now(), unixCalendar);
+    return statusOf(this.#lastKnown.get(keyId) ?? unusedLimits(), quota, this.#clock.wallMs(), unixCalendar);
   }
 
   async #decide(requests: readonly Request[]): Promise<readonly Decided[]> {

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { MemoryLimiter } from "../../build/src/limits/memory-limiter.js";
-import { Database } from "../../build/src/postgres/database.js";
+import { Database, DatabaseError } from "../../build/src/postgres/database.js";
 import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
@@ -25,7 +25,7 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const { options, remove } = await createPlace(clock);
   context.after(remove);
   const inMemory = new MemoryLimiter({ clock });
-  const inDatabase = new PostgresLimiter(new Database(options.database, assert.fail));
+  const inDatabase = new PostgresLimiter(new Database(options.database, assert.fail), clock);
   const keys = Array.from({ length: 12 }, (_, index) => {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
     return { id: `key_${index}`, plan: { name: "enterprise", quota } };
@@ -67,3 +67,14 @@ function inOrderOfBatch(calls, limiter) {
   }
   return results;
 }
+
+test("a failure of the database is 'unavailable', with the full quota if nothing is known; any other error is not hidden", async () => {
+  const clock = new ManualClock();
+  const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+  const failingWith = (error) => new PostgresLimiter({ run: () => Promise.reject(error) }, clock);
+  const away = failingWith(new DatabaseError("unknown", new Error("away")));
+  const { kind, limit, remaining } = await away.take("key_1", plan);
+  assert.deepEqual([kind, limit, remaining], ["unavailable", 60, 60]);
+  await assert.rejects(away.quotas("key_1", plan), { name: "StorageUnavailableError" });
+  await assert.rejects(failingWith(new TypeError("a fault of ours")).take("key_1", plan), TypeError);
+});
