@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skip, startEngine } from "./engine.js";
-import { health, lock, lockCounter, startService, timeUntil, waitingAdd } from "./faults.js";
+import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
 
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: true }, () => {
@@ -94,13 +94,22 @@ describe("locks", { concurrency: true }, () => {
     });
   }
 
-  test("a create that PostgreSQL ends because of a deadlock is sent again", { skip }, async (context) => {
-    const { url, clients: [client] } = await start(context);
-    const operator = await lock(context, url, "LOCK TABLE animal_store.pets IN SHARE MODE");
-    const adding = client.add({ name: "Rex", categoryId: 1 });
-    await waitingAdd(engine, url);
-    await operator.query(lockCounter); // The create holds it, until it is ended.
-    await operator.release();
-    assert.deepEqual([(await adding).status, await storedCount(url)], [201, 1]);
-  });
+  for (const [title, state] of [["a deadlock", "40P01"], ["a serialization failure", "40001"]]) {
+    test(`a create that PostgreSQL rolls back because of ${title} is sent again, once`, { skip }, async (context) => {
+      const { url, clients: [client] } = await start(context);
+      // Real deadlocks end at a moment that PostgreSQL chooses. A sequence counts what is rolled back, too.
+      for (const statement of [
+        "CREATE SEQUENCE victims",
+        `CREATE FUNCTION become_victim() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          IF nextval('public.victims') <> 2 THEN RAISE EXCEPTION USING ERRCODE = '${state}'; END IF; RETURN NULL; END $$`,
+        "CREATE TRIGGER victim BEFORE INSERT ON animal_store.pets EXECUTE FUNCTION become_victim()",
+      ]) {
+        await engine.query(statement, [], url);
+      }
+      assert.deepEqual([(await client.add({ name: "Rex", categoryId: 1 })).status, await storedCount(url)], [201, 1]);
+      assert.deepEqual([(await client.add({ name: "Rex", categoryId: 1 })).status, await storedCount(url)], [503, 1]);
+      const [{ last_value: count }] = await engine.query("SELECT last_value::int FROM victims", [], url);
+      assert.equal(count, 4);
+    });
+  }
 });
