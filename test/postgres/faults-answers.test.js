@@ -18,7 +18,7 @@ import { startProxy } from "./proxy.js";
 const skipBefore17 = installation?.release < 17 && "only PostgreSQL 17 and later have transaction_timeout";
 
 /** At once, because they wait most of the time. */
-describe("lost answers", { concurrency: true }, () => {
+describe("lost answers", { concurrency: 4 }, () => {
   let engine;
   before(async () => {
     engine = await startEngine();

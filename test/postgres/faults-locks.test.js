@@ -9,7 +9,7 @@ import { skip, startEngine } from "./engine.js";
 import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
 
 /** At once, because they wait most of the time. */
-describe("locks", { concurrency: true }, () => {
+describe("locks", { concurrency: 4 }, () => {
   let engine;
   before(async () => {
     engine = await startEngine();
