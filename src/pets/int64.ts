@@ -7,6 +7,9 @@ import { int64Max, int64Min } from "./pet.ts";
 /** The number of digits of 9223372036854775807. */
 const digitsMax = 19;
 
+/** Nearly all numbers. Each of so few digits is an int64. */
+const plain = /^-?[0-9]{1,18}$/;
+
 /** number = [ minus ] int [ frac ] [ exp ] (RFC 8259, 6) */
 const number = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
@@ -17,7 +20,11 @@ const number = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
  * @param text a JSON number; white space around it is ignored
  */
 export function toInt64(text: string): bigint | undefined {
-  const [, sign = "", whole = "", fraction = "", exponent = "0"] = number.exec(text.trim()) ?? [];
+  const trimmed = text.trim();
+  if (plain.test(trimmed)) {
+    return BigInt(trimmed);
+  }
+  const [, sign = "", whole = "", fraction = "", exponent = "0"] = number.exec(trimmed) ?? [];
   const digits = whole + fraction;
   const first = digits.search(/[1-9]/);
   if (first === -1) {

@@ -5,7 +5,7 @@
 
 import { Faults, type Validation } from "./faults.ts";
 import { toInt64 } from "./int64.ts";
-import { decodeUtf8, type JsonMembers, parseJson, readMembers } from "./json-members.ts";
+import { decodeUtf8, type JsonMember, parseJson, readMembers } from "./json-members.ts";
 import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, statusProblem } from "./pet.ts";
 import type { NewPet, PetStatus } from "./pet.ts";
 import { quote } from "./quote-value.ts";
@@ -36,21 +36,34 @@ export function readNewPet(content: Uint8Array): NewPetReading {
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** JSON has no undefined: a member whose value is undefined is missing. */
-function validateNewPet(object: JsonObject, { texts, repeatedNames }: JsonMembers): Validation<NewPet> {
+function validateNewPet(object: JsonObject, members: readonly JsonMember[]): Validation<NewPet> {
   const faults = new Faults();
-  repeatedNames.forEach((name) => faults.add(name, "is repeated"));
+  if (members.length > Object.keys(object).length) {
+    nameRepeated(members, faults);
+  }
   const name = readName(object["name"], faults);
-  const categoryId = readCategoryId(object["categoryId"], texts.get("categoryId"), faults);
+  const categoryIdText = members.find((member) => member.name === "categoryId")?.text;
+  const categoryId = readCategoryId(object["categoryId"], categoryIdText, faults);
   const status = readStatus(object["status"], faults);
-  for (const member of texts.keys()) {
-    if (member !== "name" && member !== "categoryId" && member !== "status") {
-      faults.add(member, "is not a member of NewPet");
+  for (const member of members) {
+    if (member.name !== "name" && member.name !== "categoryId" && member.name !== "status") {
+      faults.add(member.name, "is not a member of NewPet");
     }
   }
   if (faults.count > 0) {
     return faults.invalid("The content is not a valid NewPet");
   }
   return { kind: "valid", value: { name, categoryId, status } };
+}
+
+function nameRepeated(members: readonly JsonMember[], faults: Faults): void {
+  const names = new Set<string>();
+  for (const { name } of members) {
+    if (names.has(name)) {
+      faults.add(name, "is repeated");
+    }
+    names.add(name);
+  }
 }
 
 /** If a fault was added, the name must not be used. */
@@ -71,7 +84,7 @@ function nameProblem(name: string): string | undefined {
   if (codePoints === 0 || codePoints > nameCodePointsMax) {
     return `must have 1 to ${nameCodePointsMax} characters, received ${codePoints}`;
   }
-  if (/\p{Surrogate}/u.test(name)) {
+  if (!name.isWellFormed()) {
     return "must be well-formed Unicode, received a lone surrogate";
   }
   if (name.includes("\0")) {

@@ -10,27 +10,19 @@ import { decodeUtf8, readMembers } from "../../src/pets/json-members.ts";
 import { seeded } from "../support/seeded-random.ts";
 import { randomJsonText, randomName, randomNumberText } from "./json-texts.ts";
 
-test("readMembers() finds each member of a random object, and which are repeated", seeded((random) => {
-  let repeatedCount = 0;
+test("readMembers() finds each member of a random object", seeded((random) => {
   for (let count = 0; count < 4000; count += 1) {
     const written = random.times(random.integer(0, 6), () => [randomName(random), randomJsonText(random)] as const);
     const text = ` {${written.map(([name, value]) => ` ${name} :${value}`).join(",")}} `;
-    const { texts, repeatedNames } = readMembers(text);
-    const names = written.map(([name]) => JSON.parse(name) as string);
-    assert.deepEqual([...texts.keys()], [...new Set(names)], text);
-    assert.deepEqual(new Set(repeatedNames), new Set(names.filter((name, index) => names.indexOf(name) < index)), text);
-    for (const [name, value] of texts) {
-      assert.equal(value, written[names.indexOf(name)]?.[1], text);
-    }
-    repeatedCount += repeatedNames.size;
+    const expected = written.map(([name, value]) => ({ name: JSON.parse(name) as string, text: value }));
+    assert.deepEqual(readMembers(text), expected, text);
   }
-  assert.ok(repeatedCount > 500, `only ${repeatedCount} repeated`);
 }));
 
 test("readMembers() keeps a number as it is written", seeded((random) => {
   for (let count = 0; count < 1000; count += 1) {
     const number = randomNumberText(random);
-    assert.equal(readMembers(`{"a": ${number} }`).texts.get("a")?.trim(), number);
+    assert.deepEqual(readMembers(`{"a": ${number} }`).map(({ text }) => text.trim()), [number]);
   }
 }));
 
