@@ -7,7 +7,7 @@
 import { bounds } from "../http/bounds.ts";
 import { declaresMoreThan, isCoded, isJsonInUtf8 } from "../http/media-type.ts";
 import { errorResponse, type Response } from "../http/response.ts";
-import type { MaybePromise } from "../http/when-ready.ts";
+import { type MaybePromise, whenSettled } from "../http/when-ready.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The client closed the connection: no response can be sent. */
@@ -22,12 +22,15 @@ export class ContentTakenError extends Error {
     "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
 }
 
+type Outcome = Response | typeof clientGone;
+type Handle = (content: Uint8Array) => MaybePromise<Response>;
+
 /**
- * Returns the content, or the error response that says why it is not read.
+ * Returns the response that `handle` makes of the whole content, or the error response that says why it is not read.
  *
  * @throws {ContentTakenError}
  */
-export function readContent(context: RequestContext): MaybePromise<Uint8Array | Response | typeof clientGone> {
+export function handleContent(context: RequestContext, handle: Handle): MaybePromise<Outcome> {
   const { incoming, outgoing, arrival } = context;
   const error = checkFields(context);
   if (error !== undefined) {
@@ -47,7 +50,7 @@ export function readContent(context: RequestContext): MaybePromise<Uint8Array | 
   if (arrival.expectsContinue) {
     outgoing?.writeContinue();
   }
-  return collect(context);
+  return collect(context, handle);
 }
 
 function checkFields({ incoming }: RequestContext): Response | undefined {
@@ -67,22 +70,29 @@ function checkFields({ incoming }: RequestContext): Response | undefined {
  * its whole request alive until the next full collection: creates took 1.6 times the processor time. Nearly all content
  * comes in one piece.
  */
-function collect(context: RequestContext): Promise<Uint8Array | Response | typeof clientGone> {
+function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
   const { incoming } = context;
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     let content = noContent;
-    context.onDamage = (code) => resolve(errorResponse(code));
+    let isOver = false;
+    const finish = (step: () => MaybePromise<Outcome>): void => {
+      if (!isOver) {
+        isOver = true;
+        whenSettled(step, resolve, reject);
+      }
+    };
+    context.onDamage = (code) => finish(() => errorResponse(code));
     // Without this call, content that came with the header fields counts as unread: Node drops it after the response.
     incoming.read(0);
     incoming.on("data", (piece: Uint8Array) => {
       if (content.length + piece.length > bounds.contentBytesMax) {
         incoming.removeAllListeners("data");
-        resolve(errorResponse("body_too_large"));
+        finish(() => errorResponse("body_too_large"));
       } else {
         content = content.length === 0 ? piece : Buffer.concat([content, piece]);
       }
     });
-    incoming.on("end", () => resolve(content));
-    incoming.on("close", () => resolve(clientGone));
+    incoming.on("end", () => finish(() => handle(content)));
+    incoming.on("close", () => finish(() => clientGone));
   });
 }

@@ -23,7 +23,7 @@ import { clientAddress } from "../limits/client-address.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { clientGone, ContentTakenError, readContent } from "./content.ts";
+import { clientGone, ContentTakenError, handleContent } from "./content.ts";
 import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
 import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./error-responses.ts";
 import { Responder, type ResponderDependencies } from "./responder.ts";
@@ -163,9 +163,7 @@ export class Pipeline {
       }
 
       // Validate the fields about the content, read it, and handle: the handler validates the values
-      return whenReady(readContent(context), (content): MaybePromise<Outcome> => {
-        return content instanceof Uint8Array ? operation.handle(request, content) : content;
-      });
+      return handleContent(context, (content) => operation.handle(request, content));
     });
   }
 
