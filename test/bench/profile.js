@@ -4,12 +4,10 @@
  *
  *     node test/bench/profile.js DIST --only W1 --seconds 5
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { prepareService } from "./contenders.js";
 import { chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
-import { interleaveOnce, rate } from "./rounds.js";
-import { animalCount, animalLines } from "./workloads.js";
+import { selfTimes, takeProfile } from "./profiles.js";
+import { rate } from "./rounds.js";
 
 const help = `node test/bench/profile.js DIST [flags]
 
@@ -29,37 +27,20 @@ const seconds = readCount("seconds", values.seconds);
 const top = readCount("top", values.top);
 
 await inFolder(async (folder) => {
-  const animalsFile = join(folder, "animals.jsonl");
-  writeFileSync(animalsFile, animalLines(animalCount));
   for (const workload of chooseWorkloads(values.only)) {
     const profiles = resolve(values.keep ?? folder, `profile-${workload.id}`);
-    mkdirSync(profiles, { recursive: true });
-    const service = await prepareService({
-      id: "service",
-      label: "the service",
-      program: resolve(positionals[0], "server.js"),
-      animalsFile,
-      template: join(folder, `template-${workload.id}`),
-      nodeFlags: ["--cpu-prof", `--cpu-prof-dir=${profiles}`],
-    });
-    const settings = { rounds: 1, seconds, warmUpSeconds: 1, folder };
-    const [round] = (await interleaveOnce([service], workload, settings)).get("service");
+    const { round, profile } = await takeProfile(resolve(positionals[0]), workload, { seconds, folder, profiles });
     console.log(`\n${workload.id} ${workload.title}: ${rate(round).toFixed(0)}/s, with the profiler on`);
-    for (const name of readdirSync(profiles)) console.log(summary(JSON.parse(readFileSync(join(profiles, name)))));
+    console.log(summary(profile));
   }
 });
 
 /** @returns {string} one line for each function: share of the time that was not idle, name, place */
-function summary({ nodes, samples, timeDeltas }) {
-  const functions = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
-  const selfTimes = new Map();
-  for (const [index, id] of samples.entries()) {
-    const name = functions.get(id);
-    selfTimes.set(name, (selfTimes.get(name) ?? 0) + timeDeltas[index]);
-  }
-  selfTimes.delete("(idle)");
-  const total = [...selfTimes.values()].reduce((sum, time) => sum + time, 0);
-  return [...selfTimes]
+function summary(profile) {
+  const times = selfTimes(profile, nameOf);
+  times.delete("(idle)");
+  const total = [...times.values()].reduce((sum, time) => sum + time, 0);
+  return [...times]
     .sort(([, a], [, b]) => b - a)
     .slice(0, top)
     .map(([name, time]) => `${((time / total) * 100).toFixed(1).padStart(6)} %  ${name}`)
