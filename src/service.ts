@@ -55,7 +55,9 @@ export interface AnimalStore {
  *
  * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service holds the folder
- * @throws {DamagedLogError} a file is damaged where no crash could have damaged it; nothing was changed
+ * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; nothing was changed
+ * @throws {KeyError} its code is "key_file_damaged": likewise, the keys
+ * @throws {Error} the database cannot be used
  */
 export async function openAnimalStore(options: AnimalStoreOptions): Promise<AnimalStore> {
   return openService(checkOptions(options));

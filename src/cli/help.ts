@@ -16,7 +16,7 @@ const commandHelp: Readonly<Record<string, string>> = {
   check: `Usage: animal-store check [--data FOLDER | --database URL]
 
 Reads the data folder or the database and says whether the server would start with it, without starting it. Changes
-nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not.
+nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: wrong usage.
 
 If a file is damaged, its line and byte are named. Restore the file from a backup. Or stop the server and cut pets.jsonl
 before that byte, which loses every animal from there on:

@@ -58,7 +58,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    start.report(`stopped: everything is ${kept.database === undefined ? "on disk" : "in the database"}`);
+    start.report(`stopped: all animals are ${kept.database === undefined ? "on disk" : "in the database"}`);
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;

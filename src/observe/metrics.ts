@@ -95,7 +95,7 @@ export class Metrics {
     return (
       gauge("animal_store_animals", "Animals in the catalogue.", animalCount) +
       gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes) +
-      gauge("animal_store_healthy", "1 while /healthz says ok.", isHealthy ? 1 : 0) +
+      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy ? 1 : 0) +
       head(append, "histogram", "Writing one group of animals to the log.") +
       this.#appends.lines(append, {}) +
       head(sync, "histogram", "fdatasync of one group of animals.") +

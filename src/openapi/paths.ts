@@ -118,7 +118,7 @@ const getLimits: JsonObject = {
   tags: ["limits"],
   responses: {
     200: response("The plan and the quotas.", limitsContent),
-    ...errorResponses([]),
+    ...errorResponses(["internal_error", "storage_unavailable"]),
   },
 };
 

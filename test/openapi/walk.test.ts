@@ -13,6 +13,7 @@ import { after, before, test } from "node:test";
 
 import { bounds } from "../../src/http/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { openService, type Service } from "../../src/service.ts";
@@ -25,7 +26,8 @@ import { Walk } from "./walk.ts";
 const createPet = ["POST", "/v1/pets"] as const;
 const listPets = ["GET", "/v1/pets"] as const;
 const getPet = ["GET", "/v1/pets/1"] as const;
-const everyOperation: readonly Place[] = [createPet, listPets, getPet, ["GET", "/v1/limits"]];
+const getLimits = ["GET", "/v1/limits"] as const;
+const everyOperation: readonly Place[] = [createPet, listPets, getPet, getLimits];
 
 type Place = readonly [method: string, target: string];
 
@@ -207,6 +209,16 @@ test("the description is true of a store that fails", async () => {
   }
   failingStore.failure = new StorageUnavailableError("down");
   await askAll(503, [listPets, getPet], { to: broken });
+});
+
+test("the description is true of limits that cannot be reached", async (context) => {
+  const quotas = context.mock.method(MemoryLimiter.prototype, "quotas");
+  for (const [failure, status] of [[new StorageUnavailableError("down"), 503], [new Error("wrong"), 500]] as const) {
+    quotas.mock.mockImplementation(() => {
+      throw failure;
+    });
+    await askAll(status, [getLimits], {});
+  }
 });
 
 test("every response that is described has been received", () => {

@@ -30,7 +30,7 @@ test("three first starts at once on an empty database make one key, which works 
   }
   for (const program of programs) {
     await program.stop();
-    assert.match(program.stderr(), /\nstopped: everything is in the database\n$/);
+    assert.match(program.stderr(), /\nstopped: all animals are in the database\n$/);
   }
 });
 
