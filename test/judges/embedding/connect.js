@@ -11,4 +11,7 @@ app.use("/shop", service.handle);
 const server = createServer(app);
 server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
 
-process.once("SIGTERM", () => server.close(() => service.close()));
+process.once("SIGTERM", () => {
+  server.close(() => service.close());
+  setTimeout(() => server.closeAllConnections(), 10_000).unref(); // Clients may keep theirs busy.
+});
