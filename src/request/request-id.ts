@@ -11,8 +11,8 @@ const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 const prefixBytes = 6;
 /**
- * Few numbers, because V8 keeps the text of each number that is printed. A new one for every request took 2 % of its
- * time, as garbage that outlives a collection.
+ * Few numbers, because V8 keeps the text of each number that is printed for a while. With a new number for every
+ * request, these texts became garbage that outlives a collection.
  */
 const countMax = 1_000;
 

@@ -10,10 +10,11 @@ import { animalCount, animalLines } from "./workloads.js";
 /**
  * @param {string} dist a build of the service
  * @param {import("./workloads.js").Workload} workload
- * @param {{ seconds: number, folder: string, profiles: string }} settings profiles: a new folder, for the profile
+ * @param {{ seconds: number, folder: string, profiles: string }} settings profiles: a folder for the profile
  */
 export async function takeProfile(dist, workload, { seconds, folder, profiles }) {
   mkdirSync(profiles, { recursive: true });
+  const earlier = readdirSync(profiles);
   const animalsFile = join(folder, "animals.jsonl");
   writeFileSync(animalsFile, animalLines(animalCount));
   const service = await prepareService({
@@ -26,7 +27,7 @@ export async function takeProfile(dist, workload, { seconds, folder, profiles })
   });
   const settings = { rounds: 1, seconds, warmUpSeconds: 1, folder };
   const [round] = (await interleaveOnce([service], workload, settings)).get("service");
-  const [name] = readdirSync(profiles);
+  const name = readdirSync(profiles).find((one) => !earlier.includes(one));
   return { round, profile: JSON.parse(readFileSync(join(profiles, name))) };
 }
 
