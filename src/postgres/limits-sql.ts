@@ -3,7 +3,10 @@
  * two over random histories.
  */
 
-import { boundWaits } from "./bound-waits.ts";
+import { boundWaits } from "./function-parts.ts";
+
+/** The limits of a key, in the order of `LimitsNumbers`. */
+export const limitsColumns = "minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms";
 
 /**
  * Decides `asked` requests of one key that come at the same instant. The first `granted` of them are served. The
@@ -16,12 +19,14 @@ BEGIN
   l.asked := asked;
   l.per_minute := per_minute;
   l.per_day := per_day;
-  l.decided_at := now_ms;
   -- A clock that is set back, as by a failover, lengthens nothing.
-  l.minute_ends := least(l.minute_ends, now_ms + 60000);
-  l.day_ends := least(l.day_ends, now_ms + 86400000);
-  l.second_ends := least(l.second_ends, now_ms + 1000);
-  l.ban_until := least(l.ban_until, now_ms + l.ban_ms);
+  IF now_ms < l.decided_at THEN
+    l.minute_ends := least(l.minute_ends, now_ms + 60000);
+    l.day_ends := least(l.day_ends, now_ms + 86400000);
+    l.second_ends := least(l.second_ends, now_ms + 1000);
+    l.ban_until := least(l.ban_until, now_ms + l.ban_ms);
+  END IF;
+  l.decided_at := now_ms;
   IF l.minute_ends <= now_ms THEN
     l.minute_used := 0;
   END IF;
@@ -65,30 +70,22 @@ END $$;
 `;
 
 /**
- * Decides the requests of several keys, each key once. Rows are locked in the order of the keys, so that two batches
- * cannot wait for each other. The clock is read once a row is locked, so it never runs backwards for a key. A crash
- * of the database may forget the last moments of the limits, in exchange for not waiting for its disk.
+ * Decides the requests of several keys, each key once. Returns an object with an array for each key: how many were
+ * granted, when, and its limits. A key without a row gets one, which has decided nothing: its instant is 0.
  *
- * A connection plans the statements once, with the index, whatever the size of the table. The rows have a type of their
- * own, because to look up that of the table is to wait for the table's lock before the wait is bounded.
+ * Rows are locked in the order of the keys, so that two batches cannot wait for each other. The clock is read once a row
+ * is locked, so it never runs backwards for a key. A crash of the database may forget the last moments of the limits,
+ * in exchange for not waiting for its disk.
  */
 export const takeFunction: string = `
-CREATE TYPE animal_store.decided AS (
-  key_id text, granted int, decided_at bigint, minute_used int, minute_ends bigint, day_used int, day_ends bigint,
-  refusals int, second_ends bigint, ban_until bigint, ban_ms bigint
-);
-
 CREATE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[], per_day int[])
-RETURNS SETOF animal_store.decided LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET enable_seqscan = off AS $$
+RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  answer json;
 BEGIN
   ${boundWaits}
   PERFORM set_config('synchronous_commit', 'off', true);
-  -- The first request of a key makes its row.
-  IF (SELECT count(*) FROM animal_store.limits WHERE key_id = ANY (key_ids)) < cardinality(key_ids) THEN
-    INSERT INTO animal_store.limits (key_id) SELECT one FROM unnest(key_ids) AS one ORDER BY one ON CONFLICT DO NOTHING;
-  END IF;
-  RETURN QUERY
+  WITH decided AS (
     INSERT INTO animal_store.limits AS held (key_id, asked, per_minute, per_day)
     SELECT * FROM unnest(key_ids, asked, per_minute, per_day) AS one(key_id, asked, per_minute, per_day)
     ORDER BY one.key_id
@@ -103,9 +100,11 @@ BEGIN
           held, excluded.asked, excluded.per_minute, excluded.per_day, animal_store.clock_ms()
         ) AS l
         OFFSET 0 -- Keeps it from being run for each column.
-      ) AS decided
+      ) AS new
     )
-    RETURNING held.key_id, held.granted, held.decided_at, held.minute_used, held.minute_ends, held.day_used,
-      held.day_ends, held.refusals, held.second_ends, held.ban_until, held.ban_ms;
+    RETURNING held.*
+  )
+  SELECT json_object_agg(key_id, ARRAY[granted, decided_at, ${limitsColumns}]) INTO answer FROM decided;
+  RETURN answer;
 END $$;
 `;

@@ -6,23 +6,32 @@
 import type { KeyLimits } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
-import { limitsOf } from "./postgres-limiter.ts";
+import { limitsColumns } from "./limits-sql.ts";
 
-const readText = `
-SELECT key_id, minute_used, minute_ends::float8 AS minute_ends, day_used, day_ends::float8 AS day_ends, refusals,
-  second_ends::float8 AS second_ends, ban_until::float8 AS ban_until, ban_ms::float8 AS ban_ms
-FROM animal_store.limits`;
+/** A row of the table, by `limitsColumns`. Instants are Unix milliseconds. */
+export type LimitsNumbers = readonly [
+  minuteUsed: number,
+  minuteEndsMs: number,
+  dayUsed: number,
+  dayEndsMs: number,
+  refusalCount: number,
+  secondEndsMs: number,
+  banUntilMs: number,
+  banMs: number,
+];
+
+const readText = `SELECT key_id, to_json(ARRAY[${limitsColumns}])::text AS numbers FROM animal_store.limits`;
 const writeText = `
-INSERT INTO animal_store.limits
-  (key_id, minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms)
-SELECT * FROM unnest(
+INSERT INTO animal_store.limits (key_id, ${limitsColumns}, decided_at)
+SELECT *, animal_store.clock_ms() FROM unnest(
   $1::text[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[])`;
 
 /** Adds the limits of the table to the limiter. */
 export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
-    limiter.restore(String(row["key_id"]), moved(limitsOf(row), -aheadMs));
+    const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
+    limiter.restore(String(row["key_id"]), moved(limitsOf(numbers), -aheadMs));
   }
 }
 
@@ -41,6 +50,15 @@ export async function writeLimits(query: Query, { keys, timeline }: MemoryLimite
     limits.map(({ ban }) => instant(ban.untilMs)),
     limits.map(({ ban }) => ban.durationMs),
   ]);
+}
+
+export function limitsOf(numbers: LimitsNumbers): KeyLimits {
+  const [minuteUsed, minuteEndsMs, dayUsed, dayEndsMs, refusalCount, secondEndsMs, untilMs, durationMs] = numbers;
+  return {
+    minute: { used: minuteUsed, endsMs: minuteEndsMs },
+    day: { used: dayUsed, endsMs: dayEndsMs },
+    ban: { refusalCount, secondEndsMs, untilMs, durationMs },
+  };
 }
 
 async function databaseNowMs(query: Query): Promise<number> {

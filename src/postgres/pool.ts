@@ -17,3 +17,8 @@ export interface DatabasePool {
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
 }
+
+/** What a statement returned as JSON, in the column "answer" of its one row. Clients read that faster than many rows. */
+export function answerOf([row]: readonly Row[]): unknown {
+  return JSON.parse(String(row?.["answer"]));
+}

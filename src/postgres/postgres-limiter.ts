@@ -13,7 +13,8 @@ import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, DatabaseError } from "./database.ts";
-import type { Row } from "./pool.ts";
+import { limitsOf, type LimitsNumbers } from "./limits-table.ts";
+import { answerOf } from "./pool.ts";
 
 interface Request {
   readonly keyId: string;
@@ -42,12 +43,10 @@ const lastKnownMax = 10_000;
 
 const unixCalendar: Calendar = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
 
-/** Numbers as float8, which every client reads as a number. */
-const takeText = `
-SELECT key_id, granted, decided_at::float8 AS now_ms, minute_used, minute_ends::float8 AS minute_ends, day_used,
-  day_ends::float8 AS day_ends, refusals, second_ends::float8 AS second_ends, ban_until::float8 AS ban_until,
-  ban_ms::float8 AS ban_ms
-FROM animal_store.take($1::text[], $2::int[], $3::int[], $4::int[])`;
+const takeText = "SELECT animal_store.take($1, $2, $3, $4)::text AS answer";
+
+/** What the statement returns for each key. */
+type Answer = Readonly<Record<string, readonly [granted: number, nowMs: number, ...limits: LimitsNumbers]>>;
 
 export class PostgresLimiter implements Limiter {
   readonly #database: Database;
@@ -133,19 +132,17 @@ export class PostgresLimiter implements Limiter {
     ]);
     const results: Decided[] = [];
     const undecided: number[] = [];
-    for (const row of rows) {
-      const keyId = String(row["key_id"]);
-      const nowMs = Number(row["now_ms"]);
+    for (const [keyId, [granted, nowMs, ...numbers]] of Object.entries(answerOf(rows) as Answer)) {
+      const { places } = batches.get(keyId)!; // Each key that was asked for has a row.
       if (nowMs === 0) {
-        // The purge removed the row while the statement ran, which only made it anew.
-        undecided.push(...batches.get(keyId)!.places); // Each key that was asked for has one row.
+        undecided.push(...places); // The first request of a key, or of one that was purged, makes its row.
         continue;
       }
-      const limits = limitsOf(row);
+      const limits = limitsOf(numbers);
       this.#remember(keyId, limits, nowMs);
       // Each request gets the limits as they were after it.
-      let left = Number(row["granted"]);
-      for (const place of batches.get(keyId)!.places) {
+      let left = granted;
+      for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
         results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, nowMs };
@@ -178,19 +175,5 @@ function withTokens({ minute, day, ban }: KeyLimits, tokens: number): KeyLimits 
     minute: { used: minute.used - tokens, endsMs: minute.endsMs },
     day: { used: day.used - tokens, endsMs: day.endsMs },
     ban,
-  };
-}
-
-/** Also of a row of the table itself. */
-export function limitsOf(row: Row): KeyLimits {
-  return {
-    minute: { used: Number(row["minute_used"]), endsMs: Number(row["minute_ends"]) },
-    day: { used: Number(row["day_used"]), endsMs: Number(row["day_ends"]) },
-    ban: {
-      refusalCount: Number(row["refusals"]),
-      secondEndsMs: Number(row["second_ends"]),
-      untilMs: Number(row["ban_until"]),
-      durationMs: Number(row["ban_ms"]),
-    },
   };
 }

@@ -23,7 +23,7 @@ import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, DatabaseError } from "./database.ts";
-import type { Row } from "./pool.ts";
+import { answerOf } from "./pool.ts";
 
 interface Item {
   readonly newPet: NewPet;
@@ -51,13 +51,13 @@ interface LostBatch {
   readonly cause: unknown;
 }
 
-/** An animal in the column `replays`. */
-interface Replay {
-  readonly id: number;
-  readonly name: string;
-  readonly categoryId: string;
-  readonly status: PetStatus;
+/** A batch that was stored, or given up: then `last` is null. */
+interface Commit {
+  readonly last: number | null;
+  readonly replays: Readonly<Record<string, PetRow>> | null;
 }
+
+type PetRow = readonly [id: number, name: string, categoryId: string, status: PetStatus];
 
 /** The most creates in a statement, which stores all of them or none. */
 export const createsMax = 500;
@@ -70,13 +70,12 @@ const decisionPauseMs = 100;
 /** The purge removes the commit of a batch after an hour. If this process was paused as long, its lack says nothing. */
 const commitMs = 1_800_000;
 
-const addText = `SELECT last_id::float8 AS last, replayed::text AS replays
-  FROM animal_store.add($1::uuid, $2::text[], $3::bigint[], $4::text[], $5::text[])`;
+const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
 const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
-  ON CONFLICT (id) DO UPDATE SET at = commits.at RETURNING last::float8 AS last, replays::text AS replays`;
-const members = "id::float8 AS id, name, category_id::text AS category_id, status";
-const getText = `SELECT ${members} FROM animal_store.get($1::bigint[])`;
-const listText = `SELECT place::int AS place, ${members} FROM animal_store.list($1::bigint[], $2::int[], $3::text[])`;
+  ON CONFLICT (id) DO UPDATE SET at = commits.at
+  RETURNING json_build_object('last', last, 'replays', replays)::text AS answer`;
+const getText = "SELECT animal_store.get($1)::text AS answer";
+const listText = "SELECT animal_store.list($1, $2, $3)::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
@@ -145,8 +144,7 @@ export class PostgresPetStore implements PetStore {
       items.map(({ hash }) => hash ?? null),
     ];
     try {
-      const [commit] = await this.#database.run(addText, values);
-      return addedOf(items, commit!); // A function returns one row.
+      return addedOf(items, answerOf(await this.#database.run(addText, values)) as Commit);
     } catch (error) {
       if (!isUnknown(error)) {
         throw notStored(error);
@@ -160,9 +158,10 @@ export class PostgresPetStore implements PetStore {
   async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
     const endMs = this.#clock.monotonicMs() + decisionMs;
     for (;;) {
-      const [commit] = await this.#database.probe(decideText, [commitId]).catch(() => []);
+      const asked = this.#database.probe(decideText, [commitId]);
+      const commit = (await asked.then(answerOf, () => undefined)) as Commit | undefined;
       if (commit !== undefined) {
-        if (commit["last"] !== null) {
+        if (commit.last !== null) {
           return addedOf(items, commit);
         }
         if (Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
@@ -177,28 +176,24 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {
-    const rows = await this.#read(getText, [ids]);
-    const texts = new Map(rows.map((row) => [Number(row["id"]), textOf(row)]));
+    const rows = (await this.#read(getText, [ids])) as readonly PetRow[] | null;
+    const texts = new Map(rows?.map((row) => [row[0], textOf(row)]));
     return ids.map((id) => texts.get(id));
   }
 
   /** One animal more than a page holds shows whether there is a next page. */
   async #list(queries: readonly PetQuery[]): Promise<readonly PetPage[]> {
-    const rows = await this.#read(listText, [
+    const pages = (await this.#read(listText, [
       queries.map(({ after }) => after),
       queries.map(({ limit }) => limit + 1),
       queries.map(({ status }) => status ?? null),
-    ]);
-    const pages = queries.map((): Row[] => []);
-    for (const row of rows) {
-      pages[Number(row["place"]) - 1]!.push(row); // A place in the queries.
-    }
-    return pages.map((found, index) => pageOf(found, queries[index]!.limit)); // One for each query.
+    ])) as readonly (readonly PetRow[] | null)[];
+    return pages.map((rows, index) => pageOf(rows ?? [], queries[index]!.limit)); // One for each query.
   }
 
-  async #read(text: string, values: unknown[]): Promise<readonly Row[]> {
+  async #read(text: string, values: unknown[]): Promise<unknown> {
     try {
-      return await this.#database.run(text, values);
+      return answerOf(await this.#database.run(text, values));
     } catch (error) {
       throw new StorageUnavailableError("the database cannot be read", { cause: error });
     }
@@ -214,27 +209,24 @@ function isUnknown(error: unknown): boolean {
 }
 
 /** The ids are those up to `last`, in the order of the items, without the replays. */
-function addedOf(items: readonly Item[], { last, replays }: Row): readonly Added[] {
-  const replayed = replays === null ? {} : (JSON.parse(String(replays)) as Record<string, Replay>);
-  let id = Number(last) - (items.length - Object.keys(replayed).length);
+function addedOf(items: readonly Item[], { last, replays }: Commit): readonly Added[] {
+  let id = Number(last) - (items.length - Object.keys(replays ?? {}).length);
   return items.map(({ newPet }, index) => {
-    const earlier = replayed[index + 1];
+    const earlier = replays?.[index + 1];
     if (earlier !== undefined) {
-      const json = newPetToJson(earlier.id, { ...earlier, categoryId: BigInt(earlier.categoryId) });
-      return { id: earlier.id, json, isReplay: true };
+      return { id: earlier[0], json: textOf(earlier), isReplay: true };
     }
     id += 1;
     return { id, json: newPetToJson(id, newPet), isReplay: false };
   });
 }
 
-function pageOf(rows: readonly Row[], limit: number): PetPage {
+function pageOf(rows: readonly PetRow[], limit: number): PetPage {
   const page = rows.slice(0, limit);
-  const nextAfter = rows.length > limit ? Number(page.at(-1)?.["id"]) : undefined;
+  const nextAfter = rows.length > limit ? page.at(-1)?.[0] : undefined;
   return { json: `[${page.map(textOf).join(",")}]`, nextAfter };
 }
 
-function textOf({ id, name, category_id: categoryId, status }: Row): string {
-  const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
-  return newPetToJson(Number(id), pet); // The table holds what this program wrote.
+function textOf([id, name, categoryId, status]: PetRow): string {
+  return newPetToJson(id, { name, categoryId: BigInt(categoryId), status });
 }

@@ -6,7 +6,7 @@
  */
 
 import { addFunction } from "./add-pets-sql.ts";
-import { boundWaits } from "./bound-waits.ts";
+import { boundWaits, indexPlans } from "./function-parts.ts";
 import type { Database, Query } from "./database.ts";
 import { readFunctions } from "./read-pets-sql.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
@@ -45,7 +45,7 @@ CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL
 
 -- Fails on a replica as a write does, although nothing is written.
 CREATE FUNCTION animal_store.key_events_after(after bigint, count int) RETURNS TABLE (seq bigint, line text)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql ${indexPlans} AS $$
 #variable_conflict use_column
 BEGIN
   IF current_setting('transaction_read_only') = 'on' THEN
@@ -74,7 +74,7 @@ CREATE TABLE animal_store.limits (
 ) WITH (fillfactor = 50);
 
 CREATE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
-  $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
+  $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 ${decideFunction}
 ${takeFunction}
 ${addFunction}

@@ -78,3 +78,31 @@ test("a failure of the database is 'unavailable', with the full quota if nothing
   await assert.rejects(away.quotas("key_1", plan), { name: "StorageUnavailableError" });
   await assert.rejects(failingWith(new TypeError("a fault of ours")).take("key_1", plan), TypeError);
 });
+
+test("a clock of the database that is set back lengthens no window and no ban", { skip }, async (context) => {
+  const clock = new ManualClock();
+  const { options, remove } = await createPlace(clock);
+  context.after(remove);
+  const limiter = new PostgresLimiter(new Database(options.database, assert.fail), clock);
+  const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+  const backMs = 3_600_000;
+  const nowSeconds = () => clock.wallMs() / 1_000;
+
+  await limiter.take("window", plan);
+  await limiter.take("banned", plan);
+  for (let refusals = 0; refusals < 10; refusals += 1) {
+    await limiter.take("banned", plan);
+    clock.advance(1_000);
+  }
+  clock.stepWall(-backMs);
+  const window = await limiter.quotas("window", plan);
+  assert.deepEqual([window.minute.remaining, window.minute.resetSeconds - nowSeconds()], [0, 60]);
+  assert.deepEqual([window.day.remaining, window.day.resetSeconds - nowSeconds()], [999, 86_400]);
+  const banned = await limiter.take("banned", plan);
+  assert.deepEqual([banned.kind, banned.retryAfterSeconds], ["key_banned", 300]);
+
+  clock.advance(60_000);
+  assert.equal((await limiter.take("window", plan)).kind, "allowed");
+  clock.advance(240_000);
+  assert.equal((await limiter.take("banned", plan)).kind, "allowed");
+});
