@@ -47,6 +47,7 @@ test("a stopped instance delays the others by less than 0.5 s, and goes on where
     await setTimeout(100);
   }
   const record = await load.stop();
+  assert.ok(record.longestGapMs(0) > 500, "the gap of the stopped one is seen");
   [1, 2].forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
   assertEachRemainingOnce(record);
   await assertNothingLostOrDoubled(engine, url, record);

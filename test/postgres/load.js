@@ -9,6 +9,7 @@ import { newClient } from "./program.js";
 
 /** After a request that was not served. */
 const pauseMs = 20;
+const heartbeatMs = 10;
 
 /**
  * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
@@ -21,6 +22,7 @@ const pauseMs = 20;
 export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false } = {}) {
   const senders = targets.map((target) => newClient(target, key, { connections: clients, timeoutMs }));
   const record = newRecord(targets.length);
+  const heart = setInterval(() => record.heartbeats.push(performance.now()), heartbeatMs);
   let isStopping = false;
   let names = 0;
 
@@ -57,6 +59,7 @@ export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isRea
     async stop() {
       isStopping = true;
       await Promise.all(running);
+      clearInterval(heart);
       senders.forEach((sender) => sender.close());
       return record;
     },
@@ -72,6 +75,8 @@ function newRecord(places) {
     /** Names of which the last word was that nothing was stored, and those of which nobody knows. */
     refused: new Set(),
     unknown: new Set(),
+    /** When this process ran. */
+    heartbeats: [],
 
     async observe(place, send) {
       const sentAt = performance.now();
@@ -104,10 +109,17 @@ function newRecord(places) {
       return this.responses.filter((one) => one.place === place && [200, 201].includes(one.status)).sort((a, b) => a.at - b.at);
     },
 
-    /** The longest time in which an instance that was asked served nothing, in milliseconds. */
+    /** The longest time in which an instance that was asked served nothing, though this process ran, in milliseconds. */
     longestGapMs(place, fromMs = 0) {
       const times = this.servedBy(place).map(({ at }) => at).filter((at) => at >= fromMs);
-      return Math.max(0, ...times.slice(1).map((at, index) => at - times[index]));
+      const gaps = times.slice(1).map((at, index) => at - times[index] - this.longestPauseMs(times[index], at));
+      return Math.max(0, ...gaps);
+    },
+
+    /** A busy machine may stop all processes for a while. */
+    longestPauseMs(fromMs, toMs) {
+      const beats = this.heartbeats.filter((at) => at >= fromMs && at <= toMs);
+      return Math.max(...[...beats, toMs].map((at, index) => at - (beats[index - 1] ?? fromMs))) - heartbeatMs;
     },
 
     places: Array.from({ length: places }, (_, place) => place),
