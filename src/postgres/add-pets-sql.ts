@@ -6,8 +6,8 @@ import { boundWaits, indexPlans } from "./function-parts.ts";
 import { petArray } from "./read-pets-sql.ts";
 
 /**
- * Returns the last id given and, as `replays`, the animals that earlier creates with the same hashes had added, by their
- * places in the batch, from 1. The same is kept in `commits`, for an instance that loses the answer.
+ * Returns the last id given and, as `replays`, the animals that earlier creates with the same hashes had added, by
+ * their places in the batch, from 1. The same is kept in `commits`, for an instance that loses the answer.
  *
  * The row of the counter stays locked until the commit. So creates happen one batch at a time, ids have no gaps,
  * readers see them in order, and what is looked up after the lock includes every earlier batch.

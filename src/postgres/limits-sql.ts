@@ -73,9 +73,9 @@ END $$;
  * Decides the requests of several keys, each key once. Returns an object with an array for each key: how many were
  * granted, when, and its limits. A key without a row gets one, which has decided nothing: its instant is 0.
  *
- * Rows are locked in the order of the keys, so that two batches cannot wait for each other. The clock is read once a row
- * is locked, so it never runs backwards for a key. A crash of the database may forget the last moments of the limits,
- * in exchange for not waiting for its disk.
+ * Rows are locked in the order of the keys, so that two batches cannot wait for each other. The clock is read once a
+ * row is locked, so it never runs backwards for a key. A crash of the database may forget the last moments of the
+ * limits, in exchange for not waiting for its disk.
  */
 export const takeFunction: string = `
 CREATE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[], per_day int[])

@@ -18,7 +18,7 @@ export interface DatabasePool {
   off(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/** What a statement returned as JSON, in the column "answer" of its one row. Clients read that faster than many rows. */
+/** What a statement returned as JSON, in the column "answer" of its one row. Clients read rows and columns slowly. */
 export function answerOf([row]: readonly Row[]): unknown {
   return JSON.parse(String(row?.["answer"]));
 }
