@@ -70,8 +70,8 @@ END $$;
 `;
 
 /**
- * Decides the requests of several keys, each key once. Returns an object with an array for each key: how many were
- * granted, when, and its limits. A key without a row gets one, which has decided nothing: its instant is 0.
+ * Decides the requests of several keys, each key once. Returns the keys, and for each how many requests were granted,
+ * when, and its limits. A key without a row gets one, which has decided nothing: its instant is 0.
  *
  * Rows are locked in the order of the keys, so that two batches cannot wait for each other. The clock is read once a
  * row is locked, so it never runs backwards for a key. A crash of the database may forget the last moments of the
@@ -104,7 +104,8 @@ BEGIN
     )
     RETURNING held.*
   )
-  SELECT json_object_agg(key_id, ARRAY[granted, decided_at, ${limitsColumns}]) INTO answer FROM decided;
+  SELECT json_build_object('keys', json_agg(key_id), 'limits', json_agg(ARRAY[granted, decided_at, ${limitsColumns}]))
+    INTO answer FROM decided;
   RETURN answer;
 END $$;
 `;

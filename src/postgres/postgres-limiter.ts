@@ -45,8 +45,11 @@ const unixCalendar: Calendar = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_0
 
 const takeText = "SELECT animal_store.take($1, $2, $3, $4)::text AS answer";
 
-/** What the statement returns for each key. */
-type Answer = Readonly<Record<string, readonly [granted: number, nowMs: number, ...limits: LimitsNumbers]>>;
+/** Two arrays, because an object by key would have a new shape in each answer, which V8 reads at half the speed. */
+interface Answer {
+  readonly keys: readonly string[];
+  readonly limits: readonly (readonly [granted: number, nowMs: number, ...limits: LimitsNumbers])[];
+}
 
 export class PostgresLimiter implements Limiter {
   readonly #database: Database;
@@ -132,7 +135,9 @@ export class PostgresLimiter implements Limiter {
     ]);
     const results: Decided[] = [];
     const undecided: number[] = [];
-    for (const [keyId, [granted, nowMs, ...numbers]] of Object.entries(answerOf(rows) as Answer)) {
+    const answer = answerOf(rows) as Answer;
+    for (const [index, keyId] of answer.keys.entries()) {
+      const [granted, nowMs, ...numbers] = answer.limits[index]!; // One for each key.
       const { places } = batches.get(keyId)!; // Each key that was asked for has a row.
       if (nowMs === 0) {
         undecided.push(...places); // The first request of a key, or of one that was purged, makes its row.
