@@ -2,7 +2,7 @@
  * createPet: `POST /pets`.
  */
 
-import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
 import { idempotencyHash, readIdempotencyKey } from "./idempotency-key.ts";
 import { readNewPet } from "./new-pet.ts";
 import type { PetRequest } from "./pet-request.ts";
@@ -27,7 +27,8 @@ export function createPet(request: PetRequest, content: Uint8Array): Response | 
 
 function createdResponse({ id, json, isReplay }: StoredPet, linkBase: string): Response {
   const location = ["Location", `${linkBase}/pets/${id}`];
-  return jsonResponse(201, json, isReplay === true ? [...location, "Idempotent-Replayed", "true"] : location);
+  const fields = isReplay === true ? [...location, "Idempotent-Replayed", "true"] : location;
+  return jsonResponse(201, checkedJson(json), fields);
 }
 
 function reuseResponse(error: unknown): Response {

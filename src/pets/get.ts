@@ -2,7 +2,7 @@
  * getPet: `GET /pets/{petId}`, deprecated.
  */
 
-import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
 import { whenReady } from "../http/when-ready.ts";
 import type { PetRequest } from "./pet-request.ts";
 import type { JsonText } from "./pet-store.ts";
@@ -14,7 +14,7 @@ export function getPet({ store, parameter }: PetRequest): Response | Promise<Res
 }
 
 function petResponse(json: JsonText | undefined): Response {
-  return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, json);
+  return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, checkedJson(json));
 }
 
 /**

@@ -2,7 +2,7 @@
  * listPets: `GET /pets`.
  */
 
-import { type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
 import { whenReady } from "../http/when-ready.ts";
 import { readListQuery } from "./list-query.ts";
 import type { PetRequest } from "./pet-request.ts";
@@ -17,7 +17,7 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
     const link = nextAfter === undefined ? undefined : ["Link", nextLink(linkBase, petQuery, nextAfter)];
-    return jsonResponse(200, json, link);
+    return jsonResponse(200, checkedJson(json), link);
   });
 }
 

@@ -15,22 +15,49 @@ test("an error thrown while a response is sent closes that connection and report
     options: {
       store: {
         add: () => Promise.reject(new Error("not asked for")),
-        // No JSON text: sending it throws, in the same turn for one id and in a later one for the other.
-        get: (id) => (id === 1 ? (5 as unknown as string) : Promise.resolve(5 as unknown as string)),
-        list: () => ({ json: "[]", nextAfter: undefined }),
+        get: () => "{}",
+        // No number: sending the link throws, in the same turn for one page and in a later one for the other.
+        list({ limit }) {
+          const page = { json: "[]", nextAfter: "\n" as unknown as number };
+          return limit === 1 ? page : Promise.resolve(page);
+        },
         isWritable: () => true,
         close: () => Promise.resolve(),
       },
     },
   });
-  for (const id of [1, 2]) {
+  for (const limit of [1, 2]) {
     const wire = await Wire.open(running.port);
-    wire.send(request({ target: `/v1/pets/${id}`, key: running.key }));
+    wire.send(request({ target: `/v1/pets?limit=${limit}`, key: running.key }));
     assert.equal((await wire.closed()).rest, "");
   }
   assert.equal(running.reports.length, 2);
   assert.match(running.reports[0] ?? "", /^request \S+ failed: TypeError/);
-  assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
+  assert.equal((await exchange(running.port, request({ target: "/v1/pets/1", key: running.key }))).status, 200);
+});
+
+test("a store that returns no JSON text gets 500 and a line, also if its author has no types", async (context) => {
+  for (const wrong of [undefined, null, 5, { id: 1 }]) {
+    const json = wrong as unknown as string;
+    const running = await runningService(context, {
+      options: {
+        store: {
+          add: () => Promise.resolve({ id: 1, json }),
+          get: () => (json === undefined ? ([] as unknown as string) : json),
+          list: () => ({ json, nextAfter: undefined }),
+          isWritable: () => true,
+          close: () => Promise.resolve(),
+        },
+      },
+    });
+    const { key } = running;
+    const create = { method: "POST", content: '{"name":"Rex","categoryId":1}' };
+    for (const parts of [{}, { target: "/v1/pets/1" }, create]) {
+      assert.equal(codeOf(await exchange(running.port, request({ ...parts, key }))), "internal_error");
+    }
+    assert.equal(running.reports.length, 3);
+    assert.match(running.reports[0] ?? "", /failed: TypeError: the store returned something that is neither/);
+  }
 });
 
 test("a wrong key on a request that is refused for its message is charged to the address", async (context) => {
