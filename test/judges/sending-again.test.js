@@ -57,11 +57,12 @@ async function scripted(context, script) {
 }
 
 test("the recipe's function sends the same key until it gets a response to keep", async (context) => {
-  const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [408, {}], [201, {}]];
+  const date = new Date().toUTCString(); // As a proxy may send it.
+  const script = [[], [503, {}], [429, { "Retry-After": "300" }], [201, {}, true], [408, {}], [503, { "Retry-After": date }], [201, {}]];
   const server = await scripted(context, script);
   const { addAnimal, waitsSeconds } = quoted();
   assert.equal((await addAnimal(server.url, "as_key", animal)).text, "status 201");
-  assert.deepEqual(waitsSeconds, [1, 2, 300, 8, 16]);
+  assert.deepEqual(waitsSeconds, [1, 2, 300, 8, 16, 32]);
   assert.equal(server.keys.length, script.length);
   assert.equal(new Set(server.keys).size, 1);
 });
@@ -74,7 +75,9 @@ test("the recipe's function stops at an error of the request, and after ten atte
     assert.deepEqual(waitsSeconds, []);
   }
   const server = await scripted(context, Array(10).fill([]));
-  await assert.rejects(quoted().addAnimal(server.url, "as_key", animal), /ten attempts in 17 minutes failed/);
+  const { addAnimal, waitsSeconds } = quoted();
+  await assert.rejects(addAnimal(server.url, "as_key", animal), /ten attempts failed/);
+  assert.equal(waitsSeconds.length, 9);
   assert.equal(server.keys.length, 10);
 });
 
