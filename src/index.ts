@@ -7,7 +7,8 @@ export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./ser
 export type { AnimalStoreOptions } from "./options.ts";
 export type { DatabasePool } from "./postgres/pool.ts";
 export { FolderInUseError } from "./disk/lock.ts";
-export { KeyError } from "./keys/key.ts";
+export { KeyError, type ApiKey } from "./keys/key.ts";
+export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-store.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {
   IdempotencyConflictError,

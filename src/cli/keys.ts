@@ -76,7 +76,7 @@ export async function keys(
   }
   const { values: flags, operands } = parseFlags(rest, [...placeFlags, ...command.flags], ["json"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
-    const takes = command.takesId ? `takes one ID, received ${operands.length}` : "takes flags only";
+    const takes = command.takesId ? `takes one ID, received ${operands.length || "none"}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
   const place = readPlace(flags, terminal.environment);

@@ -193,7 +193,7 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["create", "--data="], /^Cannot use --data : must not be empty/],
   [["list", "x"], /it takes flags only/],
   [["list", "--json=1"], /^Cannot use --json: it takes no value$/],
-  [["revoke"], /^Cannot run keys revoke: it takes one ID, received 0; /],
+  [["revoke"], /^Cannot run keys revoke: it takes one ID, received none; /],
   [["revoke", "a", "b"], /it takes one ID, received 2; /],
   [["plan", "key_000000000000000"], /^Cannot run keys plan: --plan is missing; /],
   [["rotate", "key_000000000000000", "--grace", "1h"], /^Cannot use --grace: must be .*, received "1h"$/],
