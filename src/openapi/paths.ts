@@ -97,8 +97,8 @@ const getPet: JsonObject = {
   operationId: "getPet",
   summary: "Fetch an animal",
   description:
-    `Deprecated: removal is scheduled for ${sunsetDate}. Use \`GET /pets\` with the \`status\` filter instead. ` +
-    "`GET /pets?after=41&limit=1` returns the animal with id 42.",
+    `Deprecated: removal is scheduled for ${sunsetDate}. Use \`GET /pets\` with the \`status\` filter instead: ` +
+    "`GET /pets?after=41&limit=1` returns a list of the animal with id 42, or an empty one.",
   tags: ["animals"],
   deprecated: true,
   "x-deprecated-sunset": sunsetDate,

@@ -177,7 +177,7 @@ export const idempotencyKeyParameter: JsonObject = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    `Makes a retry safe. Choose a new word for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
+    `Makes a retry safe. Choose a new value for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
     "characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same " +
     "animal within 24 hours, it returns the same response and adds nothing.",
   schema: { type: "string", pattern: idempotencyKeyPattern },
