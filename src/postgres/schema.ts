@@ -6,10 +6,11 @@
  */
 
 import { addFunction } from "./add-pets-sql.ts";
-import { boundWaits, indexPlans } from "./function-parts.ts";
 import type { Database, Query } from "./database.ts";
-import { readFunctions } from "./read-pets-sql.ts";
+import { boundWaits, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
+import { readFunctions } from "./read-pets-sql.ts";
+import { checkMayCreate, checkTableRights, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
 export const migrations: readonly string[] = [
@@ -97,10 +98,8 @@ export async function prepareSchema(database: Database): Promise<void> {
     await checkSession(query);
     await query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
     const version = await readSchemaVersion(query);
-    if (version > schemaVersion) {
-      throw new Error(newerSchemaText(version));
-    }
     if (version === 0) {
+      await checkMayCreate(query);
       if (!(await hasSchema(query))) {
         await query("CREATE SCHEMA animal_store");
       }
@@ -113,27 +112,23 @@ export async function prepareSchema(database: Database): Promise<void> {
     if (version < schemaVersion) {
       await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
     }
+    await checkTableRights(query);
   });
 }
 
-export function newerSchemaText(version: number): string {
-  return `the schema animal_store has version ${version}, this release knows ${schemaVersion}: a newer release made it`;
-}
-
-/** An administrator may have made it, for a user who may not: even IF NOT EXISTS needs the right. */
-export async function hasSchema(query: Query): Promise<boolean> {
-  const [row] = await query("SELECT to_regnamespace('animal_store')::text AS found");
-  return row?.["found"] === "animal_store";
-}
-
-/** Returns 0 if there is no schema, or an empty one. */
+/** Returns 0 if there is no schema, or an empty one. @throws {Error} a newer release made it */
 export async function readSchemaVersion(query: Query): Promise<number> {
   const [found] = await query("SELECT to_regclass('animal_store.version')::text AS found");
   if (found?.["found"] !== "animal_store.version") {
     return 0;
   }
   const [row] = await query("SELECT version FROM animal_store.version");
-  return Number(row?.["version"]);
+  const version = Number(row?.["version"]);
+  if (version > schemaVersion) {
+    const known = `this release knows ${schemaVersion}: a newer release made it`;
+    throw new Error(`the schema animal_store has version ${version}, ${known}`);
+  }
+  return version;
 }
 
 /** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */

@@ -116,7 +116,19 @@ const unusable = [
       await engine.query("CREATE ROLE guest LOGIN");
       return url.replace("app@", "guest@");
     },
-    /may not create the tables|permission denied/,
+    /may not create the tables: the right CREATE on the database is missing/,
+  ],
+  [
+    "grants not every right on its tables",
+    async (url) => {
+      await runCommand(["keys", "list", "--database", url]);
+      await engine.query("CREATE ROLE reader LOGIN");
+      await engine.query("GRANT USAGE ON SCHEMA animal_store TO reader", [], url);
+      await engine.query("GRANT ALL ON ALL TABLES IN SCHEMA animal_store TO reader", [], url);
+      await engine.query("REVOKE UPDATE, DELETE ON animal_store.once FROM reader", [], url);
+      return url.replace("app@", "reader@");
+    },
+    /the user has no right to (UPDATE, DELETE|DELETE, UPDATE) on the table animal_store.once/,
   ],
 ];
 

@@ -6,6 +6,9 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import pg from "pg";
+import { Database } from "../../build/src/postgres/database.js";
+import { purge } from "../../build/src/postgres/purge.js";
 import { skipFaults, startEngine } from "./engine.js";
 import { lock, startService } from "./faults.js";
 import { until } from "./guarded-folder.js";
@@ -54,7 +57,29 @@ test("an address that nobody listens on, or that stays silent, stops the start",
 test("a role that may not make the schema stops the start", { skip: skipFaults }, async () => {
   await engine.query("CREATE ROLE guest LOGIN");
   const url = await engine.createDatabase();
-  await assertRefused(Object.assign(new URL(url), { username: "guest" }).href, /: permission denied for database/);
+  await assertRefused(Object.assign(new URL(url), { username: "guest" }).href, /: the user may not create the tables: /);
+});
+
+test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a role needs, also for a purge", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  await startService(context, [url]);
+  await engine.query("CREATE ROLE least LOGIN");
+  await engine.query("GRANT USAGE ON SCHEMA animal_store TO least", [], url);
+  await engine.query("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
+  const least = Object.assign(new URL(url), { username: "least" }).href;
+  await assertRefused(least, /: the user has no right to DELETE on the table animal_store\.commits/);
+
+  await engine.query("GRANT DELETE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
+  const { clients: [client] } = await startService(context, [least]);
+  for (const isReplay of [false, true]) {
+    const { headers, status } = await client.add({ name: "Rex", categoryId: 1 }, { "idempotency-key": "rex" });
+    assert.deepEqual([status, headers["idempotent-replayed"] === "true"], [201, isReplay]);
+  }
+  await engine.query("UPDATE animal_store.once SET at = '-infinity'", [], url);
+  const pool = new pg.Pool({ connectionString: least });
+  context.after(() => pool.end());
+  await purge(new Database(pool, assert.fail));
+  assert.deepEqual(await engine.query("SELECT FROM animal_store.once", [], url), []);
 });
 
 test("a schema of a newer release, or another isolation level, stops the start and changes nothing", { skip: skipFaults }, async (context) => {
