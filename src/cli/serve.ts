@@ -8,7 +8,6 @@ import type { AddressInfo } from "node:net";
 
 import { systemClock } from "../disk/clock.ts";
 import { messageOf } from "../disk/error-message.ts";
-import { FolderInUseError } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
@@ -19,6 +18,7 @@ import { expositionType } from "../observe/prometheus-text.ts";
 import { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
+import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import { consolePages } from "./console-pages.ts";
 import { UsageError } from "./parse-flags.ts";
 import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
@@ -83,7 +83,8 @@ function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Termina
   return { settings, cite, terminal, options, report: options.report, observers, stopping };
 }
 
-async function open({ settings, options, observers, stopping, cite }: Start): Promise<Service> {
+async function open(start: Start): Promise<Service> {
+  const { settings, options, observers, stopping } = start;
   const publicPages = settings.hasConsole ? await consolePages(nodeDisk) : [];
   try {
     return await openService(options, {
@@ -92,21 +93,18 @@ async function open({ settings, options, observers, stopping, cite }: Start): Pr
       ...(observers.isWatching ? { observers } : {}),
     });
   } catch (error) {
-    const isOfPlace = settings.place.kind === "folder" ? isOfFolder(error) : isOfDatabase(error);
-    const place = settings.place.kind === "folder" ? "data" : "database";
-    throw isOfPlace ? new UsageError(`Cannot use ${cite(place)}: ${messageOf(error)}`) : error;
+    throw asOfPlace(error, start);
   }
 }
 
-/** A system error about a file has a `path`. One about a socket has an `address`: a folder's lock is a socket. */
-function isOfFolder(error: unknown): boolean {
-  const isOfSystem = error instanceof Error && "code" in error && ("path" in error || "address" in error);
-  return isOfSystem || error instanceof FolderInUseError;
-}
-
-/** Every other error than that of damaged keys says why the database cannot be used. */
-function isOfDatabase(error: unknown): boolean {
-  return !(error instanceof KeyError) && !(error instanceof Error && error.name === "AbortError");
+/** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
+function asOfPlace(error: unknown, { settings, cite }: Start): unknown {
+  const isAborted = error instanceof Error && error.name === "AbortError";
+  if (isAborted || error instanceof DamagedLogError || error instanceof KeyError) {
+    return error;
+  }
+  const name = settings.place.kind === "folder" ? "data" : "database";
+  return new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
 }
 
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
@@ -189,7 +187,9 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
   if (keys.exists) {
     return;
   }
-  const made = await keys.createFirst({ label: "first key" });
+  const made = await keys.createFirst({ label: "first key" }).catch((error: unknown) => {
+    throw asOfPlace(error, start);
+  });
   if (made === undefined) {
     return; // Another server was first.
   }

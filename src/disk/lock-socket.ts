@@ -98,7 +98,8 @@ export class SocketFolder {
         if (ownShortages.has(error.code)) {
           reject(error);
         } else {
-          resolve(error.code === "ECONNREFUSED" ? "stale" : error.code === "ENOENT" ? "absent" : "alive");
+          const isAbsent = error.code === "ENOENT" || error.code === "ENOTDIR";
+          resolve(error.code === "ECONNREFUSED" ? "stale" : isAbsent ? "absent" : "alive");
         }
       });
     });

@@ -28,6 +28,8 @@ export interface AppendTimes {
 
 export interface AppenderOptions {
   readonly file: DiskFile;
+  /** For messages. */
+  readonly path: string;
   /** Bytes in the file, all of them synced. */
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
@@ -39,6 +41,7 @@ const otherProcess = "another process modified or replaced it, so nothing more i
 
 export class Appender {
   readonly #file: DiskFile;
+  readonly #path: string;
   readonly #report: (message: string) => void;
   #prepare: (() => Promise<void>) | undefined;
   #lengthBytes: number;
@@ -51,6 +54,7 @@ export class Appender {
 
   constructor(options: AppenderOptions) {
     this.#file = options.file;
+    this.#path = options.path;
     this.#report = options.report;
     this.#prepare = options.prepare;
     this.#lengthBytes = options.lengthBytes;
@@ -82,7 +86,7 @@ export class Appender {
     this.#lengthBytes += bytes.length;
     if (this.#isFailing) {
       this.#isFailing = false;
-      this.#report("the log can be written again");
+      this.#report(`${this.#path} can be written again`);
     }
     return { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs };
   }
@@ -109,7 +113,7 @@ export class Appender {
       this.#excessBytesMax = 0;
       return undefined;
     } catch (error) {
-      const reason = `the log cannot be written: ${messageOf(error)}`;
+      const reason = `${this.#path} cannot be written: ${messageOf(error)}`;
       if (!this.#isFailing && this.#ended === undefined) {
         this.#isFailing = true;
         this.#report(`${reason}; nothing can be added until writing works again`);
@@ -127,14 +131,15 @@ export class Appender {
     this.#checkPlace();
     const foundBytes = this.#file.size();
     if (foundBytes !== this.#lengthBytes) {
-      throw this.#ending(`the log has ${counted(foundBytes, "byte")} instead of ${this.#lengthBytes}: ${otherProcess}`);
+      const difference = `${counted(foundBytes, "byte")} instead of ${this.#lengthBytes}`;
+      throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`);
     }
   }
 
   /** What is written to a file without a path would be lost at the next start. */
   #checkPlace(): void {
     if (!this.#file.isInPlace()) {
-      throw this.#ending(`the path of the log leads to another file or to none: ${otherProcess}`);
+      throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`);
     }
   }
 
@@ -161,7 +166,8 @@ export class Appender {
     try {
       await this.#file.sync();
     } catch (error) {
-      throw this.#ending(`a sync of the log failed (${messageOf(error)}), so nothing more is written until a restart`);
+      const reason = `a sync of ${this.#path} failed (${messageOf(error)})`;
+      throw this.#ending(`${reason}, so nothing more is written until a restart`);
     }
   }
 

@@ -84,7 +84,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await file.sync();
     await disk.syncFolder(dataDir);
     const { lengthBytes } = end;
-    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, lengthBytes, prepare });
+    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, path, lengthBytes, prepare });
   } catch (error) {
     await file.close();
     throw error;

@@ -36,7 +36,7 @@ async function setUp(owner: Partial<GroupOwner<string, string>> = {}, options: P
     ...owner,
   };
   const report = (message: string): void => void reports.push(message);
-  const writer = new GroupWriter(wholeOwner, { file, lengthBytes: 0, report, ...options });
+  const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, ...options });
   return { disk, writer, reports, published };
 }
 
