@@ -12,7 +12,7 @@ import { petArray } from "./read-pets-sql.ts";
  * The row of the counter stays locked until the commit. So creates happen one batch at a time, ids have no gaps,
  * readers see them in order, and what is looked up after the lock includes every earlier batch.
  */
-export const addFunction: string = `
+export const addFunctions: string = `
 CREATE FUNCTION animal_store.add(
   commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
 ) RETURNS json LANGUAGE plpgsql
@@ -50,5 +50,17 @@ BEGIN
   UPDATE animal_store.counter SET last = last_id;
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
   RETURN json_build_object('last', last_id, 'replays', replayed);
+END $$;
+
+-- Returns the same for a batch that was stored. Any other one is given up: "last" is null, and it never will be stored.
+CREATE FUNCTION animal_store.decide_commit(commit_id uuid) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  answer json;
+BEGIN
+  ${boundWaits}
+  INSERT INTO animal_store.commits AS known (id) VALUES (commit_id)
+    ON CONFLICT (id) DO UPDATE SET at = known.at
+    RETURNING json_build_object('last', last, 'replays', replays) INTO answer;
+  RETURN answer;
 END $$;
 `;

@@ -16,6 +16,8 @@ const connectMs = 1_500;
 const statementMs = 3_000;
 /** How long a transaction may wait for the next statement of this process, which may read a file first. */
 const idleMs = 30_000;
+/** A refusal that has not happened for so long is reported again. */
+const newRefusalMs = 60_000;
 
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
@@ -38,8 +40,8 @@ export class Database {
   readonly #pool: DatabasePool;
   readonly #report: (message: string) => void;
   #isAvailable = true;
-  /** The SQLSTATE that was reported last. */
-  #refusal: string | undefined;
+  /** When a SQLSTATE was seen last, by performance.now(). */
+  readonly #refusals = new Map<string, number>();
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -146,9 +148,13 @@ export class Database {
 
   /** A full disk or a missing right: the operator has to do something. */
   #reportRefusal(state: string | undefined, error: unknown): void {
-    if (state !== undefined && state !== this.#refusal) {
-      this.#refusal = state;
-      this.#report(`warning: the database refused a statement: ${messageOf(error)}`);
+    if (state !== undefined && !isVictim(error)) {
+      const nowMs = performance.now();
+      const isNew = nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs;
+      this.#refusals.set(state, nowMs);
+      if (isNew) {
+        this.#report(`warning: the database refused a statement: ${messageOf(error)}`);
+      }
     }
   }
 
@@ -181,8 +187,9 @@ function isVictim(error: unknown): boolean {
 }
 
 /**
- * Whether the database says that the statement was rolled back. It does not if it ends the connection: classes 08, 57P
- * and 25P. Nor does it with 40003, which says that it does not know. Nor does an error of the socket, or a time-out.
+ * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself:
+ * classes 08, 57P, 25P, 58 and XX. Nor does it with 40003, which says that it does not know. Nor does an error of the
+ * socket, or a time-out.
  */
 function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);

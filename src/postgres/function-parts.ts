@@ -3,9 +3,9 @@
  */
 
 /**
- * The first statement of each: how long it may wait for somebody else's locks, and hold its own. The client gives up
- * at the same time, but PostgreSQL does not notice, so statements would pile up. From release 17 on, PostgreSQL also
- * ends a transaction whose client fell silent before the end of its message.
+ * The first statements of each. They bound each wait for somebody else's lock, and from release 17 on the whole
+ * transaction, also if its client fell silent in mid-message. PostgreSQL does not notice that a client has given up, so
+ * without them statements would pile up.
  */
 export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)
@@ -13,8 +13,8 @@ export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true
 
 /**
  * The settings of each function that looks for rows. A connection plans its statements once, perhaps on small tables,
- * and keeps the plans while the tables grow. So only plans that suit any size are allowed: those by an index. Without
- * the last setting, PostgreSQL would compile statements on a table without an index, so costly they now seem to be.
+ * and keeps the plans while the tables grow. So only plans that suit any size are allowed: those by an index. A
+ * table without an index then seems so costly that PostgreSQL would compile the statement, hence the last setting.
  */
 export const indexPlans = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET jit = off`;

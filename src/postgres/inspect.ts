@@ -21,7 +21,7 @@ export async function inspect(database: Database, clock: Clock): Promise<Inspect
     await checkSession(query);
     const version = await readSchemaVersion(query);
     await (version === 0 ? checkMayCreate(query) : checkTableRights(query));
-    const [row] = version > 0 ? await query("SELECT last::float8 AS last FROM animal_store.counter") : [];
+    const [row] = version > 0 ? await query("SELECT last::text AS last FROM animal_store.counter") : [];
     return { version, animalCount: Number(row?.["last"] ?? 0) };
   });
   if (version === 0) {

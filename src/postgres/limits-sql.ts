@@ -19,12 +19,12 @@ BEGIN
   l.asked := asked;
   l.per_minute := per_minute;
   l.per_day := per_day;
-  -- A clock that is set back, as by a failover, lengthens nothing.
+  -- A clock that is set back, as by a failover, takes all instants with it, so that nothing lasts longer.
   IF now_ms < l.decided_at THEN
-    l.minute_ends := least(l.minute_ends, now_ms + 60000);
-    l.day_ends := least(l.day_ends, now_ms + 86400000);
-    l.second_ends := least(l.second_ends, now_ms + 1000);
-    l.ban_until := least(l.ban_until, now_ms + l.ban_ms);
+    l.minute_ends := l.minute_ends - (l.decided_at - now_ms);
+    l.day_ends := l.day_ends - (l.decided_at - now_ms);
+    l.second_ends := l.second_ends - (l.decided_at - now_ms);
+    l.ban_until := l.ban_until - (l.decided_at - now_ms);
   END IF;
   l.decided_at := now_ms;
   IF l.minute_ends <= now_ms THEN
@@ -95,7 +95,7 @@ BEGIN
     ) = (
       SELECT (l).asked, (l).per_minute, (l).per_day, (l).granted, (l).decided_at, (l).minute_used, (l).minute_ends,
         (l).day_used, (l).day_ends, (l).refusals, (l).second_ends, (l).ban_until, (l).ban_ms
-      FROM (
+      FROM ( -- Called in FROM, it took 2 to 9 % longer.
         SELECT animal_store.decide(
           held, excluded.asked, excluded.per_minute, excluded.per_day, animal_store.clock_ms()
         ) AS l

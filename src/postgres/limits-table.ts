@@ -62,7 +62,7 @@ export function limitsOf(numbers: LimitsNumbers): KeyLimits {
 }
 
 async function databaseNowMs(query: Query): Promise<number> {
-  const [row] = await query("SELECT animal_store.clock_ms()::float8 AS now_ms");
+  const [row] = await query("SELECT animal_store.clock_ms()::text AS now_ms");
   return Number(row?.["now_ms"]);
 }
 

@@ -91,13 +91,12 @@ export async function moveCatalogueIn(
   }
   await copy.flush();
   await query("UPDATE animal_store.counter SET last = $1", [copy.count]);
-  await query("ANALYZE animal_store.pets"); // The first lists are planned well.
   return copy.count;
 }
 
 /** Keeps others from adding animals until the transaction ends. @throws {Error} there is one */
 async function claimCatalogue(query: Query): Promise<void> {
-  const [row] = await query("SELECT last::float8 AS last FROM animal_store.counter FOR UPDATE");
+  const [row] = await query("SELECT last::text AS last FROM animal_store.counter FOR UPDATE");
   const count = Number(row?.["last"]);
   if (count > 0) {
     throw new Error(`the database has ${count} animals, and ids are kept in an empty one only`);

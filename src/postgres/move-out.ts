@@ -70,14 +70,14 @@ async function writeFile(disk: Disk, path: string, write: (append: Append) => Pr
 
 /** A pet has one hash at most. The plan of a cursor begins with the first rows instead of sorting all of them. */
 const cursorText = `DECLARE exported NO SCROLL CURSOR FOR
-  SELECT pets.id::float8 AS id, name, category_id::text AS category_id, status, hash,
-    floor(extract(epoch FROM at))::float8 AS at_seconds
+  SELECT pets.id::text AS id, name, category_id::text AS category_id, status, hash,
+    floor(extract(epoch FROM at))::text AS at_seconds
   FROM animal_store.pets LEFT JOIN animal_store.once ON pet_id = pets.id AND at > now() - interval '24 hours'
   ORDER BY pets.id`;
 
 /** Resolves to the number of animals. */
 async function writeCatalogue(query: Query, append: Append, { clock, report }: MoveOptions): Promise<number> {
-  const [counter] = await query("SELECT last::float8 AS last FROM animal_store.counter");
+  const [counter] = await query("SELECT last::text AS last FROM animal_store.counter");
   const total = Number(counter?.["last"]);
   const lines = new CatalogueLines(append);
   let nextMs = clock.monotonicMs() + progressMs;
@@ -124,7 +124,7 @@ class CatalogueLines {
       await this.flush();
     }
     this.#count += 1;
-    if (id !== this.#count) {
+    if (Number(id) !== this.#count) {
       throw new Error(`Cannot export: animal ${this.#count} is missing in the database`);
     }
     const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };

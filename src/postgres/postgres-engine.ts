@@ -37,9 +37,13 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock);
-    const purging = setInterval(() => void purge(database), purgeMs).unref();
+    const stopping = new AbortController();
+    let purging = Promise.resolve();
+    const timer = setInterval(() => (purging = purge(database, stopping.signal)), purgeMs).unref();
     const close = async (): Promise<void> => {
-      clearInterval(purging);
+      clearInterval(timer);
+      stopping.abort();
+      await purging;
       await keys.close();
       await store.close();
       database.close();

@@ -23,16 +23,8 @@ export interface PostgresKeyLogOptions {
 
 /** Events that are applied in one turn of the event loop: about 1 ms. */
 const readMax = 1_000;
-const readText = "SELECT seq::float8 AS seq, line FROM animal_store.key_events_after($1, $2)";
-
-/** Unbanning takes effect in the same statement, so it ends no later ban. */
-const appendText = `WITH appended AS (
-    INSERT INTO animal_store.key_events VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING seq
-  ), unbanned AS (
-    UPDATE animal_store.limits SET refusals = 0, ban_until = least(ban_until, animal_store.clock_ms())
-    WHERE key_id = $3 AND EXISTS (SELECT FROM appended)
-  )
-  SELECT seq FROM appended`;
+const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_after($1, $2)";
+const appendText = "SELECT animal_store.append_key_event($1, $2, $3)::text AS is_appended";
 
 export class PostgresKeyLog implements KeyLog {
   readonly keyring: Keyring;
@@ -80,8 +72,8 @@ export class PostgresKeyLog implements KeyLog {
       }
       const unbannedId = event.event === "unbanned" ? event.id : null;
       const line = encodeKeyEvent(event).slice(0, -1);
-      const rows = await this.#options.database.probe(appendText, [this.#seq + 1, line, unbannedId]);
-      isAppended = rows.length > 0;
+      const [row] = await this.#options.database.probe(appendText, [this.#seq + 1, line, unbannedId]);
+      isAppended = row?.["is_appended"] === "true";
     }
     await this.#read();
   }

@@ -54,7 +54,7 @@ interface Answer {
 export class PostgresLimiter implements Limiter {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #batcher = new Batcher<Request, Decided>((requests) => this.#decide(requests), {
+  readonly #batcher = new Batcher<Request, Decided | undefined>((requests) => this.#decide(requests), {
     lanes: 1,
     sizeMax: batchLength,
   });
@@ -104,7 +104,11 @@ export class PostgresLimiter implements Limiter {
    */
   async #ask(request: Request): Promise<Decided | undefined> {
     try {
-      return await this.#batcher.add(request);
+      let decided: Decided | undefined;
+      do {
+        decided = await this.#batcher.add(request);
+      } while (decided === undefined); // The first request of a key, or of one that was purged, made its row.
+      return decided;
     } catch (error) {
       if (error instanceof DatabaseError || error instanceof StorageUnavailableError) {
         return undefined;
@@ -117,7 +121,8 @@ export class PostgresLimiter implements Limiter {
     return statusOf(this.#lastKnown.get(keyId) ?? unusedLimits(), quota, this.#clock.wallMs(), unixCalendar);
   }
 
-  async #decide(requests: readonly Request[]): Promise<readonly Decided[]> {
+  /** Returns undefined for each request that has to be decided again. */
+  async #decide(requests: readonly Request[]): Promise<readonly (Decided | undefined)[]> {
     const batches = new Map<string, KeyBatch>();
     requests.forEach(({ keyId, quota, tokens }, place) => {
       const batch = batches.get(keyId) ?? { places: [], quota, asked: 0 };
@@ -133,18 +138,16 @@ export class PostgresLimiter implements Limiter {
       columns.map(({ quota }) => quota.perMinute),
       columns.map(({ quota }) => quota.perDay),
     ]);
-    const results: Decided[] = [];
-    const undecided: number[] = [];
+    const results = new Array<Decided | undefined>(requests.length);
     const answer = answerOf(rows) as Answer;
     for (const [index, keyId] of answer.keys.entries()) {
       const [granted, nowMs, ...numbers] = answer.limits[index]!; // One for each key.
-      const { places } = batches.get(keyId)!; // Each key that was asked for has a row.
+      const { places, asked } = batches.get(keyId)!; // Each key that was asked for has a row.
       if (nowMs === 0) {
-        undecided.push(...places); // The first request of a key, or of one that was purged, makes its row.
         continue;
       }
       const limits = limitsOf(numbers);
-      this.#remember(keyId, limits, nowMs);
+      this.#remember(keyId, limits, granted < asked ? nowMs : undefined);
       // Each request gets the limits as they were after it.
       let left = granted;
       for (const place of places) {
@@ -153,18 +156,13 @@ export class PostgresLimiter implements Limiter {
         results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, nowMs };
       }
     }
-    if (undecided.length > 0) {
-      const decided = await this.#decide(undecided.map((place) => requests[place]!));
-      undecided.forEach((place, index) => {
-        results[place] = decided[index]!; // One for each request.
-      });
-    }
     return results;
   }
 
-  #remember(keyId: string, limits: KeyLimits, nowMs: number): void {
+  /** @param refusedMs when requests were refused, if any were */
+  #remember(keyId: string, limits: KeyLimits, refusedMs: number | undefined): void {
     const { untilMs, durationMs } = limits.ban;
-    if (untilMs - durationMs === nowMs && untilMs !== this.#lastKnown.get(keyId)?.ban.untilMs) {
+    if (untilMs - durationMs === refusedMs && untilMs !== this.#lastKnown.get(keyId)?.ban.untilMs) {
       this.#banCount += 1;
     }
     if (this.#lastKnown.size >= lastKnownMax && !this.#lastKnown.has(keyId)) {

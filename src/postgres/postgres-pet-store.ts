@@ -23,7 +23,7 @@ import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, DatabaseError } from "./database.ts";
-import { answerOf } from "./pool.ts";
+import { answerOf, type Row } from "./pool.ts";
 
 interface Item {
   readonly newPet: NewPet;
@@ -71,9 +71,7 @@ const decisionPauseMs = 100;
 const commitMs = 1_800_000;
 
 const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
-const decideText = `INSERT INTO animal_store.commits (id) VALUES ($1)
-  ON CONFLICT (id) DO UPDATE SET at = commits.at
-  RETURNING json_build_object('last', last, 'replays', replays)::text AS answer`;
+const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
 const listText = "SELECT animal_store.list($1, $2, $3)::text AS answer";
 
@@ -143,8 +141,9 @@ export class PostgresPetStore implements PetStore {
       items.map(({ newPet }) => newPet.status),
       items.map(({ hash }) => hash ?? null),
     ];
+    let rows: readonly Row[];
     try {
-      return addedOf(items, answerOf(await this.#database.run(addText, values)) as Commit);
+      rows = await this.#database.run(addText, values);
     } catch (error) {
       if (!isUnknown(error)) {
         throw notStored(error);
@@ -152,6 +151,7 @@ export class PostgresPetStore implements PetStore {
       const deciding = this.#decide({ commitId, sentMs, items, cause: error });
       return items.map((_item, index) => ({ deciding, index }));
     }
+    return addedOf(items, answerOf(rows) as Commit);
   }
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
@@ -192,11 +192,10 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #read(text: string, values: unknown[]): Promise<unknown> {
-    try {
-      return answerOf(await this.#database.run(text, values));
-    } catch (error) {
+    const rows = await this.#database.run(text, values).catch((error: unknown) => {
       throw new StorageUnavailableError("the database cannot be read", { cause: error });
-    }
+    });
+    return answerOf(rows);
   }
 }
 

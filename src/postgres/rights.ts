@@ -6,8 +6,8 @@ import type { Query } from "./database.ts";
 
 /** An administrator may have made the schema, for a user who may not: even IF NOT EXISTS needs the right. */
 export async function hasSchema(query: Query): Promise<boolean> {
-  const [row] = await query("SELECT to_regnamespace('animal_store')::text AS found");
-  return row?.["found"] === "animal_store";
+  const [row] = await query("SELECT (to_regnamespace('animal_store') IS NOT NULL)::text AS found");
+  return row?.["found"] === "true";
 }
 
 /** @throws {Error} the user may not make the schema, or the tables in an empty one */

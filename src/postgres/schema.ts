@@ -5,17 +5,21 @@
  * a function is a new migration. One that is added must leave the instances working that still run the release before.
  */
 
-import { addFunction } from "./add-pets-sql.ts";
+import { addFunctions } from "./add-pets-sql.ts";
 import type { Database, Query } from "./database.ts";
 import { boundWaits, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
+import { purgeFunction } from "./purge.ts";
 import { readFunctions } from "./read-pets-sql.ts";
 import { checkMayCreate, checkTableRights, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
 export const migrations: readonly string[] = [
   `
+-- The publication of a logical replica asks for an identity of rows that change.
+ALTER TABLE animal_store.version REPLICA IDENTITY FULL;
 CREATE TABLE animal_store.counter (last bigint NOT NULL);
+ALTER TABLE animal_store.counter REPLICA IDENTITY FULL;
 INSERT INTO animal_store.counter VALUES (0);
 
 CREATE TABLE animal_store.pets (
@@ -56,7 +60,30 @@ BEGIN
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
--- Instants are Unix milliseconds, 0 for never. "asked", the quotas and "granted" are those of the last statement.
+-- Appends the event with that number. Returns false if somebody else has taken the number. Unbanning takes effect in
+-- the same transaction, so it ends no later ban.
+CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text) RETURNS boolean
+LANGUAGE plpgsql ${indexPlans} AS $$
+DECLARE
+  now_ms bigint;
+BEGIN
+  ${boundWaits}
+  INSERT INTO animal_store.key_events VALUES (seq, line) ON CONFLICT DO NOTHING;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  IF unbanned_id IS NOT NULL THEN
+    PERFORM FROM animal_store.limits WHERE key_id = unbanned_id FOR UPDATE;
+    now_ms := animal_store.clock_ms();
+    UPDATE animal_store.limits
+      SET refusals = 0, ban_until = least(ban_until, now_ms), decided_at = greatest(decided_at, now_ms)
+      WHERE key_id = unbanned_id;
+  END IF;
+  RETURN true;
+END $$;
+
+-- Instants are Unix milliseconds, 0 or less for never. "asked", the quotas and "granted" are those of the last
+-- statement.
 CREATE TABLE animal_store.limits (
   key_id text COLLATE "C" PRIMARY KEY,
   asked int NOT NULL DEFAULT 0,
@@ -78,8 +105,9 @@ CREATE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
   $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 ${decideFunction}
 ${takeFunction}
-${addFunction}
+${addFunctions}
 ${readFunctions}
+${purgeFunction}
 `,
 ];
 
@@ -118,8 +146,8 @@ export async function prepareSchema(database: Database): Promise<void> {
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} a newer release made it */
 export async function readSchemaVersion(query: Query): Promise<number> {
-  const [found] = await query("SELECT to_regclass('animal_store.version')::text AS found");
-  if (found?.["found"] !== "animal_store.version") {
+  const [found] = await query("SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS found");
+  if (found?.["found"] !== "true") {
     return 0;
   }
   const [row] = await query("SELECT version FROM animal_store.version");
@@ -135,7 +163,8 @@ export async function readSchemaVersion(query: Query): Promise<number> {
 export async function checkSession(query: Query): Promise<void> {
   const [row] = await query(
     "SELECT pg_is_in_recovery()::text AS replica, current_setting('transaction_isolation') AS isolation, " +
-      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
+      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding, " +
+      "current_setting('array_nulls') AS array_nulls",
   );
   if (row?.["replica"] === "true" || row?.["read_only"] === "on") {
     throw new Error("the database is a replica or read-only: connect to the primary");
@@ -146,5 +175,8 @@ export async function checkSession(query: Query): Promise<void> {
   if (row?.["encoding"] !== "UTF8") {
     // A name that it cannot hold would fail every animal of its batch.
     throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
+  }
+  if (row?.["array_nulls"] !== "on") {
+    throw new Error(`array_nulls is ${String(row?.["array_nulls"])}: it must be on`);
   }
 }

@@ -5,8 +5,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import pg from "pg";
+import { Database } from "../../build/src/postgres/database.js";
+import { purge } from "../../build/src/postgres/purge.js";
 import { skip, startEngine } from "./engine.js";
 import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
+import { newClient } from "./program.js";
 
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: 4 }, () => {
@@ -93,6 +97,60 @@ describe("locks", { concurrency: 4 }, () => {
       assert.ok((await timeUntil("all is well", isBack)) < 2_000);
     });
   }
+
+  test("while somebody locks a key's limits, its unban fails, and all other requests are served", { skip }, async (context) => {
+    const url = await engine.createDatabase();
+    const { instances: [first, second], clients } = await startService(context, [url, url]);
+    const { id, key } = await first.keys.create();
+    const client = newClient(first, key);
+    context.after(() => client.close());
+    assert.equal((await client.get("/v1/pets")).status, 200);
+    const { release } = await lock(context, url, `SELECT FROM animal_store.limits WHERE key_id = '${id}' FOR UPDATE`);
+    let isOver = false;
+    const changing = Promise.allSettled([first.keys.unban(id), second.keys.create()]).finally(() => (isOver = true));
+    while (!isOver) {
+      for (const other of clients) {
+        assert.deepEqual([(await other.get("/v1/pets")).status, await health(other)], [200, 200]);
+      }
+      const waitMs = await longestWaitMs(url);
+      assert.ok(waitMs < 3_000, `a statement has waited for ${waitMs} ms`);
+      await setTimeout(50);
+    }
+    const [unbanning] = await changing;
+    assert.match(String(unbanning.reason), /lock timeout/);
+    await release();
+    await first.keys.unban(id);
+  });
+
+  test("while somebody locks a table, a purge ends soon, and the database counts as available", { skip }, async (context) => {
+    const { url } = await start(context);
+    const pool = new pg.Pool({ connectionString: url });
+    context.after(() => pool.end());
+    const reports = [];
+    const database = new Database(pool, (message) => reports.push(message));
+    const { release } = await lock(context, url, "LOCK TABLE animal_store.once IN SHARE MODE");
+    const stopping = new AbortController().signal;
+    await purge(database, stopping);
+    assert.equal(database.isAvailable, true);
+    assert.match(reports.join(), /^warning: the database refused a statement: .*lock timeout$/);
+    await release();
+    await purge(database, stopping);
+  });
+
+  test("a refusal is reported once, and again if it had stopped for a minute", { skip }, async (context) => {
+    const { url } = await start(context);
+    const pool = new pg.Pool({ connectionString: url });
+    context.after(() => pool.end());
+    const reports = [];
+    const database = new Database(pool, (message) => reports.push(message.replace(/.*: /, "")));
+    let nowMs = 0;
+    context.mock.method(performance, "now", () => nowMs);
+    for (const [ms, divisor] of [[0, 0], [50_000, 0], [60_000, 1], [100_000, 0], [161_000, 0]]) {
+      nowMs = ms;
+      await database.run("SELECT 1 / $1::int", [divisor]).catch(() => undefined);
+    }
+    assert.deepEqual(reports, ["division by zero", "division by zero"]);
+  });
 
   for (const [title, state] of [["a deadlock", "40P01"], ["a serialization failure", "40001"]]) {
     test(`a create that PostgreSQL rolls back because of ${title} is sent again, once`, { skip }, async (context) => {

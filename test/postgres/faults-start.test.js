@@ -60,7 +60,7 @@ test("a role that may not make the schema stops the start", { skip: skipFaults }
   await assertRefused(Object.assign(new URL(url), { username: "guest" }).href, /: the user may not create the tables: /);
 });
 
-test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a role needs, also for a purge", { skip: skipFaults }, async (context) => {
+test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a role needs", { skip: skipFaults }, async (context) => {
   const url = await engine.createDatabase();
   await startService(context, [url]);
   await engine.query("CREATE ROLE least LOGIN");
@@ -78,7 +78,7 @@ test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a 
   await engine.query("UPDATE animal_store.once SET at = '-infinity'", [], url);
   const pool = new pg.Pool({ connectionString: least });
   context.after(() => pool.end());
-  await purge(new Database(pool, assert.fail));
+  await purge(new Database(pool, assert.fail), new AbortController().signal);
   assert.deepEqual(await engine.query("SELECT FROM animal_store.once", [], url), []);
 });
 

@@ -53,6 +53,12 @@ for (const [hours, outcome] of [[0.4, "StorageUnavailableError"], [1.1, "Outcome
   });
 }
 
+test("an answer that cannot be read is an error of ours, and says nothing of whether the animal is stored", async () => {
+  const store = new PostgresPetStore({ run: () => Promise.resolve([{ answer: "{" }]) }, new ManualClock());
+  await assert.rejects(store.add(pet), SyntaxError);
+  await assert.rejects(store.get(1), SyntaxError);
+});
+
 test("with its commit, a create is known to be stored however late", { skip }, async (context) => {
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
   const store = await open(context, clock, () => clock.advance(7_200_000));

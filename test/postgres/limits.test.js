@@ -3,10 +3,14 @@
  */
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { KeyStore } from "../../build/src/keys/key-store.js";
 import { MemoryLimiter } from "../../build/src/limits/memory-limiter.js";
 import { Database, DatabaseError } from "../../build/src/postgres/database.js";
+import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
+import { purge } from "../../build/src/postgres/purge.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./engine.js";
@@ -15,7 +19,7 @@ import { createPlace } from "./places.js";
 const decisionCount = Number(process.env.LIMITS_DECISIONS ?? 100_000);
 const seed = Number(process.env.LIMITS_SEED ?? Math.floor(Math.random() * 2 ** 32));
 
-/** Steps of the clock: within a batch's time, about a second, about a window, about a ban, about a day. */
+/** Steps of the clock, which is set back now and then, too: within a batch's time, about a second, about a window, about a ban, about a day. */
 const steps = [0, 1, 999, 1_000, 1_001, 30_000, 59_999, 60_000, 299_999, 300_000, 3_600_000, 86_399_999, 86_400_000];
 
 test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed})`, { skip }, async (context) => {
@@ -25,7 +29,8 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const { options, remove } = await createPlace(clock);
   context.after(remove);
   const inMemory = new MemoryLimiter({ clock });
-  const inDatabase = new PostgresLimiter(new Database(options.database, assert.fail), clock);
+  const database = new Database(options.database, assert.fail);
+  const inDatabase = new PostgresLimiter(database, clock);
   const keys = Array.from({ length: 12 }, (_, index) => {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
     return { id: `key_${index}`, plan: { name: "enterprise", quota } };
@@ -33,6 +38,16 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const kinds = new Map();
   for (let count = 0; count < decisionCount; ) {
     clock.advance(below(3) > 0 ? below(1_500) : steps[below(steps.length)]);
+    if (below(50) === 0) {
+      await purge(database, new AbortController().signal);
+    }
+    if (below(100) === 0) {
+      // The time between a key's last decision before and its first one after is what nobody can know.
+      const lookAtAll = () => Promise.all(keys.map(({ id, plan }) => inDatabase.peek(id, plan)));
+      await lookAtAll();
+      clock.stepWall(-below(200_000_000));
+      await lookAtAll();
+    }
     const calls = Array.from({ length: 1 + below(80) }, () => [
       below(10) > 0 ? "take" : ["peek", "quotas"][below(2)],
       keys[below(keys.length)],
@@ -79,30 +94,63 @@ test("a failure of the database is 'unavailable', with the full quota if nothing
   await assert.rejects(failingWith(new TypeError("a fault of ours")).take("key_1", plan), TypeError);
 });
 
-test("a clock of the database that is set back lengthens no window and no ban", { skip }, async (context) => {
+test("a clock of the database that is set back lengthens no window and no ban, and brings none back", { skip }, async (context) => {
   const clock = new ManualClock();
   const { options, remove } = await createPlace(clock);
   context.after(remove);
-  const limiter = new PostgresLimiter(new Database(options.database, assert.fail), clock);
+  const database = new Database(options.database, assert.fail);
+  const limiter = new PostgresLimiter(database, clock);
+  const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report: assert.fail }), { clock, randomBytes });
   const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
-  const backMs = 3_600_000;
-  const nowSeconds = () => clock.wallMs() / 1_000;
+  const { id: unbanned } = await keys.create();
+  const take = async (keyId) => {
+    const { kind, retryAfterSeconds } = await limiter.take(keyId, plan);
+    return [kind, retryAfterSeconds];
+  };
 
-  await limiter.take("window", plan);
-  await limiter.take("banned", plan);
-  for (let refusals = 0; refusals < 10; refusals += 1) {
-    await limiter.take("banned", plan);
-    clock.advance(1_000);
+  for (const keyId of ["window", "banned", unbanned]) {
+    await take(keyId);
   }
-  clock.stepWall(-backMs);
-  const window = await limiter.quotas("window", plan);
-  assert.deepEqual([window.minute.remaining, window.minute.resetSeconds - nowSeconds()], [0, 60]);
-  assert.deepEqual([window.day.remaining, window.day.resetSeconds - nowSeconds()], [999, 86_400]);
-  const banned = await limiter.take("banned", plan);
-  assert.deepEqual([banned.kind, banned.retryAfterSeconds], ["key_banned", 300]);
+  for (let refusals = 0; refusals < 10; refusals += 1) {
+    clock.advance(refusals > 0 ? 1_000 : 0);
+    await take("banned");
+    await take(unbanned);
+  }
+  clock.advance(50_000);
+  assert.deepEqual(await Promise.all(["window", "banned", unbanned].map(take)), [
+    ["rate_limited", 1],
+    ["key_banned", 250],
+    ["key_banned", 250],
+  ]);
+  clock.advance(1_000); // Which is lost when the clock is set back: no decision of the other two was made after it.
+  await keys.unban(unbanned);
+  clock.stepWall(-3_600_000);
+  assert.deepEqual(await Promise.all(["window", "banned", unbanned].map(take)), [
+    ["rate_limited", 1],
+    ["key_banned", 250],
+    ["allowed", undefined],
+  ]);
+  const { day } = await limiter.quotas("window", plan);
+  assert.deepEqual([day.remaining, day.resetSeconds - clock.wallMs() / 1_000], [999, 86_400 - 59]);
 
-  clock.advance(60_000);
-  assert.equal((await limiter.take("window", plan)).kind, "allowed");
-  clock.advance(240_000);
-  assert.equal((await limiter.take("banned", plan)).kind, "allowed");
+  clock.advance(1_000);
+  assert.deepEqual(await take("window"), ["allowed", undefined]);
+  clock.advance(249_000);
+  assert.deepEqual(await take("banned"), ["allowed", undefined]);
+  clock.stepWall(-3_600_000);
+  assert.deepEqual(await take("banned"), ["rate_limited", 60]);
+});
+
+test("if the statement for new keys fails, the requests of known keys in the same batch are served", async () => {
+  const clock = new ManualClock();
+  const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+  const served = [1, 1_000, 1, 61_000, 1, 86_401_000, 0, 0, 0, 0];
+  const answers = [{ keys: ["known", "new"], limits: [served, served.map(() => 0)] }];
+  const run = async () => {
+    if (answers.length === 0) throw new DatabaseError("unknown", new Error("away"));
+    return [{ answer: JSON.stringify(answers.shift()) }];
+  };
+  const limiter = new PostgresLimiter({ run }, clock);
+  const decisions = await Promise.all(["new", "known"].map((keyId) => limiter.take(keyId, plan)));
+  assert.deepEqual(decisions.map(({ kind }) => kind), ["unavailable", "allowed"]);
 });

@@ -8,6 +8,7 @@ import pg from "pg";
 import { systemClock as clock } from "../../build/src/disk/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
+import { purge } from "../../build/src/postgres/purge.js";
 import { skip, startEngine } from "./engine.js";
 import { until } from "./guarded-folder.js";
 import { runCommand } from "./program.js";
@@ -35,27 +36,38 @@ for (const encoding of ["LATIN1", "SQL_ASCII"]) {
   });
 }
 
-test("settings of the database and of an embedder's client change nothing", { skip }, async (context) => {
+for (const binary of [false, true]) {
+  const title = `settings of the database and of an embedder's client change nothing (${binary ? "binary" : "text"})`;
+  test(title, { skip }, (context) => useOdd(context, binary));
+}
+
+async function useOdd(context, binary) {
   const url = await running.createDatabase();
   const settings = {
-    ...{ client_encoding: "LATIN1", DateStyle: "German", TimeZone: "America/New_York", extra_float_digits: 0 },
+    ...{ client_encoding: "LATIN1", DateStyle: "German", TimeZone: "America/New_York", extra_float_digits: -15 },
     ...{ "plpgsql.variable_conflict": "use_variable", "plpgsql.extra_errors": "all", standard_conforming_strings: "off" },
-    ...{ search_path: "nowhere", transform_null_equals: "on", row_security: "off", jit_above_cost: 0 },
+    ...{ transform_null_equals: "on", row_security: "off", jit_above_cost: 0, quote_all_identifiers: "on" },
   };
+  const alter = (name, value) => running.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${name} = ${value}`);
   for (const [name, value] of Object.entries(settings)) {
-    await running.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${name} = '${value}'`);
+    await alter(name, `'${value}'`);
   }
+  await alter("search_path", binary ? "animal_store, public" : "nowhere");
+  await running.query("CREATE PUBLICATION everything FOR ALL TABLES", [], url);
   const [bool, int8, int4, float8] = [16, 20, 23, 701];
   for (const type of [bool, int8, int4, float8]) {
     const earlier = pg.types.getTypeParser(type);
     context.after(() => pg.types.setTypeParser(type, earlier));
     pg.types.setTypeParser(type, (text) => ({ toString: () => text }));
   }
-  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true });
+  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true, binary });
   context.after(() => pool.end());
   for (const start of [0, 1]) {
     const { keys, limiter, store, close } = await open(pool);
-    await keys.create({ label: "日本" });
+    for (const label of ["日本", ..."abcdefghijk"]) {
+      await keys.create({ label });
+    }
+    assert.equal((await keys.list()).length, 12 * (start + 1));
     const [taken, quotas] = await Promise.all([limiter.take("a", plan), limiter.quotas("a", plan)]);
     assert.deepEqual([taken.kind, taken.remaining, quotas.day.remaining], ["allowed", 59 - start, 999 - start]);
     const hash = String(start).repeat(22);
@@ -64,9 +76,10 @@ test("settings of the database and of an embedder's client change nothing", { sk
     assert.deepEqual([first.id, second.id, await store.get(first.id)], [2 * start + 1, 2 * start + 2, first.json]);
     const page = await store.list({ after: 2 * start, limit: 2, status: "available" });
     assert.deepEqual(page, { json: `[${first.json},${second.json}]`, nextAfter: undefined });
+    await purge(new Database(pool, assert.fail), new AbortController().signal);
     await close();
   }
-});
+}
 
 test("a start that waits for another one can be stopped", { skip, timeout: 10_000 }, async (context) => {
   const url = await running.createDatabase();

@@ -28,7 +28,7 @@ async function start(context) {
   const query = async (text) => (await pool.query(text)).rows;
   /** Locks rows until `holder` ends its transaction. */
   const hold = (text) => holder.query(`BEGIN; ${text} FOR UPDATE`);
-  return { engine, query, hold, holder, reports, purge: () => context.mock.timers.tick(hourMs) };
+  return { engine, pool, query, hold, holder, reports, purge: () => context.mock.timers.tick(hourMs) };
 }
 
 test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
@@ -47,6 +47,26 @@ test("a key whose limits are purged while its request waits is served as a new o
   assert.ok(b.resetSeconds > Date.now() / 1_000);
 });
 
+test("a minute that is open when the day ends is not purged", { skip }, async (context) => {
+  const { engine, query, purge } = await start(context);
+  await engine.limiter.take("a", plan);
+  await engine.limiter.take("idle", plan);
+  await query("UPDATE animal_store.limits SET day_ends = animal_store.clock_ms() - 1");
+  await query("UPDATE animal_store.limits SET minute_ends = 1 WHERE key_id = 'idle'");
+  purge();
+  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 1);
+  assert.equal((await engine.limiter.take("a", plan)).remaining, 58);
+});
+
+test("a purge under way does not outlive the engine", { skip }, async (context) => {
+  const { engine, pool, query, reports, purge } = await start(context);
+  await query("INSERT INTO animal_store.commits (id) SELECT gen_random_uuid() FROM generate_series(1, 30000)");
+  purge();
+  await engine.close();
+  assert.equal(pool.totalCount - pool.idleCount, 1, "only the holder's connection is in use");
+  assert.deepEqual(reports, []);
+});
+
 test("what is old is purged although somebody holds a part of it, and what is young stays", { skip }, async (context) => {
   const { query, hold, reports, purge } = await start(context);
   // Several pieces.
@@ -61,8 +81,8 @@ test("what is old is purged although somebody holds a part of it, and what is yo
     VALUES ('remembered', 1, animal_store.clock_ms() - 86390000), ('open', animal_store.clock_ms() + 10000, 0)`);
   await hold("SELECT FROM animal_store.once WHERE hash = 'old1'");
   purge();
-  await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 2);
-  assert.equal((await query("SELECT FROM animal_store.commits")).length, 1);
+  await until("the old commits are purged", async () => (await query("SELECT FROM animal_store.commits")).length === 1);
+  assert.equal((await query("SELECT FROM animal_store.limits")).length, 2);
   assert.deepEqual((await query("SELECT pet_id::int AS id FROM animal_store.once ORDER BY 1")).map(({ id }) => id), [1, 3]);
   assert.deepEqual(reports, []);
 });
