@@ -6,7 +6,7 @@
 import type { Database } from "./database.ts";
 import { boundWaits } from "./function-parts.ts";
 
-/** The same blocks of each table: about 10,000 rows of 8 kB. */
+/** Blocks of 8 kB, of each table: about 10,000 rows. */
 const pieceBlocks = 100;
 
 /** Removes rows of one table. Waits for none, because whoever holds it may wait for another one, or remove it too. */

@@ -73,7 +73,7 @@ BEGIN
     RETURN false;
   END IF;
   IF unbanned_id IS NOT NULL THEN
-    PERFORM FROM animal_store.limits WHERE key_id = unbanned_id FOR UPDATE;
+    PERFORM FROM animal_store.limits WHERE key_id = unbanned_id FOR UPDATE; -- The clock is read after it.
     now_ms := animal_store.clock_ms();
     UPDATE animal_store.limits
       SET refusals = 0, ban_until = least(ban_until, now_ms), decided_at = greatest(decided_at, now_ms)
