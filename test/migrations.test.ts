@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
-import { migrations } from "../../build/src/postgres/schema.js";
+
+import { migrations } from "../src/postgres/schema.ts";
 
 /** SHA-256 of each published migration. A new one is added here, with its release. */
 const published = ["026d768b2744a1ff7ef08bdf924766282b3f739121f1dcf334bfa5aa222fd710"]; // 1.1.0
