@@ -10,6 +10,15 @@ export async function hasSchema(query: Query): Promise<boolean> {
   return row?.["found"] === "true";
 }
 
+/** @throws {Error} the user may not use the schema, if there is one */
+export async function checkUsage(query: Query): Promise<void> {
+  const text = "SELECT has_schema_privilege('animal_store', 'USAGE')::text AS may_use";
+  const [row] = (await hasSchema(query)) ? await query(text) : [];
+  if (row?.["may_use"] === "false") {
+    throw new Error("the user has no right to USAGE of the schema animal_store");
+  }
+}
+
 /** @throws {Error} the user may not make the schema, or the tables in an empty one */
 export async function checkMayCreate(query: Query): Promise<void> {
   const [place, text] = (await hasSchema(query))

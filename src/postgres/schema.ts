@@ -11,7 +11,7 @@ import { boundWaits, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
 import { purgeFunction } from "./purge.ts";
 import { readFunctions } from "./read-pets-sql.ts";
-import { checkMayCreate, checkTableRights, hasSchema } from "./rights.ts";
+import { checkMayCreate, checkTableRights, checkUsage, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
 export const migrations: readonly string[] = [
@@ -144,8 +144,9 @@ export async function prepareSchema(database: Database): Promise<void> {
   });
 }
 
-/** Returns 0 if there is no schema, or an empty one. @throws {Error} a newer release made it */
+/** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
 export async function readSchemaVersion(query: Query): Promise<number> {
+  await checkUsage(query);
   const [found] = await query("SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS found");
   if (found?.["found"] !== "true") {
     return 0;

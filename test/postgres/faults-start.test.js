@@ -64,9 +64,10 @@ test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a 
   const url = await engine.createDatabase();
   await startService(context, [url]);
   await engine.query("CREATE ROLE least LOGIN");
+  const least = Object.assign(new URL(url), { username: "least" }).href;
+  await assertRefused(least, /: the user has no right to USAGE of the schema animal_store/);
   await engine.query("GRANT USAGE ON SCHEMA animal_store TO least", [], url);
   await engine.query("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
-  const least = Object.assign(new URL(url), { username: "least" }).href;
   await assertRefused(least, /: the user has no right to DELETE on the table animal_store\.commits/);
 
   await engine.query("GRANT DELETE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);

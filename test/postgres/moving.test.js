@@ -230,7 +230,7 @@ test("an import is refused while a server holds the folder, and of a folder with
   assert.deepEqual([refused.code, refused.stderr], [1, `Cannot import ${empty}: it has none of keys.jsonl, limits.json, pets.jsonl\n`]);
   await serving(["--data", folder], key, async () => {
     const { code, stderr } = await runCommand(["import", folder, "--database", url]);
-    assert.deepEqual([code, /^another server holds the folder/.test(stderr)], [1, true], stderr);
+    assert.deepEqual([code, /^Cannot run import: another server holds the folder/.test(stderr)], [1, true], stderr);
   });
 });
 
