@@ -18,8 +18,8 @@ const commandHelp: Readonly<Record<string, string>> = {
 Reads the data folder or the database and says whether the server would start with it, without starting it. Changes
 nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: wrong usage.
 
-If a file is damaged, its line and byte are named. Restore the file from a backup. Or stop the server and cut pets.jsonl
-before that byte, which loses every animal from there on:
+If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
+the file from a backup. Or stop the server and cut pets.jsonl before that byte, which loses every animal from there on:
 
   cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
 

@@ -12,7 +12,7 @@
  *
  * For instance, the second animal of the group that began with animal 7:
  *
- *     {"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7,"crc":"1c291ca3"}
+ *     {"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7,"crc":"4957f9f9"}
  *
  * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency hash of a create
  * that carried one, and `at` its time in Unix seconds. A client gets the line up to `,"group"`, and a `}`. The checksum
@@ -92,7 +92,7 @@ export function readPetLine(bytes: DataView, start: number, end: number, line: P
     return { kind: "damage", reason: "not a line with its right checksum" };
   }
   if (!readMembers(bytes, start, end + 1 - checksumBytes, line)) {
-    return { kind: "wrong", reason: "a member that this release does not know; a newer one may have written it" };
+    return { kind: "wrong", reason: "an unknown member: a newer release wrote the line; start that one" };
   }
   return undefined;
 }
