@@ -87,7 +87,11 @@ export async function keys(
     });
     return exitDone;
   } catch (error) {
-    throw error instanceof RangeError ? new UsageError(error.message) : error; // A plan, label, expiry or grace.
+    if (!(error instanceof RangeError)) {
+      throw error;
+    }
+    // A plan, label, expiry or grace. The library names its own options.
+    throw new UsageError(error.message.replace("perMinute", "--per-minute").replace("perDay", "--per-day"));
   }
 }
 

@@ -31,7 +31,10 @@ export async function run(
     return await dispatch(args, terminal, stopSignal);
   } catch (error) {
     const { oneLine } = await import("../options.ts");
-    terminal.stderr(`${oneLine(messageOf(error))}\n`);
+    const message = oneLine(messageOf(error));
+    // An error of the system says only which call failed.
+    const isNamed = message.startsWith("Cannot ") || !Object.hasOwn(commands, args[0] ?? "");
+    terminal.stderr(`${isNamed ? message : `Cannot run ${args[0]}: ${message}`}\n`);
     return error instanceof UsageError ? exitUsage : exitFailure;
   }
 }
