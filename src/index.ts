@@ -5,9 +5,11 @@
 export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
-export type { DatabasePool } from "./postgres/pool.ts";
 export { FolderInUseError } from "./disk/lock.ts";
-export { KeyError, type ApiKey } from "./keys/key.ts";
+export type { DatabasePool, PoolClient, Row } from "./postgres/pool.ts";
+export type { OpenApiDescription } from "./openapi/document.ts";
+export type { Plan, PlanName, Quota } from "./limits/plans.ts";
+export { KeyError, type ApiKey, type KeyFault } from "./keys/key.ts";
 export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-store.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {

@@ -77,7 +77,7 @@ const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWrit
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (typeof options !== "object" || options === null) {
-    throw new RangeError("Cannot open animal store: options must be an object, { dataDir } at least");
+    throw new RangeError("Cannot open animal store: options must be an object, with dataDir or database at least");
   }
   const unknown = Object.keys(options).find((name) => !optionNames.has(name));
   if (unknown !== undefined) {

@@ -37,8 +37,9 @@ export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "p
 export interface AnimalStore {
   /**
    * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for
-   * in `originalUrl`, then in `url`; outside it `next` is called, if given. A request that has a response already is
-   * left alone. After `close()`, creates return 503; reads still work.
+   * in `originalUrl`, then in `url`. Outside it `next()` is called, if given; otherwise the service responds. If the
+   * content has been read before, `next(error)` is called. A request that has a response already is left alone. After
+   * `close()`, creates return 503; reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
@@ -46,7 +47,10 @@ export interface AnimalStore {
   readonly description: OpenApiDescription;
   /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
-  /** Resolves when everything accepted is on disk and the folder is free. Closing twice is fine. */
+  /**
+   * Resolves when everything accepted is on disk and the folder is free. Closing twice is fine. Rejects if the `close`
+   * of a store of your own does.
+   */
   close(): Promise<void>;
 }
 

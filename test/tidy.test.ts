@@ -55,7 +55,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   postgres: ["engine/engine.ts", "store", "pets", "keys", "limits", "log", "disk"],
   "options.ts": ["pets", "http", "postgres/pool.ts"],
   "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/address-limiter.ts", "http", "log", "disk"],
-  "index.ts": ["service.ts", "options.ts", "postgres/pool.ts", "keys", "store", "pets", "disk"],
+  "index.ts": ["service.ts", "options.ts", "openapi", "postgres/pool.ts", "keys", "limits/plans.ts", "store", "pets", "disk"],
   cli: [
     ...["service.ts", "options.ts", "version.ts", "console-files", "postgres"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],

@@ -153,14 +153,14 @@ export class KeyStore {
     return isMade ? { id, key } : undefined;
   }
 
-  /** Revokes a key for good. If it is revoked already, nothing changes. */
+  /** Revokes a key for good. If it is revoked already, nothing changes. @throws {KeyError} `unknown_key` */
   async revoke(id: string): Promise<void> {
     await this.#change(id, "revoke", (key, timeMs) => {
       return key.revokedMs === undefined ? { event: "revoked", timeMs, id } : undefined;
     });
   }
 
-  /** Changes the key's plan. @throws {RangeError} if the plan or its numbers are invalid */
+  /** Changes the key's plan. @throws {RangeError} it is invalid @throws {KeyError} `unknown_key`, `revoked_key` */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
     checkOptions("change", choice, planNames);
     const plan = createPlan(choice.plan, choice);
@@ -168,17 +168,18 @@ export class KeyStore {
   }
 
   /**
-   * Gives the key a new secret. The old ones work for another `graceSeconds` at most (default 0, maximum
-   * `graceSecondsMax`).
+   * Gives the key a new secret. The old ones work for another `graceSeconds` at most: 0 by default, at most a year.
    *
    * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
+   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
     checkOptions("rotate", options, rotationNames);
     const graceSeconds = options.graceSeconds ?? 0;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
       throw new RangeError(
-        `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, received ${graceSeconds}`,
+        `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, ` +
+          `received ${JSON.stringify(graceSeconds)}`,
       );
     }
     const key = createSecret(this.#options.randomBytes);
@@ -191,7 +192,7 @@ export class KeyStore {
     return { id, key };
   }
 
-  /** Lifts the key's ban, if it has one. `onUnban` informs the limiter, which holds the bans. */
+  /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
   async unban(id: string): Promise<void> {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }

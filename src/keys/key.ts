@@ -25,7 +25,7 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
-  /** The last time that a ban of the key was lifted. */
+  /** The last `unban`. */
   readonly unbannedMs: number | undefined;
 }
 
@@ -144,15 +144,15 @@ export function checkedLabel(label: string | undefined): string | undefined {
   if (label === undefined || label === "") {
     return undefined;
   }
-  // A secret pasted in the wrong place would be stored, and shown in every list.
-  if (withoutSecrets(label) !== label) {
-    throw new RangeError("Cannot label key: the label contains a key");
-  }
-  if (!printable.test(label) || [...label].length > labelCodePointsMax) {
+  if (typeof label !== "string" || !printable.test(label) || [...label].length > labelCodePointsMax) {
     throw new RangeError(
       `Cannot label key: a label is at most ${labelCodePointsMax} printable characters, ` +
         `received ${JSON.stringify(label)}`,
     );
+  }
+  // A secret pasted in the wrong place would be stored, and shown in every list.
+  if (withoutSecrets(label) !== label) {
+    throw new RangeError("Cannot label key: the label contains a key");
   }
   return label;
 }
@@ -172,7 +172,7 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
  */
 export function expiryMs(isoDate: string, nowMs: number): number {
   const expiresMs = Date.parse(isoDate);
-  const hasForm = date.test(isoDate) || instant.test(isoDate);
+  const hasForm = typeof isoDate === "string" && (date.test(isoDate) || instant.test(isoDate));
   if (!hasForm || !isRealDay(isoDate.slice(0, 10)) || expiresMs > lastInstantMs) {
     throw new RangeError(
       "Cannot set expiry: must be a date such as 2030-01-31 or an instant such as 2030-01-31T12:00:00Z, " +

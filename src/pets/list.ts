@@ -16,7 +16,8 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   }
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
-    const link = nextAfter === undefined ? undefined : ["Link", nextLink(linkBase, petQuery, nextAfter)];
+    // No id is 0. A store whose author has no types may say null.
+    const link = nextAfter ? ["Link", nextLink(linkBase, petQuery, nextAfter)] : undefined;
     return jsonResponse(200, checkedJson(json), link);
   });
 }

@@ -134,7 +134,7 @@ export class RequestContexts {
     if (!this.#hasWarnedOfProxy) {
       this.#hasWarnedOfProxy = true;
       this.#dependencies.report(
-        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set --trust-proxy, " +
+        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
           "or all clients count as one address",
       );
     }

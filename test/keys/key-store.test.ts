@@ -90,6 +90,8 @@ const wrongChoices: Readonly<Record<string, object>> = {
   "an unknown plan": { plan: "gold" },
   "numbers beside Free": { perMinute: 5, perDay: 5 },
   "Enterprise without numbers": { plan: "enterprise" },
+  "a label that is no text": { label: 4 as unknown as string },
+  "an expiry that is no text": { expires: new Date(0) as unknown as string },
   "Enterprise with a number out of bounds": { plan: "enterprise", perMinute: 0, perDay: 5 },
   "a label that is too long": { label: "x".repeat(65) },
   "a label with a key in it": { label: `as_${"a".repeat(43)}` },
