@@ -79,6 +79,8 @@ test("the recipe's function stops at an error of the request, and after ten atte
   await assert.rejects(addAnimal(server.url, "as_key", animal), /ten attempts failed/);
   assert.equal(waitsSeconds.length, 9);
   assert.equal(server.keys.length, 10);
+  await assert.rejects(addAnimal("127.0.0.1/v1/pets", "as_key", animal), TypeError); // It is not tried again.
+  assert.equal(waitsSeconds.length, 9);
 });
 
 test("the recipe's function adds one animal although the first response is lost", async (context) => {

@@ -7,7 +7,10 @@ const app = express();
 app.get("/hello", (request, response) => response.send("hello"));
 app.use("/shop", service.handle); // The API is at /shop/v1, and its links say so.
 
-const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", (error) => {
+  if (error) throw error;
+  console.log("listening");
+});
 
 process.once("SIGTERM", () => {
   server.close(() => service.close());

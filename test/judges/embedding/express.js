@@ -7,7 +7,10 @@ const app = express();
 app.use(service.handle); // Before express.json(), which would read the content.
 app.get("/hello", (request, response) => response.send("hello"));
 
-const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
+const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", (error) => {
+  if (error) throw error;
+  console.log("listening");
+});
 
 process.once("SIGTERM", () => {
   server.close(() => service.close());

@@ -4,7 +4,10 @@ import { openAnimalStore } from "animal-store";
 const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
 
 const server = createServer((request, response) => {
-  service.handle(request, response, () => response.end("hello")); // Called for paths outside /v1.
+  service.handle(request, response, (error) => { // Called for paths outside /v1, or if the content was read before.
+    response.statusCode = error ? 500 : 200;
+    response.end(error ? "failed" : "hello");
+  });
 });
 server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("listening"));
 
