@@ -54,10 +54,10 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
     message: "Content-Type must be application/json, in UTF-8, and the content must have no content coding.",
   },
   idempotency_key_reused: { status: 422, message: "The Idempotency-Key was used for another animal." },
-  rate_limited: { status: 429, message: "The rate limit is used up; wait for the seconds in Retry-After." },
+  rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
   key_banned: {
     status: 429,
-    message: "The API key is banned for going on after 429 responses; wait for the seconds in Retry-After.",
+    message: "The API key is banned because it went on after 429 responses; wait as long as Retry-After says.",
   },
   header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
   internal_error: { status: 500, message: "Something went wrong inside the service." },

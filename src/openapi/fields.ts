@@ -17,7 +17,7 @@ interface FieldDescription {
 
 const fields: Readonly<Record<string, FieldDescription>> = {
   "X-Request-Id": {
-    description: "The id of this request in the service's log: the client's own, if it sent this field, or a new one.",
+    description: "The id of this request in the service's log: the client's own, if it sent a valid one, or a new one.",
     schema: { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$" },
     example: "5f0c6a17b2d9",
   },
@@ -37,7 +37,7 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     example: 1795262460,
   },
   "Retry-After": {
-    description: "Seconds to wait: a retry after that time succeeds (RFC 9110, 10.2.3).",
+    description: "Seconds to wait: a retry after that time is served (RFC 9110, 10.2.3).",
     schema: { type: "integer", minimum: 1 },
     example: 42,
   },

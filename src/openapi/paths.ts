@@ -97,8 +97,8 @@ const getPet: JsonObject = {
   operationId: "getPet",
   summary: "Fetch an animal",
   description:
-    `Deprecated: removal is scheduled for ${sunsetDate}. Use \`GET /pets\` with the \`status\` filter instead: ` +
-    "`GET /pets?after=41&limit=1` returns a list of the animal with id 42, or an empty one.",
+    `Deprecated: removal is scheduled for ${sunsetDate}. Use \`GET /pets\` with the \`status\` filter instead. ` +
+    "If there is an animal 42, the list of `GET /pets?after=41&limit=1` begins with it.",
   tags: ["animals"],
   deprecated: true,
   "x-deprecated-sunset": sunsetDate,
