@@ -133,8 +133,8 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     await listener.stop(bounds.stopMs);
     metricsServer.closeAllConnections();
     metricsServer.close();
-    observers.close();
-    await service.close(); // Last, so that nothing else keeps the process running if it fails.
+    // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
+    await service.close().finally(() => observers.close());
   }
 }
 

@@ -9,17 +9,20 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { serve } from "../../src/cli/serve.ts";
 import { stopSignal } from "../../src/cli/stop-signal.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { bounds } from "../../src/http/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
+import { request, Wire } from "../support/wire.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
@@ -66,6 +69,33 @@ test("serve() that is stopped during the start prints nothing, makes no key, and
     assert.deepEqual(terminal.output(), { stdout: "", stderr: "" }, step);
     assert.ok(!existsSync(join(data, "keys.jsonl")) && !existsSync(join(data, "server.lock")), step);
   }
+});
+
+test("a request that is cut off at the end of a stop has its line in the log", { timeout: 20_000 }, async (context) => {
+  const terminal = recordingTerminal();
+  const stopping = new AbortController();
+  const served = serve(["--port", "0", "--data", temporaryFolder(context), "--log", "requests"], terminal, stopping.signal);
+  const listening = /as_\w+[^]*listening on http:\/\/127\.0\.0\.1:(\d+)/;
+  while (!listening.test(terminal.output().stdout)) {
+    await turn();
+  }
+  const [, port] = listening.exec(terminal.output().stdout) ?? [];
+  const key = /as_\w+/.exec(terminal.output().stdout)?.[0] ?? "";
+  const wire = await Wire.open(Number(port));
+  const fields = ["Content-Type: application/json", "Content-Length: 9", "Expect: 100-continue"];
+  wire.send(request({ method: "POST", key, fields }));
+  assert.equal((await wire.response()).status, 100);
+
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  stopping.abort();
+  while (!terminal.output().stderr.includes("stopping: ")) {
+    await turn();
+  }
+  await turn();
+  context.mock.timers.tick(bounds.stopMs);
+  context.mock.timers.reset();
+  await served;
+  assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
 });
 
 test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {
