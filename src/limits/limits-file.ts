@@ -102,20 +102,22 @@ export class LimitsSnapshot {
     try {
       await replaceFile(disk, this.#path, snapshotPieces(limiter));
       this.#savedCount = changeCount;
-      this.#isFailing = false;
+      this.#tell(false, "the limits can be saved again");
     } catch (error) {
-      this.#reportFailure(error);
+      this.#tell(true, `warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
     }
   }
 
-  #reportFailure(error: unknown): void {
-    if (!this.#isFailing) {
-      this.#isFailing = true;
-      try {
-        this.#options.report(`warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
-      } catch {
-        // A report that fails must not stop later saves, and it cannot be reported itself.
-      }
+  /** Reports each change once. */
+  #tell(isFailing: boolean, message: string): void {
+    if (isFailing === this.#isFailing) {
+      return;
+    }
+    this.#isFailing = isFailing;
+    try {
+      this.#options.report(message);
+    } catch {
+      // A report that fails must not stop later saves, and it cannot be reported itself.
     }
   }
 

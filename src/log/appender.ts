@@ -95,7 +95,7 @@ export class Appender {
   end(reason: string): void {
     if (this.#ended === undefined) {
       this.#ended = reason;
-      this.#report(reason);
+      this.#report(`warning: ${reason}`);
     }
   }
 
@@ -116,7 +116,7 @@ export class Appender {
       const reason = `${this.#path} cannot be written: ${messageOf(error)}`;
       if (!this.#isFailing && this.#ended === undefined) {
         this.#isFailing = true;
-        this.#report(`${reason}; nothing can be added until writing works again`);
+        this.#report(`warning: ${reason}; nothing can be added until writing works again`);
       }
       // If this piece has not begun, the bytes after the sound part belong to an earlier one.
       const isAbsent = !hasBegun || (await this.#isExcessCut());
