@@ -144,15 +144,15 @@ export function checkedLabel(label: string | undefined): string | undefined {
   if (label === undefined || label === "") {
     return undefined;
   }
+  // A secret pasted in the wrong place would be stored, and shown in every list.
+  if (typeof label === "string" && withoutSecrets(label) !== label) {
+    throw new RangeError("Cannot label key: the label contains a key");
+  }
   if (typeof label !== "string" || !printable.test(label) || [...label].length > labelCodePointsMax) {
     throw new RangeError(
       `Cannot label key: a label is at most ${labelCodePointsMax} printable characters, ` +
         `received ${JSON.stringify(label)}`,
     );
-  }
-  // A secret pasted in the wrong place would be stored, and shown in every list.
-  if (withoutSecrets(label) !== label) {
-    throw new RangeError("Cannot label key: the label contains a key");
   }
   return label;
 }

@@ -68,6 +68,14 @@ test("checkedLabel() counts code points up to 64", () => {
   }
 });
 
+test("checkedLabel() repeats no key, whatever else is wrong with the label", () => {
+  const secret = key.createSecret((byteCount) => new Uint8Array(byteCount).fill(7));
+  for (const label of [secret, `${secret}\n`, secret.repeat(2)]) {
+    assert.throws(() => key.checkedLabel(label), { name: "RangeError", message: "Cannot label key: the label contains a key" });
+  }
+  assert.throws(() => key.checkedLabel(4 as unknown as string), /^RangeError: .* received 4$/);
+});
+
 test("checkedLabel() returns undefined for an empty label", () => {
   assert.equal(key.checkedLabel(""), undefined);
   assert.equal(key.checkedLabel(undefined), undefined);
