@@ -31,7 +31,7 @@ export function respond(
   bounds: DrainBounds,
 ): void {
   if (incoming.complete || !announcesContent(incoming)) {
-    outgoing.writeHead(wire.status, wire.fields);
+    writeHead(incoming, outgoing, wire);
     outgoing.end(wire.content);
     return;
   }
@@ -46,12 +46,23 @@ export function respond(
       return; // An embedding program has sent a response of its own in this turn.
     }
     if (incoming.complete) {
-      outgoing.writeHead(wire.status, wire.fields);
+      writeHead(incoming, outgoing, wire);
       outgoing.end(wire.content);
     } else {
       respondEarly(incoming, outgoing, wire, bounds);
     }
   });
+}
+
+/**
+ * Without a Content-Length, as with 204 and 304, Node closes the connection of an HTTP/1.0 client that asked to keep it,
+ * and handles what follows on it all the same.
+ */
+function writeHead({ httpVersion }: IncomingMessage, outgoing: ServerResponse, { status, fields }: WireResponse): void {
+  if (httpVersion === "1.0" && outgoing.shouldKeepAlive && !fields.includes("Content-Length")) {
+    fields.push("Connection", "keep-alive");
+  }
+  outgoing.writeHead(status, fields);
 }
 
 /**

@@ -146,8 +146,20 @@ test("Connection: close is obeyed, and HTTP/1.0 closes unless the client asks to
   assert.equal((await wire.response()).value("connection"), "close");
   assert.equal((await wire.closed()).ending, "end");
   const old = await Wire.open(running.port);
-  old.send(request({ key, version: "1.0", fields: ["Connection: keep-alive"] }));
-  assert.equal((await old.response()).value("connection"), "keep-alive");
+  const fields = ["Connection: keep-alive"];
+  for (const [method, target, ...more] of [
+    ["GET", "/v1/pets"],
+    ["HEAD", "/v1/pets"],
+    ["OPTIONS", "/v1/pets"], // 204, and next 304: they have no Content-Length.
+    ["GET", "/openapi.json", "If-None-Match: *"],
+    ["HEAD", "/openapi.json", "If-None-Match: *"],
+  ] as const) {
+    const sent = request({ method, target, key, version: "1.0", fields: [...fields, ...more] });
+    // Together with the next one, which must not be handled after a response that closes.
+    old.send(Buffer.concat([sent, request({ key, version: "1.0", fields })]));
+    assert.equal((await old.response(method)).value("connection"), "keep-alive");
+    assert.equal((await old.response()).value("connection"), "keep-alive");
+  }
   old.send(request({ key, version: "1.0" }));
   assert.equal((await old.response()).value("connection"), "close");
   assert.equal((await old.closed()).rest, "");
