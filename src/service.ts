@@ -180,7 +180,7 @@ export class Service implements AnimalStore {
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
     const arrival = { target: place?.target, linkBase, expectsContinue: false, next };
-    this.#pipeline.run(this.#pipeline.begin(incoming, outgoing, arrival));
+    this.#pipeline.run(incoming, outgoing, arrival);
   };
 
   /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */
@@ -197,14 +197,12 @@ export class Service implements AnimalStore {
 
   /** As `handle`, for our own listener: no framework has rewritten the target. */
   onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
-    const context = this.#pipeline.begin(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
-    this.#pipeline.run(context);
-    return context;
+    return this.#pipeline.run(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
   }
 
   /** The whole response to CONNECT, as bytes. */
   onConnect(incoming: IncomingMessage): Promise<string> {
-    return this.#pipeline.runToBytes(this.#pipeline.begin(incoming, undefined, this.#arrival));
+    return this.#pipeline.runToBytes(incoming, this.#arrival);
   }
 
   /** The whole response to bytes that are not a request, as bytes. */

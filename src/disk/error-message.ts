@@ -2,15 +2,22 @@
  * Parts of messages: the texts of errors, and counts.
  */
 
+import { inspect } from "node:util";
+
 /**
- * The error's message; anything else that was thrown, as text. If a name has several addresses, a failure to connect to
- * them has no message, only its errors have.
+ * The error's message. Anything else that was thrown is shown as text; not every object has `toString`. If a name has
+ * several addresses, a failure to connect to them has no message, only its errors have.
  */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === "") {
     return error.errors.map(messageOf).join("; ");
   }
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? error.message : typeof error === "string" ? error : inspect(error);
+}
+
+/** Whether it is an error of the system, or of Node, with this code. */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
 }
 
 /** A failure to read the file, with its path: a system error about an open file does not contain it. */

@@ -3,8 +3,10 @@
  */
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { announcesContent } from "./media-type.ts";
+import type { MaybePromise } from "./when-ready.ts";
 
 export interface WireResponse {
   readonly status: number;
@@ -29,7 +31,7 @@ export function respond(
   outgoing: ServerResponse,
   wire: WireResponse,
   bounds: DrainBounds,
-): void {
+): MaybePromise<void> {
   if (incoming.complete || !announcesContent(incoming)) {
     writeHead(incoming, outgoing, wire);
     outgoing.end(wire.content);
@@ -41,7 +43,7 @@ export function respond(
     return;
   }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
-  setImmediate(() => {
+  return eventLoopTurn().then(() => {
     if (outgoing.headersSent) {
       return; // An embedding program has sent a response of its own in this turn.
     }
@@ -55,8 +57,8 @@ export function respond(
 }
 
 /**
- * Without a Content-Length, as with 204 and 304, Node closes the connection of an HTTP/1.0 client that asked to keep it,
- * and handles what follows on it all the same.
+ * Without a Content-Length, as with 204 and 304, Node closes the connection of an HTTP/1.0 client that asked to keep
+ * it, and handles what follows on it all the same.
  */
 function writeHead({ httpVersion }: IncomingMessage, outgoing: ServerResponse, { status, fields }: WireResponse): void {
   if (httpVersion === "1.0" && outgoing.shouldKeepAlive && !fields.includes("Content-Length")) {

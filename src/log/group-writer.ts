@@ -142,7 +142,7 @@ export class GroupWriter<Item, Result> {
 }
 
 function rejectAll(group: readonly { readonly reject: (error: Error) => void }[], error: unknown): void {
-  const reason = error instanceof Error ? error : new Error(String(error));
+  const reason = error instanceof Error ? error : new Error(messageOf(error));
   group.forEach(({ reject }) => reject(reason));
 }
 

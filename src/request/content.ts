@@ -13,7 +13,7 @@ import type { RequestContext } from "./context.ts";
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
-const noContent: Uint8Array = new Uint8Array(0);
+export const noContent: Uint8Array = new Uint8Array(0);
 
 /** The content was read before the request reached this service, for instance by a body parser. */
 export class ContentTakenError extends Error {

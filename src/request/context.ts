@@ -36,7 +36,7 @@ export class RequestContext {
   /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   readonly requestId: string;
-  /** Monotonic; 0 if nothing observes requests. */
+  /** Monotonic. */
   readonly receivedMs: number;
   readonly trustedProxyCount: number;
   /** Undefined until the request is routed. */
@@ -99,8 +99,6 @@ export class RequestContext {
 export interface ContextDependencies {
   readonly clock: Clock;
   readonly trustedProxyCount: number;
-  /** Whether durations are observed. */
-  readonly isObserved: boolean;
   /** Takes one line for the operator. */
   readonly report: (message: string) => void;
 }
@@ -116,12 +114,12 @@ export class RequestContexts {
   }
 
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    const { trustedProxyCount, isObserved, clock } = this.#dependencies;
+    const { trustedProxyCount, clock } = this.#dependencies;
     if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
     }
     const requestId = this.#requestIds.choose(incoming.headers["x-request-id"]);
-    const receivedMs = isObserved ? clock.monotonicMs() : 0;
+    const receivedMs = clock.monotonicMs();
     return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
   }
 

@@ -11,6 +11,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 import type { Clock } from "../disk/clock.ts";
+import { messageOf } from "../disk/error-message.ts";
 import { bounds } from "../http/bounds.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { countFields, messageFault } from "../http/message.ts";
@@ -23,7 +24,7 @@ import { clientAddress } from "../limits/client-address.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { clientGone, ContentTakenError, handleContent } from "./content.ts";
+import { clientGone, ContentTakenError, handleContent, noContent } from "./content.ts";
 import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
 import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./error-responses.ts";
 import { Responder, type ResponderDependencies } from "./responder.ts";
@@ -48,8 +49,6 @@ export interface PipelineDependencies extends ResponderDependencies {
  */
 type Outcome = Response | typeof clientGone | ContentTakenError;
 
-const noContent = new Uint8Array(0);
-
 export class Pipeline {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
@@ -63,12 +62,7 @@ export class Pipeline {
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
     this.#router = new Router(dependencies.basePath, routes);
     this.#responder = new Responder(dependencies);
-    this.#contexts = new RequestContexts({ ...dependencies, isObserved: dependencies.observers !== undefined });
-  }
-
-  /** A request has arrived: its header fields are known, its content may still be coming. */
-  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    return this.#contexts.begin(incoming, outgoing, arrival);
+    this.#contexts = new RequestContexts(dependencies);
   }
 
   /** Whether an earlier message on the connection was faulty: nothing after it is read as a request. */
@@ -76,17 +70,20 @@ export class Pipeline {
     return this.#faultySockets.has(socket);
   }
 
-  /** Responds to the request: at once if nothing has to be waited for. Never throws. */
-  run(context: RequestContext): void {
+  /** Responds to a request whose header fields are known: at once if nothing has to be waited for. Never throws. */
+  run(incoming: IncomingMessage, outgoing: ServerResponse, arrival: Arrival): RequestContext {
+    const context = this.#contexts.begin(incoming, outgoing, arrival);
     whenSettled(
       () => this.#process(context),
       (outcome) => this.#respond(context, outcome),
       (error) => this.#respond(context, this.#failure(context, error)),
     );
+    return context;
   }
 
   /** CONNECT goes through the same steps, but its response has to be written to the socket as bytes. Never rejects. */
-  runToBytes(context: RequestContext): Promise<string> {
+  runToBytes(incoming: IncomingMessage, arrival: Arrival): Promise<string> {
+    const context = this.#contexts.begin(incoming, undefined, arrival);
     return new Promise((resolve) => {
       const finish = (outcome: Outcome): void => {
         // Only reading content can end without a response, and no operation with this method takes content.
@@ -169,18 +166,23 @@ export class Pipeline {
 
   /** An exception while a response is sent must not end the process: only this client loses its connection. */
   #respond(context: RequestContext, outcome: Outcome): void {
-    try {
-      if (outcome === clientGone) {
-        this.#responder.sendNothing(context);
-      } else if (outcome instanceof ContentTakenError) {
-        context.arrival.next?.(outcome);
-      } else {
-        this.#responder.send(context, outcome);
-      }
-    } catch (error) {
-      this.#report(context, error);
-      context.outgoing?.destroy();
+    whenSettled(
+      () => this.#send(context, outcome),
+      () => undefined,
+      (error) => {
+        this.#report(context, error);
+        context.outgoing?.destroy();
+      },
+    );
+  }
+
+  #send(context: RequestContext, outcome: Outcome): MaybePromise<void> {
+    if (outcome === clientGone) {
+      return this.#responder.sendNothing(context);
     }
+    return outcome instanceof ContentTakenError
+      ? context.arrival.next?.(outcome)
+      : this.#responder.send(context, outcome);
   }
 
   /**
@@ -242,7 +244,7 @@ export class Pipeline {
   }
 
   #report({ requestId }: RequestContext, error: unknown): void {
-    const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    const cause = error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
     this.#dependencies.report(`request ${requestId} failed: ${cause}`);
   }
 }

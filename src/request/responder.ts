@@ -8,17 +8,9 @@ import type { ErrorCode } from "../http/error-codes.ts";
 import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
 import { contentLength, fieldsOf } from "../http/response-fields.ts";
 import { errorResponse, type Response } from "../http/response.ts";
+import type { MaybePromise } from "../http/when-ready.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";
-import type { Route } from "./routes.ts";
-
-type FieldMaker = NonNullable<Route["fields"]>;
-
-interface RouteFields {
-  readonly make: FieldMaker;
-  readonly linkBase: string;
-  readonly fields: readonly string[];
-}
 
 export interface ResponderDependencies {
   readonly cors: Cors;
@@ -28,15 +20,14 @@ export interface ResponderDependencies {
 export class Responder {
   readonly #cors: Cors;
   readonly #observers: Observers | undefined;
-  /** The fields of the last route that has its own. Nearly all requests arrive at the same address of the API. */
-  #routeFields: RouteFields | undefined;
 
   constructor({ cors, observers }: ResponderDependencies) {
     this.#cors = cors;
     this.#observers = observers;
   }
 
-  send(context: RequestContext, response: Response): void {
+  /** @throws {Error} the response cannot be sent */
+  send(context: RequestContext, response: Response): MaybePromise<void> {
     const { incoming, outgoing } = context;
     // An embedding program may have responded already, for instance after a time-out of its own.
     if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent) {
@@ -44,8 +35,9 @@ export class Responder {
       return;
     }
     const wire = this.#wireResponse(context, response);
-    respond(incoming, outgoing, wire, bounds);
+    const sending = respond(incoming, outgoing, wire, bounds);
     this.#observers?.observe(context, wire.status, contentLength(wire.content));
+    return sending;
   }
 
   /** The client has gone: the request is observed with status 0. */
@@ -73,20 +65,11 @@ export class Responder {
     const { status, content } = response;
     const fields = fieldsOf(response, requestId, rate);
     if (route?.fields !== undefined) {
-      this.#appendRouteFields(fields, route.fields, arrival.linkBase);
+      fields.push(...route.fields(arrival.linkBase));
     }
     if (!this.#cors.isOff) {
       this.#cors.appendFields(fields, incoming.headers.origin);
     }
     return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
-  }
-
-  #appendRouteFields(all: string[], make: FieldMaker, linkBase: string): void {
-    if (this.#routeFields?.make !== make || this.#routeFields.linkBase !== linkBase) {
-      this.#routeFields = { make, linkBase, fields: make(linkBase) };
-    }
-    for (const part of this.#routeFields.fields) {
-      all.push(part);
-    }
   }
 }

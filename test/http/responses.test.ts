@@ -191,6 +191,27 @@ test("a store that throws instead of returning a promise is 500 as well", async 
   assert.equal(codeOf(await exchange(broken.port, request({ key: broken.key }))), "internal_error");
 });
 
+test("a store that rejects with something that has no toString is 500 as well", async (context) => {
+  const store = new FailingStore();
+  store.failure = Object.create(null) as Error;
+  const broken = await runningService(context, { options: { store } });
+  assert.equal(codeOf(await exchange(broken.port, request({ key: broken.key }))), "internal_error");
+  assert.match(broken.reports[0] ?? "", /failed: \[Object: null prototype\] \{\}$/);
+});
+
+test("a response that cannot be sent costs only its connection, also if its content was still coming", async (context) => {
+  const store = new FailingStore();
+  store.list = (() => Promise.resolve({ json: "[]", nextAfter: "7\n" })) as unknown as FailingStore["list"];
+  const broken = await runningService(context, { options: { store } });
+  for (const fields of [[], ["Content-Length: 5"]]) {
+    const wire = await Wire.open(broken.port);
+    wire.send(request({ key: broken.key, fields }));
+    assert.equal((await wire.closed()).rest, "");
+  }
+  assert.equal(broken.reports.length, 2);
+  assert.equal((await exchange(broken.port, request({ target: "/openapi.json" }))).status, 200);
+});
+
 test("a store that cannot write is 503, with a code that says whether the animal may have been stored", async (context) => {
   const store = new FailingStore();
   const broken = await runningService(context, { options: { store } });
