@@ -44,7 +44,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   disk: [],
   log: ["disk"],
   http: [],
-  limits: ["log", "disk"],
+  limits: ["http/redact-secrets.ts", "log", "disk"],
   keys: ["limits/plans.ts", "http/redact-secrets.ts", "log", "disk"],
   pets: ["http"],
   store: ["pets", "log", "disk"],

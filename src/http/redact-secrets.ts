@@ -1,8 +1,10 @@
 /**
  * Keeps API keys out of everything that is written. People put a key in the wrong place (a query, a member name, an
  * argument, a label), and what they typed ends up in error responses and logs. All code that repeats such text uses
- * this function.
+ * these functions.
  */
+
+import { inspect } from "node:util";
 
 /** The form of a key's secret, anywhere in a text: `as_` and 43 letters or digits. */
 const secret = /as_[0-9A-Za-z]{43}/g;
@@ -10,4 +12,9 @@ const secret = /as_[0-9A-Za-z]{43}/g;
 /** The text with every secret in it replaced by `as_…`. A secret that was cut is not found: mask first, then cut. */
 export function withoutSecrets(text: string): string {
   return text.replaceAll(secret, "as_…");
+}
+
+/** Anything that a caller passed, as text for a message. */
+export function showValue(value: unknown): string {
+  return withoutSecrets(typeof value === "string" ? JSON.stringify(value) : inspect(value));
 }

@@ -10,6 +10,7 @@ import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { showValue } from "../http/redact-secrets.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
 import { KeyFile } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
@@ -49,8 +50,8 @@ export interface NewSecret {
   readonly key: string;
 }
 
-const planNames: readonly string[] = ["plan", "perMinute", "perDay"];
-const choiceNames: readonly string[] = [...planNames, "label", "expires"];
+const planOptions: readonly string[] = ["plan", "perMinute", "perDay"];
+const choiceNames: readonly string[] = [...planOptions, "label", "expires"];
 const rotationNames: readonly string[] = ["graceSeconds"];
 
 /** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
@@ -60,7 +61,7 @@ function checkOptions(verb: string, options: unknown, names: readonly string[]):
   }
   const unknown = Object.keys(options).find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    throw new RangeError(`Cannot ${verb} key: there is no option "${unknown}"`);
+    throw new RangeError(`Cannot ${verb} key: there is no option ${showValue(unknown)}`);
   }
 }
 
@@ -162,7 +163,7 @@ export class KeyStore {
 
   /** Changes the key's plan. @throws {RangeError} it is invalid @throws {KeyError} `unknown_key`, `revoked_key` */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
-    checkOptions("change", choice, planNames);
+    checkOptions("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
     await this.#change(id, "change", (_key, timeMs) => ({ event: "plan", timeMs, id, plan }));
   }
@@ -179,7 +180,7 @@ export class KeyStore {
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
       throw new RangeError(
         `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, ` +
-          `received ${JSON.stringify(graceSeconds)}`,
+          `received ${showValue(graceSeconds)}`,
       );
     }
     const key = createSecret(this.#options.randomBytes);

@@ -8,7 +8,7 @@
 
 import { hash } from "node:crypto";
 
-import { withoutSecrets } from "../http/redact-secrets.ts";
+import { showValue, withoutSecrets } from "../http/redact-secrets.ts";
 import type { Plan } from "../limits/plans.ts";
 
 /** Returns that many unpredictable bytes, as `randomBytes` of node:crypto does. */
@@ -151,7 +151,7 @@ export function checkedLabel(label: string | undefined): string | undefined {
   if (typeof label !== "string" || !printable.test(label) || [...label].length > labelCodePointsMax) {
     throw new RangeError(
       `Cannot label key: a label is at most ${labelCodePointsMax} printable characters, ` +
-        `received ${JSON.stringify(label)}`,
+        `received ${showValue(label)}`,
     );
   }
   return label;
@@ -171,16 +171,16 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
  * @throws {RangeError} if it is neither, or not in the future
  */
 export function expiryMs(isoDate: string, nowMs: number): number {
-  const expiresMs = Date.parse(isoDate);
   const hasForm = typeof isoDate === "string" && (date.test(isoDate) || instant.test(isoDate));
+  const expiresMs = hasForm ? Date.parse(isoDate) : NaN;
   if (!hasForm || !isRealDay(isoDate.slice(0, 10)) || expiresMs > lastInstantMs) {
     throw new RangeError(
       "Cannot set expiry: must be a date such as 2030-01-31 or an instant such as 2030-01-31T12:00:00Z, " +
-        `received ${JSON.stringify(isoDate)}`,
+        `received ${showValue(isoDate)}`,
     );
   }
   if (expiresMs <= nowMs) {
-    throw new RangeError(`Cannot set expiry: must be in the future, received ${JSON.stringify(isoDate)}`);
+    throw new RangeError(`Cannot set expiry: must be in the future, received ${showValue(isoDate)}`);
   }
   return expiresMs;
 }

@@ -2,6 +2,8 @@
  * The published plans and their numbers.
  */
 
+import { showValue } from "../http/redact-secrets.ts";
+
 /** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
 export interface Quota {
   readonly perMinute: number;
@@ -42,7 +44,7 @@ export const planNames: readonly PlanName[] = ["free", "pro", "business", "enter
 export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}): Plan {
   const known = planNames.find((candidate) => candidate === name);
   if (known === undefined) {
-    throw new RangeError(`Cannot use plan "${name}": must be one of ${planNames.join(", ")}`);
+    throw new RangeError(`Cannot use plan ${showValue(name)}: must be one of ${planNames.join(", ")}`);
   }
   if (known !== "enterprise") {
     if (perMinute !== undefined || perDay !== undefined) {
@@ -55,7 +57,7 @@ export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}
 
 function checked(name: keyof Quota, requestCount: number | undefined): number {
   if (requestCount === undefined || !Number.isInteger(requestCount) || requestCount < 1 || requestCount > quotaMax) {
-    const received = requestCount === undefined ? "nothing" : String(requestCount);
+    const received = requestCount === undefined ? "nothing" : showValue(requestCount);
     throw new RangeError(
       `Cannot create plan "enterprise": ${name} must be an integer from 1 to ${quotaMax}, received ${received}`,
     );

@@ -97,12 +97,24 @@ const wrongChoices: Readonly<Record<string, object>> = {
   "a label with a key in it": { label: `as_${"a".repeat(43)}` },
   "an expiry in the past": { expires: "2026-11-20" },
 };
+const secret = `as_${"a".repeat(43)}`;
+const odd = [secret, 5n, Symbol("a"), Object.create(null), [secret], { a: secret }] as unknown as string[];
 
 test("KeyStore.create() rejects wrong options and writes nothing", async (context) => {
   const folder = await KeyFolder.make(context);
   const store = await folder.open();
   for (const [name, choice] of Object.entries(wrongChoices)) {
     await assert.rejects(store.create(choice), RangeError, name);
+  }
+  for (const value of odd) {
+    const perMinute = value as unknown as number;
+    const noSecret = (error: Error): boolean => error instanceof RangeError && !error.message.includes(secret);
+    await assert.rejects(store.create({ plan: value }), noSecret);
+    await assert.rejects(store.create({ plan: "enterprise", perMinute, perDay: 5 }), noSecret);
+    await assert.rejects(store.create({ expires: value }), noSecret);
+    await assert.rejects(store.create({ [secret]: value }), noSecret);
+    await assert.rejects(store.rotate("", { graceSeconds: perMinute }), noSecret);
+    await assert.rejects(value === secret ? store.create({ label: `\n${value}` }) : store.create({ label: value }), noSecret);
   }
   assert.deepEqual(await readdir(folder.path), []);
 });
