@@ -15,7 +15,7 @@ import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
 import { updateUnderLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-line.ts";
-import type { KeyLog } from "./key-log.ts";
+import { KeyLog } from "./key-log.ts";
 import { type Finding, KeyReader } from "./key-reader.ts";
 import { KeyError, type KeyEvent } from "./key.ts";
 import { Keyring } from "./keyring.ts";
@@ -42,7 +42,7 @@ interface Look {
 /** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
 const tickMsMax = 100;
 
-export class KeyFile implements KeyLog {
+export class KeyFile extends KeyLog {
   readonly keyring: Keyring;
   readonly #options: KeyFileOptions;
   readonly #reader: KeyReader;
@@ -52,9 +52,9 @@ export class KeyFile implements KeyLog {
   #torn: string | undefined;
   #reported: string | undefined;
   #looking: Promise<unknown> = Promise.resolve();
-  #following: Promise<void> | undefined;
 
   private constructor(options: KeyFileOptions) {
+    super();
     this.#options = options;
     this.keyring = new Keyring({ clock: options.clock });
     this.#reader = new KeyReader(this.keyring, (keyId) => {
@@ -78,7 +78,7 @@ export class KeyFile implements KeyLog {
     if (finding.kind === "damaged" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }
-    if (file.exists && file.#reader.lineCount === 0) {
+    if (file.exists && file.#reader.offset === 0) {
       const fault = finding.kind === "torn" ? finding.fault : undefined;
       file.#reported = fault;
       options.report(`${options.path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
@@ -92,18 +92,6 @@ export class KeyFile implements KeyLog {
   /** Whether the file has existed at any look. */
   get exists(): boolean {
     return this.#last !== undefined;
-  }
-
-  follow(): Promise<void> {
-    this.#following ??= this.#follow().finally(() => {
-      this.#following = undefined;
-    });
-    return this.#following;
-  }
-
-  async refresh(): Promise<void> {
-    await this.#following;
-    await this.follow();
   }
 
   /** @throws {KeyError} `key_file_damaged` */
@@ -138,7 +126,7 @@ export class KeyFile implements KeyLog {
     }
   }
 
-  async #follow(): Promise<void> {
+  protected override async look(): Promise<void> {
     try {
       this.#reportFinding(await this.#look());
     } catch (error) {

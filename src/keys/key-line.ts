@@ -87,18 +87,18 @@ function readEvent(json: string): KeyEvent | undefined {
 }
 
 function eventOf(members: Members): KeyEvent | undefined {
-  const happened = { timeMs: members.instant("time"), id: members.keyId("id") };
+  const happened = { timeMs: members.instant("time"), id: members.keyId() };
   const event = members.text("event");
   switch (event) {
     case "made": {
       const expiresMs = members.has("expires") ? members.instant("expires") : undefined;
       const plan = members.plan();
-      return { event, ...happened, sha256: members.sha256("sha256"), plan, label: members.label("label"), expiresMs };
+      return { event, ...happened, sha256: members.sha256(), plan, label: members.label(), expiresMs };
     }
     case "plan":
       return { event, ...happened, plan: members.plan() };
     case "rotated":
-      return { event, ...happened, sha256: members.sha256("sha256"), graceUntilMs: members.instant("graceUntil") };
+      return { event, ...happened, sha256: members.sha256(), graceUntilMs: members.instant("graceUntil") };
     case "revoked":
     case "unbanned":
       return { event, ...happened };
@@ -136,17 +136,17 @@ class Members {
     return timeMs;
   }
 
-  keyId(name: string): string {
-    return this.#matching(name, isKeyId);
+  keyId(): string {
+    return this.#matching("id", isKeyId);
   }
 
-  sha256(name: string): string {
-    return this.#matching(name, (text) => /^[0-9a-f]{64}$/.test(text));
+  sha256(): string {
+    return this.#matching("sha256", (text) => /^[0-9a-f]{64}$/.test(text));
   }
 
   /** Checks only the length: which characters are printable depends on the Unicode version of Node. */
-  label(name: string): string | undefined {
-    return this.has(name) ? this.#matching(name, (text) => [...text].length <= labelCodePointsMax) : undefined;
+  label(): string | undefined {
+    return this.has("label") ? this.#matching("label", (text) => [...text].length <= labelCodePointsMax) : undefined;
   }
 
   plan(): Plan {

@@ -6,15 +6,29 @@
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
-export interface KeyLog {
+export abstract class KeyLog {
   /** The keys that the events read so far give. Always the same object. */
-  readonly keyring: Keyring;
+  abstract readonly keyring: Keyring;
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
-  readonly exists: boolean;
-  /** Applies what others have appended, or joins the look under way. Never rejects: faults are reported. */
-  follow(): Promise<void>;
-  /** As `follow`, but with a look that begins after this call, so that it sees everything written before. */
-  refresh(): Promise<void>;
+  abstract get exists(): boolean;
+  #following: Promise<void> | undefined;
+  /** Applies what others have appended. Never rejects: faults are reported. */
+  protected abstract look(): Promise<void>;
+
+  /** Begins a look, or joins the one under way. */
+  follow(): Promise<void> {
+    this.#following ??= this.look().finally(() => {
+      this.#following = undefined;
+    });
+    return this.#following;
+  }
+
+  /** A look that begins after this call, so that it sees everything written before. */
+  async refresh(): Promise<void> {
+    await this.#following;
+    await this.follow();
+  }
+
   /**
    * Applies everything that others have appended, then appends the event that `decide` returns, if any, before anybody
    * else appends one. `decide` may be called several times. When this resolves, the event is durable, and the keyring
@@ -22,5 +36,5 @@ export interface KeyLog {
    *
    * @throws {Error} what `decide` throws, or why the log cannot be read or written
    */
-  append(decide: () => KeyEvent | undefined): Promise<void>;
+  abstract append(decide: () => KeyEvent | undefined): Promise<void>;
 }

@@ -48,10 +48,6 @@ export class KeyReader {
     return this.#offset;
   }
 
-  get lineCount(): number {
-    return this.#lineCount;
-  }
-
   /**
    * Applies the new lines. They are read first, then the part before them is verified, and only then are they applied:
    * a program that rewrites a file begins at its start, so no line of another content is ever applied.

@@ -8,7 +8,7 @@
 import { messageOf } from "../disk/error-message.ts";
 import type { Clock } from "../disk/clock.ts";
 import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-line.ts";
-import type { KeyLog } from "../keys/key-log.ts";
+import { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { viewOf } from "../log/checksum.ts";
@@ -26,14 +26,13 @@ const readMax = 1_000;
 const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_after($1, $2)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3)::text AS is_appended";
 
-export class PostgresKeyLog implements KeyLog {
+export class PostgresKeyLog extends KeyLog {
   readonly keyring: Keyring;
   readonly #options: PostgresKeyLogOptions;
   #seq = 0;
   /** The event with that number. */
   #lastLine: string | undefined;
   #fault: string | undefined;
-  #following: Promise<void> | undefined;
 
   /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
   static async open(options: PostgresKeyLogOptions): Promise<PostgresKeyLog> {
@@ -43,24 +42,13 @@ export class PostgresKeyLog implements KeyLog {
   }
 
   private constructor(options: PostgresKeyLogOptions) {
+    super();
     this.#options = options;
     this.keyring = new Keyring({ clock: options.clock });
   }
 
   get exists(): boolean {
     return this.#seq > 0;
-  }
-
-  follow(): Promise<void> {
-    this.#following ??= this.#follow().finally(() => {
-      this.#following = undefined;
-    });
-    return this.#following;
-  }
-
-  async refresh(): Promise<void> {
-    await this.#following;
-    await this.follow();
   }
 
   async append(decide: () => KeyEvent | undefined): Promise<void> {
@@ -75,11 +63,11 @@ export class PostgresKeyLog implements KeyLog {
       const [row] = await this.#options.database.probe(appendText, [this.#seq + 1, line, unbannedId]);
       isAppended = row?.["is_appended"] === "true";
     }
-    await this.#read();
+    await this.refresh(); // It cannot fail: the event is stored.
   }
 
   /** A database that cannot be reached is reported by `Database`. */
-  async #follow(): Promise<void> {
+  protected override async look(): Promise<void> {
     try {
       await this.#read();
     } catch (error) {
