@@ -7,16 +7,16 @@ import { dirname, join, resolve } from "node:path";
 
 import { systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { counted, messageOf } from "../disk/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName, KeyStore } from "../keys/key-store.ts";
+import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
 import { checkPetLog, type CheckResult, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { savedLimits } from "./saved-limits.ts";
 import { readPlace } from "./settings.ts";
-import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
+import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** More than the line of a key. */
 const firstKeyBytes = 1_024;
@@ -79,10 +79,10 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
 
 /** @throws {Error} why the server would not start */
 async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
-  const findings: string[] = [];
-  const report = (message: string): void => void findings.push(`the server would say: ${message}`);
-  await savedLimits({ disk, clock: systemClock, dataDir, report });
-  return { wouldServe: true, finding: findings.join("; ") };
+  const saved = await readSavedLimits(disk, dataDir);
+  const effect = "the server would move it away, and all limits would start unused";
+  const finding = typeof saved === "string" ? `${join(dataDir, limitsFileName)} ${saved}; ${effect}` : "";
+  return { wouldServe: true, finding };
 }
 
 /**

@@ -107,7 +107,8 @@ ${dataFlag}
 /** @param args the command line; its first words choose the text */
 export function helpText(args: readonly string[]): string {
   const [command = "", subcommand = ""] = args;
-  return commandHelp[`${command} ${subcommand}`] ?? commandHelp[command] ?? programHelp();
+  const name = [`${command} ${subcommand}`, command].find((one) => Object.hasOwn(commandHelp, one));
+  return (name && commandHelp[name]) ?? programHelp();
 }
 
 function programHelp(): string {

@@ -13,9 +13,9 @@ import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
 import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
-import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { savedLimits } from "./saved-limits.ts";
 import { type Place, readPlace } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
@@ -109,8 +109,16 @@ async function withKeys(
   const { dataDir } = place;
   const store = await KeyStore.open({ ...dependencies, dataDir, report });
   const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
-  const warn = (): void => report("warning: limits.json is damaged; used requests and bans are not shown");
-  return use(store, () => savedLimits({ ...dependencies, dataDir, unbannedMs, report: warn }));
+  return use(store, async () => {
+    const limiter = new MemoryLimiter(dependencies);
+    const saved = await readSavedLimits(dependencies.disk, dataDir);
+    if (typeof saved === "string") {
+      report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
+    } else if (saved !== undefined) {
+      restoreLimits(limiter, saved, unbannedMs);
+    }
+    return limiter;
+  });
 }
 
 async function create({ flags, store, terminal }: Request): Promise<void> {

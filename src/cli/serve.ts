@@ -159,8 +159,8 @@ function listen(server: Server, address: Address, { cite, report }: Start): Prom
     let isWarned = false;
     server.on("error", (error: NodeJS.ErrnoException) => {
       if (!isListening) {
-        const isHost = error.code === "EADDRNOTAVAIL" || error.syscall === "getaddrinfo";
-        reject(new UsageError(`Cannot use ${cite(isHost ? hostName : portName)}: ${error.message}`));
+        const isPort = error.code === "EADDRINUSE" || error.code === "EACCES";
+        reject(new UsageError(`Cannot use ${cite(isPort ? portName : hostName)}: ${error.message}`));
       } else if (!isWarned) {
         isWarned = true; // There may be thousands: one for each connection that was not accepted.
         report(`warning: some connections cannot be accepted: ${error.message}`);

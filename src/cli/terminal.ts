@@ -10,10 +10,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 
 import { systemClock } from "../disk/clock.ts";
+import { hasCode, messageOf } from "../disk/error-message.ts";
 import { withoutSecrets } from "../http/redact-secrets.ts";
 import { withoutPasswords } from "./database-address.ts";
-
-export { counted } from "../disk/error-message.ts";
 
 export const exitDone = 0;
 export const exitFailure = 1;
@@ -132,11 +131,11 @@ export class Output {
       }
       return true;
     } catch (error) {
-      if (error instanceof Error && "code" in error && error.code === "EAGAIN") {
+      if (hasCode(error, "EAGAIN")) {
         this.#timer = setTimeout(() => this.#flush(), retryMs).unref();
         return true;
       }
-      this.#firstError ??= error instanceof Error ? error : new Error(String(error));
+      this.#firstError ??= error instanceof Error ? error : new Error(messageOf(error));
       this.#waiting = Buffer.alloc(0);
       return false;
     }

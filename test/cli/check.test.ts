@@ -160,7 +160,7 @@ test("check mentions a damaged limits.json, and leaves it", async (context) => {
   const stateBefore = stateOf(data);
   const checked = await runHere(["check", "--data", data]);
   assert.equal(checked.code, 0);
-  assert.match(checked.stdout, /the server would say: warning: .*limits\.json.*\nthe server would start\n$/);
+  assert.match(checked.stdout, /limits\.json is damaged; the server would move it away, .*\nthe server would start\n$/);
   assert.deepEqual(stateOf(data), stateBefore);
 });
 

@@ -11,6 +11,7 @@ import { withoutSecrets } from "../../src/http/redact-secrets.ts";
 import type { ApiKey } from "../../src/keys/key.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { LimitsSnapshot } from "../../src/limits/limits-file.ts";
+import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 
@@ -122,11 +123,14 @@ test("keys list shows the requests used and the end of a ban, as the server save
 test("keys list shows no usage if limits.json is damaged, says so, and leaves the file", async (context) => {
   const folder = await KeyFolder.make(context);
   await create(folder);
-  await writeFile(join(folder.path, "limits.json"), "{}\n");
-  const { code, out, error } = await keys(folder, "list");
-  assert.deepEqual([code, error], [0, "warning: limits.json is damaged; used requests and bans are not shown\n"]);
-  assert.match(out, / {2}0\/60 {2}0\/1000 {2}- {2}/);
-  assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), "{}\n");
+  for (const [text, fault] of [["{}\n", "is damaged"], [lineWithChecksum('{"version":9}'), "was written by another release"]] as const) {
+    await writeFile(join(folder.path, "limits.json"), text);
+    const { code, out, error } = await keys(folder, "list");
+    assert.equal(code, 0);
+    assert.match(error, new RegExp(`^warning: limits.json ${fault}.*; used requests and bans are not shown\n$`));
+    assert.match(out, / {2}0\/60 {2}0\/1000 {2}- {2}/);
+    assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), text);
+  }
 });
 
 test("keys list has column heads only on a terminal", async (context) => {

@@ -67,6 +67,8 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   await assertRefused(metrics, {}, new RegExp(`Cannot use --metrics-port ${port}: .*EADDRINUSE`));
   const host = [...common, "--port", "0", "--host", "192.0.2.1"];
   await assertRefused(host, {}, /Cannot use --host 192\.0\.2\.1: .*EADDRNOTAVAIL/);
+  const lacksZone = [...common, "--port", "0", "--host", "fe80::1"];
+  await assertRefused(lacksZone, {}, /Cannot use --host fe80::1: .*E(INVAL|ADDRNOTAVAIL|AFNOSUPPORT)/);
   const program = await start(common);
   assert.equal(await program.stop(), 0);
 });
@@ -85,7 +87,8 @@ test("no port listens if the port of the metrics is taken", async (context) => {
 
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
-  const places = [[], ["check"], ["import"], ["keys"], ["keys", "create"], ["import", "nothing.jsonl"], ["--port", "bad"]];
+  const wrong = [["--port", "bad"], ["constructor"], ["__proto__"]];
+  const places = [...wrong, [], ["check"], ["import"], ["keys"], ["keys", "create"], ["import", "nothing.jsonl"]];
   for (const place of places) {
     const help = await runHere([...place, "--help", "--data", folder]);
     assert.deepEqual([help.code, help.stderr], [0, ""], place.join(" "));

@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { counted, Output } from "../../src/cli/terminal.ts";
+import { Output } from "../../src/cli/terminal.ts";
+import { counted } from "../../src/disk/error-message.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
 class Descriptor {
