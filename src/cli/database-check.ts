@@ -3,11 +3,11 @@
  */
 
 import { systemClock } from "../disk/clock.ts";
+import { counted } from "../disk/error-message.ts";
 import { Database } from "../postgres/database.ts";
 import { inspect } from "../postgres/inspect.ts";
 import type { CheckResult } from "../store/load-pets.ts";
 import { type DatabasePlace, unusable, withPool } from "./database.ts";
-import { counted } from "./terminal.ts";
 
 /** @throws {UsageError} the package of the database is missing */
 export function checkDatabase(place: DatabasePlace): Promise<CheckResult> {

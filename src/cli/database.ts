@@ -3,7 +3,7 @@
  * when one is named.
  */
 
-import { messageOf } from "../disk/error-message.ts";
+import { hasCode, messageOf } from "../disk/error-message.ts";
 import { Database, DatabaseError } from "../postgres/database.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { prepareSchema } from "../postgres/schema.ts";
@@ -84,8 +84,7 @@ async function importPg(place: DatabasePlace): Promise<PgPackage> {
   try {
     return (await import(name)) as PgPackage;
   } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND";
-    throw unusable(place, isMissing ? new Error(missingText) : error);
+    throw unusable(place, hasCode(error, "ERR_MODULE_NOT_FOUND") ? new Error(missingText) : error);
   }
 }
 

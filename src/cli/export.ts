@@ -2,9 +2,10 @@
  * `export FOLDER`: writes what a database holds as a data folder.
  */
 
+import { counted } from "../disk/error-message.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readPlace } from "./settings.ts";
-import { counted, exitDone, type Terminal } from "./terminal.ts";
+import { exitDone, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
 export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {

@@ -5,7 +5,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { counted, hasCode, messageOf } from "../disk/error-message.ts";
 import { readFully } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
@@ -13,22 +13,18 @@ import { bounds } from "../http/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError, type PetStore } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
+import type { Source } from "../postgres/move-in.ts";
 import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readLines } from "./read-lines.ts";
 import { type Place, readPlace } from "./settings.ts";
-import { counted, exitDone, exitFailure, type Terminal } from "./terminal.ts";
+import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 const catalogueStart = '{"id":';
 /** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
 const progressEvery = 10_000;
-
-interface Source {
-  readonly path: string;
-  readonly file: DiskFile;
-}
 
 /** The part of a file that was validated. A program that is still writing to the file may have made it longer. */
 interface ValidSource extends Source {
@@ -75,7 +71,7 @@ async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals
   try {
     await readFully(file, head, 0);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EISDIR") {
+    if (hasCode(error, "EISDIR")) {
       return "folder";
     }
     throw error;

@@ -32,8 +32,6 @@ export interface Settings {
   readonly metricsHost: string;
 }
 
-const defaultDataDir = "data";
-
 interface Setting {
   readonly variable: string;
   readonly placeholder: string;
@@ -41,28 +39,14 @@ interface Setting {
   readonly meaning: string;
 }
 
-export type SettingName =
-  | "port"
-  | "host"
-  | "data"
-  | "database"
-  | "base-url"
-  | "staging-base-url"
-  | "trust-proxy"
-  | "cors-origin"
-  | "log"
-  | "console"
-  | "metrics-port"
-  | "metrics-host";
-
 /** By flag, in the order of `--help`. */
-export const settingTable: Readonly<Record<SettingName, Setting>> = {
+const table = {
   port: { variable: "PORT", placeholder: "PORT", fallback: "3000", meaning: "port to listen on; 0 picks a free one" },
   host: { variable: "ANIMAL_STORE_HOST", placeholder: "HOST", fallback: "127.0.0.1", meaning: "address to bind" },
   data: {
     variable: "ANIMAL_STORE_DATA",
     placeholder: "FOLDER",
-    fallback: defaultDataDir,
+    fallback: "data",
     meaning: "folder of keys, limits and catalogue",
   },
   database: {
@@ -120,6 +104,10 @@ export const settingTable: Readonly<Record<SettingName, Setting>> = {
     meaning: "address to bind for the metrics",
   },
 };
+
+export type SettingName = keyof typeof table;
+
+export const settingTable: Readonly<Record<SettingName, Setting>> = table;
 
 export interface SettingsRead {
   readonly settings: Settings;
@@ -205,11 +193,7 @@ class GivenSettings {
   }
 
   readRequired<Value>(name: SettingName, parse: (text: string) => Value): Value {
-    const value = this.read(name, parse);
-    if (value === undefined) {
-      throw new UsageError(`Cannot use ${this.cite(name)}: must not be empty`);
-    }
-    return value;
+    return this.read(name, parse)!; // It has a default.
   }
 }
 

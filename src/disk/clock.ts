@@ -16,3 +16,18 @@ export const systemClock: Clock = {
   wallMs: () => Date.now(),
   monotonicMs: () => performance.now(),
 };
+
+/** How often long work reports its progress. */
+const progressMs = 2_000;
+
+/** Returns a function that passes its argument to `report`, at most once in every two seconds. */
+export function reportProgress(clock: Clock, report: (done: number) => void): (done: number) => void {
+  let nextMs = clock.monotonicMs() + progressMs;
+  return (done) => {
+    const nowMs = clock.monotonicMs();
+    if (nowMs >= nextMs) {
+      nextMs = nowMs + progressMs;
+      report(done);
+    }
+  };
+}

@@ -21,6 +21,7 @@ import * as fs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 import type { Disk, Lock } from "./disk.ts";
+import { hasCode } from "./error-message.ts";
 import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
 /** Another process serves this folder. */
@@ -224,8 +225,4 @@ async function unlinkIfThere(path: string): Promise<void> {
       throw error;
     }
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted } from "./error-message.ts";
+import { counted, hasCode } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -143,7 +143,7 @@ async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found 
   try {
     return await pending;
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") {
+    if (hasCode(error, "ENOENT")) {
       return undefined;
     }
     throw error;

@@ -18,4 +18,4 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export type EngineGauges = Pick<Gauges, "banCount"> & Partial<Omit<Gauges, "isHealthy">>;
+export type EngineGauges = Omit<Gauges, "isHealthy">;

@@ -3,36 +3,15 @@
  * for programs and fixed. The message is for people, and a response may make it more precise.
  */
 
+import { bounds } from "./bounds.ts";
+
 export interface ErrorKind {
   /** HTTP status code. */
   readonly status: number;
   readonly message: string;
 }
 
-export type ErrorCode =
-  | "malformed_request"
-  | "malformed_json"
-  | "invalid_body"
-  | "invalid_parameter"
-  | "invalid_idempotency_key"
-  | "missing_api_key"
-  | "invalid_api_key"
-  | "pet_not_found"
-  | "route_not_found"
-  | "method_not_allowed"
-  | "request_timeout"
-  | "body_too_large"
-  | "uri_too_long"
-  | "unsupported_media_type"
-  | "idempotency_key_reused"
-  | "rate_limited"
-  | "key_banned"
-  | "header_fields_too_large"
-  | "internal_error"
-  | "storage_unavailable"
-  | "outcome_unknown";
-
-export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
+const table = {
   malformed_request: { status: 400, message: "The request is not well-formed HTTP/1.1." },
   malformed_json: { status: 400, message: "The content is not well-formed JSON in UTF-8." },
   invalid_body: { status: 400, message: "The content is not a valid NewPet." },
@@ -47,8 +26,8 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
   route_not_found: { status: 404, message: "There is nothing at this path." },
   method_not_allowed: { status: 405, message: "This path does not support the method; see Allow." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
-  body_too_large: { status: 413, message: "The content is larger than 16384 bytes." },
-  uri_too_long: { status: 414, message: "The request target is longer than 8192 bytes." },
+  body_too_large: { status: 413, message: `The content is larger than ${bounds.contentBytesMax} bytes.` },
+  uri_too_long: { status: 414, message: `The request target is longer than ${bounds.targetBytesMax} bytes.` },
   unsupported_media_type: {
     status: 415,
     message: "Content-Type must be application/json, in UTF-8, and the content must have no content coding.",
@@ -59,7 +38,10 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
     status: 429,
     message: "The API key is banned because it went on after 429 responses; wait as long as Retry-After says.",
   },
-  header_fields_too_large: { status: 431, message: "Target and header fields together exceed 16384 bytes." },
+  header_fields_too_large: {
+    status: 431,
+    message: `Target and header fields together exceed ${bounds.fieldBytesMax} bytes.`,
+  },
   internal_error: { status: 500, message: "Something went wrong inside the service." },
   storage_unavailable: { status: 503, message: "The service cannot do this now; nothing was stored. Try again later." },
   outcome_unknown: {
@@ -67,6 +49,10 @@ export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = {
     message: "The animal may have been stored. Retry with the same Idempotency-Key, or list the animals first.",
   },
 };
+
+export type ErrorCode = keyof typeof table;
+
+export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = table;
 
 /** The content of an error response. `message` replaces the message of the table. */
 export function errorJson(code: ErrorCode, message?: string): string {

@@ -56,13 +56,11 @@ export class AddressLimiter {
       this.#current.set(address, bucket);
     }
     if (tokensLeft(bucket, failuresPerMinute, nowMs) === 0) {
-      const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
       const retryAfterSeconds = Math.ceil((bucket.endsMs - nowMs) / 1_000);
-      return { kind: "rate_limited", limit, remaining, resetSeconds, retryAfterSeconds };
+      return { kind: "rate_limited", ...this.#status(bucket, nowMs), retryAfterSeconds };
     }
     takeToken(bucket, minuteMs, nowMs);
-    const { limit, remaining, resetSeconds } = this.#status(bucket, nowMs);
-    return { kind: "allowed", limit, remaining, resetSeconds };
+    return { kind: "allowed", ...this.#status(bucket, nowMs) };
   }
 
   /** The status for a response that takes no token. */

@@ -25,18 +25,24 @@ export function unusedLimits(): KeyLimits {
 
 /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
 export function statusOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): RateStatus {
-  const minuteLeft = tokensLeft(limits.minute, quota.perMinute, nowMs);
-  const dayLeft = tokensLeft(limits.day, quota.perDay, nowMs);
-  const minuteEndsMs = fullAgainMs(limits.minute, minuteMs, nowMs);
-  const dayEndsMs = fullAgainMs(limits.day, dayMs, nowMs);
-  const isMinute = minuteLeft < dayLeft || (minuteLeft === dayLeft && minuteEndsMs > dayEndsMs);
+  const minute = bucketState(limits.minute, quota.perMinute, minuteMs, nowMs);
+  const day = bucketState(limits.day, quota.perDay, dayMs, nowMs);
+  const isMinute = minute.left < day.left || (minute.left === day.left && minute.endsMs > day.endsMs);
+  const { limit, left, endsMs } = isMinute ? minute : day;
   const retryMs = retryAtMs(limits, quota, nowMs);
-  const isRefused = retryMs > nowMs;
-  return {
-    limit: isMinute ? quota.perMinute : quota.perDay,
-    remaining: isRefused ? 0 : isMinute ? minuteLeft : dayLeft,
-    resetSeconds: calendar.unixSeconds(isRefused ? retryMs : isMinute ? minuteEndsMs : dayEndsMs),
-  };
+  return retryMs > nowMs
+    ? { limit, remaining: 0, resetSeconds: calendar.unixSeconds(retryMs) }
+    : { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
+}
+
+interface BucketState {
+  readonly limit: number;
+  readonly left: number;
+  readonly endsMs: number;
+}
+
+function bucketState(bucket: Bucket, limit: number, windowMs: number, nowMs: number): BucketState {
+  return { limit, left: tokensLeft(bucket, limit, nowMs), endsMs: fullAgainMs(bucket, windowMs, nowMs) };
 }
 
 /** @param limits as they are once the refusal was counted */

@@ -34,8 +34,7 @@ export async function updateUnderLock(disk: Disk, path: string, decide: () => Pr
   }
   try {
     const { lines, lengthBytes } = await decide();
-    const existing = await disk.openToRead(path);
-    await existing?.close();
+    const existing = await disk.status(path);
     const file = await disk.openToAppend(path);
     try {
       await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });

@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 
-import type { Clock } from "../disk/clock.ts";
+import { type Clock, reportProgress } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readFully } from "../disk/file-bytes.ts";
@@ -35,7 +35,6 @@ export interface Moved {
 
 /** Bytes of lines that go into one statement: some thousand animals. */
 const pieceBytesMax = 524_288;
-const progressMs = 2_000;
 
 /** @throws {Error} a file is damaged where a start would refuse it, or the database has an animal or a key */
 export async function moveFolderIn(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
@@ -67,7 +66,6 @@ export async function moveCatalogueIn(
   await claimCatalogue(query);
   const copy = new CatalogueCopy(query, Math.floor(clock.wallMs() / 1_000) - idempotencySecondsMax);
   const sizeBytes = file.size();
-  let nextMs = clock.monotonicMs() + progressMs;
   const end = await readLog(
     // What was read is inserted before more is read, so memory stays bounded.
     inPieces(file, () => copy.flush()),
@@ -75,12 +73,9 @@ export async function moveCatalogueIn(
     {
       tornBytesMax: groupBytesMax,
       to: sizeBytes,
-      onProgress: (bytesRead) => {
-        if (clock.monotonicMs() >= nextMs) {
-          nextMs = clock.monotonicMs() + progressMs;
-          report(`importing ${path}: ${Math.floor((bytesRead / sizeBytes) * 100)} %`);
-        }
-      },
+      onProgress: reportProgress(clock, (bytes) => {
+        report(`importing ${path}: ${Math.floor((bytes / sizeBytes) * 100)} %`);
+      }),
     },
   );
   if (end.kind === "corrupt") {

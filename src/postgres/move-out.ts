@@ -2,6 +2,7 @@
  * Writes what a database holds as the files of a data folder, ids kept, as of one instant.
  */
 
+import { reportProgress } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { keyFileName } from "../keys/key-store.ts";
@@ -21,7 +22,6 @@ export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, p
 
 const rowsMax = 5_000;
 const bufferBytes = 1_048_576;
-const progressMs = 2_000;
 
 /**
  * Writes the files under the names that `pathOf` gives. They are synced, their names are not.
@@ -80,7 +80,7 @@ async function writeCatalogue(query: Query, append: Append, { clock, report }: M
   const [counter] = await query("SELECT last::text AS last FROM animal_store.counter");
   const total = Number(counter?.["last"]);
   const lines = new CatalogueLines(append);
-  let nextMs = clock.monotonicMs() + progressMs;
+  const onProgress = reportProgress(clock, (count) => report(`exported ${count} of ${total} animals`));
   await query(cursorText);
   for (;;) {
     const rows = await query(`FETCH ${rowsMax} FROM exported`);
@@ -90,10 +90,7 @@ async function writeCatalogue(query: Query, append: Append, { clock, report }: M
     if (rows.length < rowsMax) {
       break;
     }
-    if (clock.monotonicMs() >= nextMs) {
-      nextMs = clock.monotonicMs() + progressMs;
-      report(`exported ${lines.count} of ${total} animals`);
-    }
+    onProgress(lines.count);
   }
   await lines.flush();
   if (lines.count !== total) {

@@ -9,6 +9,7 @@
  */
 
 import { viewOf } from "../log/checksum.ts";
+import type { PetPage } from "../pets/pet-store.ts";
 import { IdList } from "./id-list.ts";
 import { KeptPages } from "./page-cache.ts";
 
@@ -26,12 +27,6 @@ interface Block {
   /** Where each text begins, and where the next one will. */
   readonly offsets: Uint32Array;
   count: number;
-}
-
-export interface CataloguePage {
-  /** A JSON array. */
-  readonly json: Uint8Array;
-  readonly nextAfter: number | undefined;
 }
 
 const emptyArray: Uint8Array = Buffer.from("[]");
@@ -77,7 +72,7 @@ export class Catalogue {
   }
 
   /** @param statusIndex undefined for animals of every status */
-  page(after: number, limit: number, statusIndex: number | undefined): CataloguePage {
+  page(after: number, limit: number, statusIndex: number | undefined): PetPage {
     const list = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
     const first = list === undefined ? Math.min(after, this.#count) : list.firstAfter(after);
     const matchCount = (list?.length ?? this.#count) - first;

@@ -11,7 +11,7 @@
 
 import { join } from "node:path";
 
-import { type Clock, systemClock } from "../disk/clock.ts";
+import { type Clock, reportProgress, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
 import {
@@ -56,23 +56,23 @@ export interface PetStoreOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A load reports its progress each time that this period has passed. */
-const progressMs = 2_000;
-
 /**
  * Opens the catalogue of a folder that this process has locked. Makes it if there is none.
  *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
-  const { disk, dataDir } = options;
+  const { disk, dataDir, report, clock = systemClock } = options;
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
-  const idempotentAdds = new IdempotentAdds(options.clock ?? systemClock);
+  const idempotentAdds = new IdempotentAdds(clock);
   try {
+    const totalBytes = file.size();
     const { catalogue, end } = await loadPets(file, {
       idempotentAdds,
-      onProgress: reportProgress(path, file, options),
+      onProgress: reportProgress(clock, (bytes) => {
+        report(`loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`);
+      }),
       signal: options.signal,
     });
     if (end.kind === "corrupt") {
@@ -113,22 +113,6 @@ async function setAside(
     report(`warning: ${tornText(path, end)}; it cannot be moved (${reason}), and until then no animal can be added`);
     return run;
   }
-}
-
-function reportProgress(
-  path: string,
-  file: DiskFile,
-  { report, clock = systemClock }: PetStoreOptions,
-): (bytesRead: number) => void {
-  const totalBytes = file.size();
-  let nextMs = clock.monotonicMs() + progressMs;
-  return (bytesRead) => {
-    const nowMs = clock.monotonicMs();
-    if (nowMs >= nextMs) {
-      nextMs = nowMs + progressMs;
-      report(`loading ${path}: ${Math.floor((bytesRead / totalBytes) * 100)} %`);
-    }
-  };
 }
 
 interface WrittenGroup extends LineBytes {
