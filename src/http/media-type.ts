@@ -30,9 +30,9 @@ export function isJsonInUtf8(contentType: string | undefined): boolean {
   return true;
 }
 
-/** RFC 9110, 8.4.1: `identity` is no coding. */
-export function isCoded(contentEncoding: string | undefined): boolean {
-  return contentEncoding !== undefined && contentEncoding.toLowerCase() !== "identity";
+/** RFC 9110, 8.4.1: `identity` is no coding; 5.6.1: a list may have empty elements. */
+export function isCoded(contentEncoding = ""): boolean {
+  return contentEncoding.split(",").some((coding) => !/^[ \t]*(identity[ \t]*)?$/i.test(coding));
 }
 
 /** Whether the request announces content, even if it is empty or chunked (RFC 9112, 6.3). */

@@ -4,6 +4,8 @@
 
 import { createServer, type Server } from "node:http";
 
+import { originForm } from "./router.ts";
+
 export interface Page {
   readonly path: string;
   readonly contentType: string;
@@ -14,7 +16,7 @@ const plainText = "text/plain; charset=utf-8";
 
 export function createPageListener(page: Page): Server {
   return createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, ({ method, url = "" }, outgoing) => {
-    const [path] = url.split("?", 1);
+    const [path] = originForm(url).split("?", 1);
     if (path !== page.path) {
       outgoing.writeHead(404, { "Content-Type": plainText }).end(`The only page is ${page.path}\n`);
     } else if (method !== "GET" && method !== "HEAD") {

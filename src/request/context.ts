@@ -39,6 +39,8 @@ export class RequestContext {
   /** Monotonic. */
   readonly receivedMs: number;
   readonly trustedProxyCount: number;
+  /** Read at once: a socket that has been closed has none. */
+  readonly #socketAddress: string | undefined;
   /** Undefined until the request is routed. */
   route: Route | undefined;
   keyId: string | undefined;
@@ -65,6 +67,7 @@ export class RequestContext {
     this.requestId = known.requestId;
     this.receivedMs = known.receivedMs;
     this.trustedProxyCount = known.trustedProxyCount;
+    this.#socketAddress = incoming.socket.remoteAddress;
     this.route = undefined;
     this.keyId = undefined;
     this.rate = undefined;
@@ -89,10 +92,9 @@ export class RequestContext {
 
   /** The client's address, to which failed authentication is charged. */
   get address(): string {
-    const { socket, headers } = this.incoming;
-    const forwardedFor = headers["x-forwarded-for"];
+    const forwardedFor = this.incoming.headers["x-forwarded-for"];
     const text = Array.isArray(forwardedFor) ? forwardedFor.join(",") : forwardedFor;
-    return clientAddress(socket.remoteAddress, text, this.trustedProxyCount);
+    return clientAddress(this.#socketAddress, text, this.trustedProxyCount);
   }
 }
 

@@ -49,7 +49,7 @@ test("a missing Content-Type is accepted", async () => {
 });
 
 test("a content coding is 415, and identity is not a coding", async () => {
-  for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201]] as const) {
+  for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201], ["", 201], ["identity ,", 201]] as const) {
     const fields = [`Content-Encoding: ${coding}`];
     const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
     assert.equal(response.status, status, coding);
@@ -137,6 +137,24 @@ test("Expect: 100-continue gets 100 only if the content will be read", async () 
     assert.equal(response.status, status);
     assert.equal(response.value("connection"), "close");
     assertPromised(response);
+  }
+});
+
+test("content that came with the fields keeps the connection after an early refusal with Expect too", async () => {
+  const fields = ["Expect: 100-continue"];
+  const refused: readonly (readonly [status: number, bytes: Buffer])[] = [
+    [415, request({ method: "POST", key, fields: [...fields, "Content-Type: text/plain"], content: rex })],
+    [401, request({ method: "POST", fields, content: rex })],
+    [200, request({ key, fields, content: rex })],
+    [200, request({ key, fields })],
+  ];
+  for (const [status, bytes] of refused) {
+    const wire = await Wire.open(running.port);
+    wire.send(Buffer.concat([bytes, request({ method: "POST", key, content: rex })]));
+    const response = await wire.response();
+    assert.deepEqual([response.status, response.value("connection")], [status, "keep-alive"]);
+    assert.equal((await wire.response()).status, 201, "the next request is handled, so it gets its response");
+    wire.destroy();
   }
 });
 

@@ -3,7 +3,9 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { Histogram, family } from "../../src/observe/prometheus-text.ts";
@@ -12,7 +14,7 @@ import { Observers } from "../../src/observe/observers.ts";
 import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
-import { exchange, request, rex } from "../support/wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 interface Watched extends RunningService {
   readonly observers: Observers;
@@ -54,6 +56,21 @@ test("each request is one JSON line with exactly these members, and nothing secr
   assert.equal(lines[0]?.bytes, 57);
   assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "ms", "bytes", "key", "address"]);
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
+});
+
+test("the line of a request whose client has gone has status 0 and the address of the client", async (context) => {
+  const { port, key, listener, observers, writes } = await watched(context);
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connected) as [Socket];
+  wire.send(request({ method: "POST", key, content: rex }).subarray(0, -1));
+  await exchange(port, request({ target: "/healthz" }));
+  wire.socket.resetAndDestroy();
+  await new Promise((resolve) => socket.once("close", resolve)); // Not `once`: it rejects with the reset.
+  await exchange(port, request({ target: "/healthz" }));
+  observers.close();
+  const lines = writes.join("").trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
+  assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
 });
 
 test("Observers.countGroup() never throws: the animals are on disk", (context) => {
