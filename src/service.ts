@@ -5,6 +5,7 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
 import type { Disk } from "./disk/disk.ts";
@@ -18,7 +19,7 @@ import { favicon } from "./http/favicon.ts";
 import { healthPage } from "./http/health.ts";
 import type { PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
-import { mayBeFollowed } from "./http/upgrade.ts";
+import { mayBeFollowed, onceWhole } from "./http/upgrade.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
@@ -112,6 +113,8 @@ export class Service implements AnimalStore {
   readonly #expectingArrival: Arrival;
   readonly #pipeline: Pipeline;
   readonly #following: NodeJS.Timeout;
+  /** Of the connections that `handle` has seen. */
+  readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
   #isStopping = false;
   #closing: Promise<void> | undefined;
 
@@ -172,10 +175,16 @@ export class Service implements AnimalStore {
       next();
       return;
     }
-    if (outgoing.headersSent || this.#pipeline.isFaulty(incoming.socket)) {
-      return; // A middleware has responded already, or the connection is about to close: nothing may be changed.
+    const { socket } = incoming;
+    const last = this.#lastResponses.get(socket) ?? outgoing;
+    if (outgoing.headersSent || (last !== outgoing && !last.shouldKeepAlive)) {
+      return; // A middleware has responded already, or the connection is about to close (RFC 9112, 9.6).
     }
-    if (this.#isStopping || (incoming.headers.upgrade !== undefined && mayBeFollowed(incoming, 0))) {
+    this.#lastResponses.set(socket, outgoing);
+    if (incoming.headers.upgrade !== undefined) {
+      onceWhole(incoming, () => void (outgoing.shouldKeepAlive &&= !mayBeFollowed(incoming, 0)));
+    }
+    if (this.#isStopping) {
       outgoing.shouldKeepAlive = false;
     }
     const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;

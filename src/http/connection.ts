@@ -9,7 +9,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 
 import type { ErrorCode } from "./error-codes.ts";
-import { mayBeFollowed } from "./upgrade.ts";
+import { mayBeFollowed, onceWhole } from "./upgrade.ts";
 
 /** The part of a request's state that its connection needs. */
 export interface OpenRequest {
@@ -19,19 +19,24 @@ export interface OpenRequest {
   readonly damage: (code: ErrorCode) => void;
 }
 
+/** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
+const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
+
 export class Connection {
   /** The last request; undefined if its response has been sent and keeps the connection. */
   request: OpenRequest | undefined = undefined;
-  /** The `bytesRead` at the first bytes that are not a request: nothing after them is read as one. */
+  /** The `bytesRead` at the first bytes that are not a request, or come too late: nothing after them is handled. */
   damagedAtBytes: number | undefined = undefined;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;
+  /** Whether the last request came before the response to the one before it had been sent. */
+  #isPipelined = false;
   /** Whether the last response says `Connection: close` only because the server stops. */
   #closesToStop = false;
 
   /**
-   * Whether a further request is handled: not after a response that says `Connection: close` (RFC 9112, 9.6). If it
-   * says so only because the server stops, and has not been sent yet, a later response says it instead.
+   * Whether a further response is sent: not after one that says `Connection: close` (RFC 9112, 9.6). If it says so only
+   * because the server stops, and has not been sent yet, a later response says it instead.
    */
   mayFollow(): boolean {
     const outgoing = this.request?.outgoing;
@@ -45,14 +50,24 @@ export class Connection {
     return true;
   }
 
+  /** Whether a further request is handled. */
+  isOpen(): boolean {
+    return this.damagedAtBytes === undefined && this.mayFollow();
+  }
+
   /** A request has arrived: decides whether its response closes the connection. */
   begin(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
-    if (incoming.headers.upgrade === undefined) {
-      this.#nextAtBytes = undefined;
-    } else {
-      this.#keepIfAlone(incoming, outgoing, isStopping);
+    const { connection, upgrade } = incoming.headers;
+    if (connection !== undefined && closeOption.test(connection)) {
+      outgoing.shouldKeepAlive = false;
     }
     this.#closesToStop = false;
+    this.#isPipelined = !this.isAnswered();
+    const startBytes = this.#nextAtBytes;
+    this.#nextAtBytes = undefined;
+    if (upgrade !== undefined) {
+      onceWhole(incoming, () => this.#closeIfFollowed(incoming, outgoing, startBytes));
+    }
     if (isStopping) {
       this.#closeToStop(outgoing);
     }
@@ -72,9 +87,9 @@ export class Connection {
     return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
   }
 
-  /** Whether the last response is complete, but the client has not read all of it. */
-  isBeingTaken(): boolean {
-    return this.request?.outgoing?.writableEnded === true && !this.isAnswered();
+  /** Whether Node may count it as idle although its last response is due: if that is not taken yet, or pipelined. */
+  seemsIdle(): boolean {
+    return !this.isAnswered() && (this.#isPipelined || this.request?.outgoing?.writableEnded === true);
   }
 
   /** Calls `then` when the operating system has taken the last response, and so every response before it. */
@@ -92,21 +107,12 @@ export class Connection {
     outgoing.shouldKeepAlive = false;
   }
 
-  /** Closes the connection after a request with `Upgrade`, unless no bytes can have come after it. */
-  #keepIfAlone(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
-    const startBytes = this.#nextAtBytes;
-    this.#nextAtBytes = undefined;
-    if (!outgoing.shouldKeepAlive || startBytes === undefined) {
+  #closeIfFollowed(incoming: IncomingMessage, outgoing: ServerResponse, startBytes: number | undefined): void {
+    if (startBytes === undefined || mayBeFollowed(incoming, startBytes)) {
       outgoing.shouldKeepAlive = false;
-      return;
-    }
-    const decide = (): void => {
-      outgoing.shouldKeepAlive = !mayBeFollowed(incoming, startBytes);
-      this.#nextAtBytes = outgoing.shouldKeepAlive ? incoming.socket.bytesRead : undefined;
-    };
-    decide();
-    if (!outgoing.shouldKeepAlive && !isStopping) {
-      incoming.once("end", decide); // Its content may not have arrived yet.
+      this.#closesToStop = false;
+    } else {
+      this.#nextAtBytes = incoming.socket.bytesRead;
     }
   }
 }

@@ -46,7 +46,7 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
   let isStopping = false;
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
     const connection = connections.get(incoming.socket);
-    if (connection === undefined || !connection.mayFollow()) {
+    if (connection?.isOpen() !== true) {
       return;
     }
     connection.begin(incoming, outgoing, isStopping);
@@ -106,8 +106,10 @@ async function onConnect(
   connection: Connection | undefined,
   { responder, drainMs }: { readonly responder: Responder; readonly drainMs: number },
 ): Promise<void> {
+  // Node has removed its own listeners from the socket.
   socket.on("error", () => socket.destroy());
-  if (connection === undefined || !connection.mayFollow()) {
+  socket.on("timeout", () => void (socket.writableLength > 0 && socket.destroy()));
+  if (connection?.isOpen() !== true) {
     socket.resume(); // The previous response closes the connection.
     return;
   }

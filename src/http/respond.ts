@@ -57,11 +57,12 @@ export function respond(
 }
 
 /**
- * Without a Content-Length, as with 204 and 304, Node closes the connection of an HTTP/1.0 client that asked to keep
- * it, and handles what follows on it all the same.
+ * In two cases Node closes a connection by itself, and yet handles what follows on it: after a response to HTTP/1.0
+ * that has no Content-Length, as 204 and 304 have none, and after one to `Expect` that no 100 preceded.
  */
-function writeHead({ httpVersion }: IncomingMessage, outgoing: ServerResponse, { status, fields }: WireResponse): void {
-  if (httpVersion === "1.0" && outgoing.shouldKeepAlive && !fields.includes("Content-Length")) {
+function writeHead(incoming: IncomingMessage, outgoing: ServerResponse, { status, fields }: WireResponse): void {
+  const { httpVersion, headers } = incoming;
+  if (outgoing.shouldKeepAlive && (httpVersion === "1.0" || headers.expect !== undefined)) {
     fields.push("Connection", "keep-alive");
   }
   outgoing.writeHead(status, fields);

@@ -20,7 +20,7 @@ export async function stopServer(
   // Not the method of node:http: that destroys connections whose response is written but not yet read by the client.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const closeIdle = (): void => {
-    if (![...connections.values()].some((connection) => connection.isBeingTaken())) {
+    if (![...connections.values()].some((connection) => connection.seemsIdle())) {
       server.closeIdleConnections();
     }
   };
@@ -29,6 +29,7 @@ export async function stopServer(
       socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
     } else {
       connection.stop(closeIdle);
+      socket.once("close", closeIdle);
     }
   }
   closeIdle();

@@ -8,6 +8,8 @@
 
 import type { IncomingMessage } from "node:http";
 
+import { announcesContent } from "./media-type.ts";
+
 /** "GET / HTTP/1.0" with two line ends. */
 const requestBytesMin = 18;
 
@@ -16,11 +18,20 @@ const requestBytesMin = 18;
  * request is not known exactly; but what was read beyond the shortest form of this one is less than a request.
  *
  * @param startBytes the `bytesRead` of the socket at which this request began
- * @returns true also while its content is still coming, and if that is chunked
+ * @returns true also if its content is chunked
  */
 export function mayBeFollowed(incoming: IncomingMessage, startBytes: number): boolean {
   const spareBytes = incoming.socket.bytesRead - startBytes - shortestBytes(incoming);
   return !(spareBytes >= 0 && spareBytes < requestBytesMin);
+}
+
+/** Calls `decide` when all of the request has been read, before its response can be sent whole. */
+export function onceWhole(incoming: IncomingMessage, decide: () => void): void {
+  if (announcesContent(incoming) && !incoming.complete) {
+    incoming.once("end", decide);
+  } else {
+    decide();
+  }
 }
 
 /** Of the request without optional white space; NaN if its content is chunked. */

@@ -8,7 +8,6 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 
 import type { Clock } from "../disk/clock.ts";
 import { messageOf } from "../disk/error-message.ts";
@@ -55,7 +54,6 @@ export class Pipeline {
   readonly #router: Router<Route>;
   readonly #responder: Responder;
   readonly #contexts: RequestContexts;
-  readonly #faultySockets = new WeakSet<Socket>();
 
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
@@ -63,11 +61,6 @@ export class Pipeline {
     this.#router = new Router(dependencies.basePath, routes);
     this.#responder = new Responder(dependencies);
     this.#contexts = new RequestContexts(dependencies);
-  }
-
-  /** Whether an earlier message on the connection was faulty: nothing after it is read as a request. */
-  isFaulty(socket: Socket): boolean {
-    return this.#faultySockets.has(socket);
   }
 
   /** Responds to a request whose header fields are known: at once if nothing has to be waited for. Never throws. */
@@ -192,7 +185,6 @@ export class Pipeline {
    */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
-    this.#faultySockets.add(context.incoming.socket);
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
     }

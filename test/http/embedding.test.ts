@@ -214,6 +214,20 @@ test("in an embedding server too, no request is handled after one that was refus
   assert.equal((await exchange(port, request({ key }))).content, "[]");
 });
 
+test("in an embedding server too, no request is handled after a response of ours that closes the connection", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  for (const early of [{ fields: ["Content-Type: text/plain"], key }, {}]) {
+    const refused = request({ method: "POST", content: rex, ...early });
+    const wire = await Wire.open(port);
+    wire.send(refused.subarray(0, -rex.length));
+    assert.equal((await wire.response()).value("connection"), "close");
+    wire.send(Buffer.concat([refused.subarray(-rex.length), request({ method: "POST", key, content: rex })]));
+    assert.equal((await wire.closed()).rest, "");
+  }
+  assert.equal((await exchange(port, request({ key }))).content, "[]");
+});
+
 test("two services in one server do not affect each other: each has its own keys, animals and limits", async (context) => {
   const [one, other] = [await open(context), await open(context)];
   const port = await serve(context, (incoming, outgoing) => {

@@ -141,12 +141,17 @@ test("responses to pipelined requests come in the order of the requests", async 
 });
 
 test("Connection: close is obeyed, and HTTP/1.0 closes unless the client asks to keep the connection", async () => {
-  const wire = await Wire.open(running.port);
-  wire.send(request({ key, fields: ["Connection: close"] }));
-  assert.equal((await wire.response()).value("connection"), "close");
-  assert.equal((await wire.closed()).ending, "end");
+  const closing = ["close", "CLOSE", "TE, close", "TE,\tclose", "close, keep-alive", "keep-alive,close ,"];
+  for (const version of ["1.0", "1.1"]) {
+    for (const option of closing) {
+      const wire = await Wire.open(running.port);
+      wire.send(request({ key, version, fields: [`Connection: ${option}`] }));
+      assert.equal((await wire.response()).value("connection"), "close", option);
+      assert.equal((await wire.closed()).ending, "end");
+    }
+  }
   const old = await Wire.open(running.port);
-  const fields = ["Connection: keep-alive"];
+  const fields = ["Connection: keep-alive", "X-Request-Id: Content-Length"];
   for (const [method, target, ...more] of [
     ["GET", "/v1/pets"],
     ["HEAD", "/v1/pets"],

@@ -108,6 +108,28 @@ test("stop() does not cut off a response that its client is still reading", asyn
   await stopped;
 });
 
+test("stop() does not cut off pipelined responses that wait for their client, nor the last one, which is not made yet", async (context) => {
+  const store = new GatedStore();
+  store.listJson = `[${"1,".repeat(2_000_000)}1]`;
+  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const wire = await Wire.open(port);
+  wire.socket.pause();
+  wire.send(Buffer.concat([request({ key }), request({ key }), request({ method: "POST", key, content: rex })]));
+  await store.added(1);
+  service.beginStopping();
+  const stopped = listener.stop(10_000);
+  const idle = await exchange(port, request({ target: "/healthz" })).catch(() => undefined);
+  assert.equal(idle, undefined);
+  wire.socket.resume();
+  for (const status of [200, 200]) {
+    assert.equal((await wire.response()).status, status);
+  }
+  store.open();
+  assert.equal((await wire.response()).status, 201);
+  assert.equal((await wire.closed()).rest, "");
+  await stopped;
+});
+
 test("stop() closes every connection when the grace is over", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });

@@ -13,7 +13,7 @@ import { bounds } from "../../src/http/bounds.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
-import { request, rex, Wire } from "../support/wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10, drainMs: 50 };
 
@@ -28,6 +28,25 @@ test("fields that take too long are 408, also if only an empty line came, then t
     assert.equal(response.value("connection"), "close");
     assert.equal((await wire.closed()).rest, "");
   }
+});
+
+test("what comes after the 408 is not handled, also if it makes the request whole", async (context) => {
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { limits: { ...limits, drainMs: 5_000 }, options: { store } });
+  const whole = request({ method: "POST", key, content: rex });
+  const connect = request({ method: "CONNECT", target: "example.com:443", key });
+  for (const [isKept, bytes] of [[false, whole], [true, whole], [false, connect]] as const) {
+    const wire = await Wire.open(port);
+    if (isKept) {
+      assert.equal((await wire.send(request({ target: "/healthz" })).response()).status, 200);
+    }
+    assert.equal(codeOf(await wire.send(bytes.subarray(0, 40)).response()), "request_timeout");
+    wire.send(bytes.subarray(40)).halfClose();
+    assert.equal((await wire.closed()).rest, "");
+    // Its bytes have been read before those of a later connection.
+    assert.equal((await exchange(port, request({ target: "/healthz" }))).status, 200);
+  }
+  assert.equal(store.addCount, 0);
 });
 
 test("content that takes too long is 408 with the key's fields, and nothing is stored", async (context) => {
@@ -90,18 +109,20 @@ test("a request whose response takes long is not cut off, also after a response 
   wire.destroy();
 });
 
-test("a client that reads nothing is cut off", async (context) => {
+test("a client that reads nothing is cut off, also after CONNECT", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(20_000_000)}1]`;
   const { port, key, listener } = await runningService(context, { limits: { stalledReaderMs: 100, timeoutCheckMs: 10 }, options: { store } });
-  const cut = new Promise<void>((resolve) => {
-    listener.server.once("connection", (socket) => socket.once("close", () => resolve()));
-  });
-  const wire = await Wire.open(port);
-  wire.socket.pause();
-  wire.send(request({ key }));
-  await cut;
-  wire.destroy();
+  for (const next of [Buffer.of(), request({ method: "CONNECT", target: "example.com:443", key })]) {
+    const cut = new Promise<void>((resolve) => {
+      listener.server.once("connection", (socket) => socket.once("close", () => resolve()));
+    });
+    const wire = await Wire.open(port);
+    wire.socket.pause();
+    wire.send(Buffer.concat([request({ key }), next]));
+    await cut;
+    wire.destroy();
+  }
 });
 
 test("a connection that idles between requests is closed, one that does not is kept", async (context) => {

@@ -4,13 +4,14 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { after, before, test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
 import { GatedStore } from "../support/gated-store.ts";
 import { type RunningService, startService } from "../support/running-service.ts";
 import { assertPromised } from "../support/wire-response.ts";
-import { request, rex, Wire } from "../support/wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const store = new GatedStore();
 let running: RunningService;
@@ -49,6 +50,43 @@ test("content that comes after the fields, in packets of its own, keeps the conn
   assert.deepEqual([response.status, response.value("connection")], [400, "keep-alive"]);
   assert.equal((await wire.send(get()).response()).status, 200);
   wire.destroy();
+});
+
+test("bytes behind content that came after the fields close the connection, however much white space these have", async () => {
+  for (const [content, padding] of [["null", 0], ["{".padEnd(29), 30]] as const) {
+    const fields = [...upgrade, `X-Padding:${" ".repeat(padding)}a`];
+    const bytes = request({ method: "POST", key, fields, content });
+    const wire = await Wire.open(port);
+    const arrived = once(running.listener.server, "request");
+    wire.send(bytes.subarray(0, -content.length));
+    await arrived;
+    wire.send(Buffer.concat([bytes.subarray(-content.length), request({ key })]));
+    assert.equal((await wire.response()).value("connection"), "close");
+    assert.equal((await wire.closed()).rest, "");
+  }
+});
+
+test("a response to Upgrade that says Connection: close is the last one, also if the end of its content comes later", async () => {
+  for (const wrong of [["Content-Type: text/plain"], ["Host: a", "Host: b"]]) {
+    const wire = await Wire.open(port);
+    const count = store.addCount;
+    wire.send(request({ method: "POST", key, fields: upgrade, content: rex }));
+    await store.added(count + 1);
+    const refused = request({ method: "POST", key, fields: [...upgrade, ...wrong], content: rex });
+    wire.send(refused.subarray(0, -rex.length));
+    await once(running.listener.server, "request");
+    await immediate();
+    await immediate(); // Its content has not come with its fields.
+    wire.send(refused.subarray(-rex.length));
+    await exchange(port, request({ target: "/healthz" }));
+    wire.send(request({ method: "POST", key, content: rex }));
+    await exchange(port, request({ target: "/healthz" }));
+    store.open();
+    assert.equal((await wire.response()).status, 201);
+    assert.equal((await wire.response()).value("connection"), "close");
+    assert.equal((await wire.closed()).rest, "");
+    assert.equal(store.addCount, count + 1);
+  }
 });
 
 test("Upgrade to any protocol is ignored", async () => {
