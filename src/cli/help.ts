@@ -16,7 +16,8 @@ const commandHelp: Readonly<Record<string, string>> = {
   check: `Usage: animal-store check [--data FOLDER | --database URL]
 
 Reads the data folder or the database and says whether the server would start with it, without starting it. Changes
-nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: wrong usage.
+nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: wrong usage,
+or the client of the database is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
 the file from a backup. Or stop the server and cut pets.jsonl before that byte, which loses every animal from there on:
@@ -93,7 +94,7 @@ ${dataFlag}
 
 Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
 
-  --grace SECONDS     how long the old secret still works (default: 0)
+  --grace SECONDS     how long the old secret still works, at most a year (default: 0)
 ${dataFlag}
 `,
   "keys unban": `Usage: animal-store keys unban ID [FLAGS]

@@ -83,7 +83,7 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
 
 function createHttpServer(limits: ListenerLimits): Server {
   const server = createServer({
-    maxHeaderSize: limits.fieldBytesMax,
+    maxHeaderSize: limits.fieldBytesMax + 1, // Node refuses as many.
     headersTimeout: limits.fieldsMs,
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.timeoutCheckMs,

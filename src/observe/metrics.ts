@@ -43,7 +43,7 @@ export class Metrics {
     this.#eventLoopDelay.enable();
   }
 
-  /** @param status 0 if the client had gone before the response */
+  /** @param status 0 if the connection broke before the response */
   countRequest(route: string, method: string, status: number, durationMs: number): void {
     const methodLabel = knownMethods.has(method) ? method : "other";
     const entry = `${route} ${methodLabel} ${status}`;
@@ -80,7 +80,7 @@ export class Metrics {
     const refusals = [...this.#refusals].map(([reason, value]) => ({ labels: { reason }, value }));
     const durations = "animal_store_request_duration_seconds";
     return (
-      family("animal_store_requests_total", "counter", "Requests; status 0: the client had gone.", totals) +
+      family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals) +
       head(durations, "histogram", "From the header fields read to the response handed over.") +
       series.map((one) => one.durations.lines(durations, one.labels)).join("") +
       family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals) +

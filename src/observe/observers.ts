@@ -42,7 +42,7 @@ export class Observers {
     this.isWatching = this.metrics !== undefined || this.#requestLog !== undefined;
   }
 
-  /** @param status 0 if the client had gone before the response */
+  /** @param status 0 if the connection broke before the response */
   observe(request: ObservedRequest, status: number, contentBytes: number): void {
     const { routePattern, method, receivedMs, rate } = request;
     const durationMs = this.#clock.monotonicMs() - receivedMs;

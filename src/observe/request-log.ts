@@ -13,7 +13,7 @@ export interface RequestLine {
   readonly method: string;
   /** The route's pattern; "none" if the request was refused before it was routed. */
   readonly route: string;
-  /** 0 if the client had gone before the response. */
+  /** 0 if the connection broke before the response. */
   readonly status: number;
   readonly ms: number;
   /** Length of the response's content. */
