@@ -83,7 +83,7 @@ export interface Dependencies {
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
   const { place, report, store } = options;
-  const onGroup = (times: AppendTimes): void => observers?.countGroup(times);
+  const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
     typeof place === "string"
       ? await openFolder({ disk, clock, dataDir: place, report, store, signal, onGroup })
@@ -215,8 +215,8 @@ export class Service implements AnimalStore {
   }
 
   /** The whole response to bytes that are not a request, as bytes. */
-  onDamage(code: ErrorCode, socketAddress: string | undefined): string {
-    return this.#pipeline.damageToBytes(code, socketAddress);
+  onClientError(code: ErrorCode, socketAddress: string | undefined): string {
+    return this.#pipeline.clientErrorToBytes(code, socketAddress);
   }
 
   /** Makes `healthy` false, and every response of `handle` close its connection. Requests still get responses. */

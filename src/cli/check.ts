@@ -97,7 +97,7 @@ async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
   while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
     folder = dirname(folder);
   }
-  // A name like those of the server's own temporary locks: if this process dies, the next server removes it.
+  // A name like those of the server's own temporary locks: if this process dies, the next server removes the lock.
   const path = join(folder, `server.lock.${randomBytes(8).toString("hex")}`);
   const lock = await disk.lock(path).catch((error: unknown) => {
     throw new Error(`Cannot write to the folder ${folder}: ${messageOf(error)}`, { cause: error });

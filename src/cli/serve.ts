@@ -93,12 +93,12 @@ async function open(start: Start): Promise<Service> {
       ...(observers.isWatching ? { observers } : {}),
     });
   } catch (error) {
-    throw asOfPlace(error, start);
+    throw startError(error, start);
   }
 }
 
 /** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
-function asOfPlace(error: unknown, { settings, cite }: Start): unknown {
+function startError(error: unknown, { settings, cite }: Start): unknown {
   const isAborted = error instanceof Error && error.name === "AbortError";
   if (isAborted || error instanceof DamagedLogError || error instanceof KeyError) {
     return error;
@@ -188,7 +188,7 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
     return;
   }
   const made = await keys.createFirst({ label: "first key" }).catch((error: unknown) => {
-    throw asOfPlace(error, start);
+    throw startError(error, start);
   });
   if (made === undefined) {
     return; // Another server was first.

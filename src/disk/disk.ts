@@ -29,7 +29,7 @@ export interface DiskFile {
 export interface FileStatus {
   readonly size: number;
   readonly modifiedMs: number;
-  /** Identifies the file: another file at the same path has another one. */
+  /** Differs from that of any other file that exists at the same time. */
   readonly inode: number;
 }
 

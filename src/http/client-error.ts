@@ -10,29 +10,29 @@ import type { ErrorCode } from "./error-codes.ts";
 import type { DrainBounds } from "./respond.ts";
 
 /** @param respond makes the whole error response, as bytes */
-export function handleDamage(
+export function handleClientError(
   error: NodeJS.ErrnoException,
   socket: Socket,
   connection: Connection | undefined,
   bounds: DrainBounds,
   respond: (code: ErrorCode) => string,
 ): void {
-  if (connection?.damagedAtBytes !== undefined) {
+  if (connection?.failedAtBytes !== undefined) {
     // The parser reports every further packet. They are dropped, up to the bound.
-    if (socket.bytesRead - connection.damagedAtBytes > bounds.drainBytesMax) {
+    if (socket.bytesRead - connection.failedAtBytes > bounds.drainBytesMax) {
       socket.destroy();
     }
     return;
   }
-  const code = damageCode(error);
+  const code = errorCodeOf(error);
   if (connection === undefined || code === undefined || !socket.writable || socket.bytesRead === 0) {
     socket.destroy(); // The client reset it or never sent a byte: it does not wait for a response.
     return;
   }
-  connection.damagedAtBytes = socket.bytesRead;
+  connection.failedAtBytes = socket.bytesRead;
   const { request } = connection;
   if (request !== undefined && !request.incoming.complete) {
-    request.damage(code); // If content is not being read, its response closes the connection.
+    request.failContent(code); // If content is not being read, its response closes the connection.
     connection.afterResponse(() => linger(socket, bounds.drainMs));
     return;
   }
@@ -47,7 +47,7 @@ export function handleDamage(
 }
 
 /** Returns undefined if the connection itself broke. */
-function damageCode({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
+function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
       return "header_fields_too_large";

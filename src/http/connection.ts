@@ -16,7 +16,7 @@ export interface OpenRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse | undefined;
   /** Content that is being read, or will be, cannot be read for this reason. */
-  readonly damage: (code: ErrorCode) => void;
+  readonly failContent: (code: ErrorCode) => void;
 }
 
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
@@ -26,7 +26,7 @@ export class Connection {
   /** The last request; undefined if its response has been sent and keeps the connection. */
   request: OpenRequest | undefined = undefined;
   /** The `bytesRead` at the first bytes that are not a request, or come too late: nothing after them is handled. */
-  damagedAtBytes: number | undefined = undefined;
+  failedAtBytes: number | undefined = undefined;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;
   /** Whether the last request came before the response to the one before it had been sent. */
@@ -52,7 +52,7 @@ export class Connection {
 
   /** Whether a further request is handled. */
   isOpen(): boolean {
-    return this.damagedAtBytes === undefined && this.mayFollow();
+    return this.failedAtBytes === undefined && this.mayFollow();
   }
 
   /** A request has arrived: decides whether its response closes the connection. */

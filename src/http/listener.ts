@@ -8,20 +8,20 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { Connection, linger, type OpenRequest } from "./connection.ts";
-import { handleDamage } from "./client-error.ts";
+import { handleClientError } from "./client-error.ts";
 import type { ErrorCode } from "./error-codes.ts";
 import type { DrainBounds } from "./respond.ts";
 import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";
 import { stopServer } from "./stopping.ts";
 
 /** Makes the responses. */
-export interface Responder {
+export interface RequestHandler {
   /** Responds to an ordinary request; returns at once. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
   /** The whole response to CONNECT, as bytes. */
   readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
   /** The whole response to bytes that are not a request, as bytes. */
-  readonly onDamage: (code: ErrorCode, socketAddress: string | undefined) => string;
+  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined) => string;
 }
 
 export interface ListenerLimits extends DrainBounds, ReaderTimes {
@@ -40,7 +40,7 @@ export interface Listener {
   stop(graceMs: number): Promise<void>;
 }
 
-export function createListener(responder: Responder, limits: ListenerLimits): Listener {
+export function createListener(handler: RequestHandler, limits: ListenerLimits): Listener {
   const server = createHttpServer(limits);
   const connections = new Map<Duplex, Connection>();
   let isStopping = false;
@@ -50,7 +50,7 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
       return;
     }
     connection.begin(incoming, outgoing, isStopping);
-    connection.request = responder.onRequest(incoming, outgoing, expectsContinue);
+    connection.request = handler.onRequest(incoming, outgoing, expectsContinue);
     if (connection.isAnswered() && outgoing.shouldKeepAlive) {
       connection.request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
     }
@@ -64,12 +64,12 @@ export function createListener(responder: Responder, limits: ListenerLimits): Li
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
   server.on("checkExpectation", (incoming, outgoing) => begin(incoming, outgoing, false));
   server.on("connect", (incoming, socket) => {
-    void onConnect(incoming, socket, connections.get(socket), { responder, drainMs: limits.drainMs });
+    void onConnect(incoming, socket, connections.get(socket), { handler, drainMs: limits.drainMs });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket; // Only a TLS server has other streams here.
-    const respond = (code: ErrorCode): string => responder.onDamage(code, socket.remoteAddress);
-    handleDamage(error, socket, connections.get(socket), limits, respond);
+    const respond = (code: ErrorCode): string => handler.onClientError(code, socket.remoteAddress);
+    handleClientError(error, socket, connections.get(socket), limits, respond);
   });
   watchReaders(server, connections, limits);
   return {
@@ -104,7 +104,7 @@ async function onConnect(
   incoming: IncomingMessage,
   socket: Duplex,
   connection: Connection | undefined,
-  { responder, drainMs }: { readonly responder: Responder; readonly drainMs: number },
+  { handler, drainMs }: { readonly handler: RequestHandler; readonly drainMs: number },
 ): Promise<void> {
   // Node has removed its own listeners from the socket.
   socket.on("error", () => socket.destroy());
@@ -113,7 +113,7 @@ async function onConnect(
     socket.resume(); // The previous response closes the connection.
     return;
   }
-  const response = await responder.onConnect(incoming);
+  const response = await handler.onConnect(incoming);
   connection.afterResponse(() => {
     socket.end(response);
     linger(socket, drainMs);

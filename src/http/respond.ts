@@ -107,7 +107,7 @@ function respondEarly(
   socket.once("end", finish);
 }
 
-/** The same response as bytes, for which Node has no response object: after damage, and to CONNECT. */
+/** The same response as bytes, for which Node has no response object: to a client error, and to CONNECT. */
 export function rawResponse(wire: WireResponse): string {
   const { status, fields, content } = wire;
   let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;

@@ -98,6 +98,7 @@ export class KeyFile extends KeyLog {
   async append(decide: () => KeyEvent | undefined): Promise<void> {
     const { disk, path } = this.#options;
     await disk.makeFolder(dirname(path));
+    // Looks wait for the write, but not for the lock: its holder may keep it for seconds.
     let end = (): void => undefined;
     const written = new Promise<void>((resolve) => (end = resolve));
     try {

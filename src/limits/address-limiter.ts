@@ -34,7 +34,7 @@ export class AddressLimiter {
     this.#addressesMax = options.addressesMax ?? addressesMax;
     if (!Number.isInteger(this.#addressesMax) || this.#addressesMax < 1) {
       throw new RangeError(
-        `Cannot create Addresses: addressesMax must be an integer >= 1, received ${this.#addressesMax}`,
+        `Cannot create AddressLimiter: addressesMax must be an integer >= 1, received ${this.#addressesMax}`,
       );
     }
     this.#timeline = new Timeline(options.clock);

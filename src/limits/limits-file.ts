@@ -114,11 +114,7 @@ export class LimitsSnapshot {
       return;
     }
     this.#isFailing = isFailing;
-    try {
-      this.#options.report(message);
-    } catch {
-      // A report that fails must not stop later saves, and it cannot be reported itself.
-    }
+    this.#options.report(message);
   }
 
   async #restore(): Promise<void> {

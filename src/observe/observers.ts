@@ -63,17 +63,8 @@ export class Observers {
     });
   }
 
-  /** Counts a group of animals written to the log. Never throws: a failed count must not affect the animals. */
-  countGroup(times: { readonly appendMs: number; readonly syncMs: number }): void {
-    try {
-      this.metrics?.countGroup(times);
-    } catch {
-      // Only the count is lost.
-    }
-  }
-
   /** Observes a response to bytes that are not a request: it has no method and no duration. */
-  observeDamage(response: {
+  observeClientError(response: {
     readonly requestId: string;
     readonly address: string;
     readonly status: number;

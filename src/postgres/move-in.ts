@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { type Clock, reportProgress } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
+import { counted } from "../disk/error-message.ts";
 import { readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-store.ts";
@@ -18,7 +19,7 @@ import { groupBytesMax } from "../log/group-writer.ts";
 import { readLog } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idempotency-table.ts";
-import { damageText, petFileName, PetLog, type PetSink, tornText } from "../store/load-pets.ts";
+import { damageText, petFileName, PetLineReader, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { writeLimits } from "./limits-table.ts";
 
@@ -69,7 +70,7 @@ export async function moveCatalogueIn(
   const end = await readLog(
     // What was read is inserted before more is read, so memory stays bounded.
     inPieces(file, () => copy.flush()),
-    new PetLog(copy, copy),
+    new PetLineReader(copy, copy),
     {
       tornBytesMax: groupBytesMax,
       to: sizeBytes,
@@ -94,7 +95,7 @@ async function claimCatalogue(query: Query): Promise<void> {
   const [row] = await query("SELECT last::text AS last FROM animal_store.counter FOR UPDATE");
   const count = Number(row?.["last"]);
   if (count > 0) {
-    throw new Error(`the database has ${count} animals, and ids are kept in an empty one only`);
+    throw new Error(`the database has ${counted(count, "animal")}, and ids are kept in an empty one only`);
   }
 }
 

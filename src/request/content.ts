@@ -41,8 +41,8 @@ export function handleContent(context: RequestContext, handle: Handle): MaybePro
     throw new ContentTakenError();
   }
   // Both can happen while the limiter decides.
-  if (context.damageCode !== undefined) {
-    return errorResponse(context.damageCode);
+  if (context.contentError !== undefined) {
+    return errorResponse(context.contentError);
   }
   if (incoming.destroyed) {
     return clientGone;
@@ -81,7 +81,7 @@ function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
         whenSettled(step, resolve, reject);
       }
     };
-    context.onDamage = (code) => finish(() => errorResponse(code));
+    context.onContentError = (code) => finish(() => errorResponse(code));
     // Without this call, content that came with the header fields counts as unread: Node drops it after the response.
     incoming.read(0);
     incoming.on("data", (piece: Uint8Array) => {

@@ -47,9 +47,9 @@ export class RequestContext {
   /** Undefined on the public pages. */
   rate: Rate | undefined;
   /** Why the content cannot be read, if that is known. */
-  damageCode: ErrorCode | undefined;
+  contentError: ErrorCode | undefined;
   /** While content is being read: ends the reading. */
-  onDamage: ((code: ErrorCode) => void) | undefined;
+  onContentError: ((code: ErrorCode) => void) | undefined;
 
   constructor(
     incoming: IncomingMessage,
@@ -71,14 +71,14 @@ export class RequestContext {
     this.route = undefined;
     this.keyId = undefined;
     this.rate = undefined;
-    this.damageCode = undefined;
-    this.onDamage = undefined;
+    this.contentError = undefined;
+    this.onContentError = undefined;
   }
 
   /** The content cannot be read: it is malformed, or does not arrive in time. */
-  damage(code: ErrorCode): void {
-    this.damageCode = code;
-    this.onDamage?.(code);
+  failContent(code: ErrorCode): void {
+    this.contentError = code;
+    this.onContentError?.(code);
   }
 
   get method(): string {

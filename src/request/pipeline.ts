@@ -88,10 +88,10 @@ export class Pipeline {
   }
 
   /** The response to something that cannot be read as a request. It takes no token and shows the address's bucket. */
-  damageToBytes(code: ErrorCode, socketAddress: string | undefined): string {
+  clientErrorToBytes(code: ErrorCode, socketAddress: string | undefined): string {
     const address = clientAddress(socketAddress, undefined, 0);
     const rate = this.#dependencies.addresses.peek(address);
-    return this.#responder.damageToBytes(code, this.#contexts.nextId(), address, rate);
+    return this.#responder.clientErrorToBytes(code, this.#contexts.nextId(), address, rate);
   }
 
   #process(context: RequestContext): MaybePromise<Outcome> {

@@ -53,10 +53,10 @@ export class Responder {
   }
 
   /** The response, as bytes, to bytes that cannot be read as a request. */
-  damageToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
+  clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
     const { status, content } = response;
-    this.#observers?.observeDamage({ requestId, address, status, contentBytes: contentLength(content) });
+    this.#observers?.observeClientError({ requestId, address, status, contentBytes: contentLength(content) });
     return rawResponse({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 

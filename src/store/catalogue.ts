@@ -11,7 +11,7 @@
 import { viewOf } from "../log/checksum.ts";
 import type { PetPage } from "../pets/pet-store.ts";
 import { IdList } from "./id-list.ts";
-import { KeptPages } from "./page-cache.ts";
+import { PageCache } from "./page-cache.ts";
 
 const blockLength = 4_096;
 /** As one number. */
@@ -34,13 +34,13 @@ const emptyArray: Uint8Array = Buffer.from("[]");
 export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #byStatus: readonly IdList[];
-  readonly #keptPages = new KeptPages();
-  readonly #keptByStatus: readonly KeptPages[];
+  readonly #keptPages = new PageCache();
+  readonly #keptByStatus: readonly PageCache[];
   #count = 0;
 
   constructor(statusCount: number) {
     this.#byStatus = Array.from({ length: statusCount }, () => new IdList());
-    this.#keptByStatus = this.#byStatus.map(() => new KeptPages());
+    this.#keptByStatus = this.#byStatus.map(() => new PageCache());
   }
 
   /** Ids are 1 to `count`. */

@@ -32,14 +32,14 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 /** Reads all animals up to the end of the log or the first fault. */
 export async function loadPets(file: DiskFile, { idempotentAdds, ...options }: LoadOptions): Promise<LoadedPets> {
   const catalogue = new Catalogue(petStatuses.length);
-  const end = await readLog(file, new PetLog(catalogue, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
+  const end = await readLog(file, new PetLineReader(catalogue, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
   return { catalogue, end };
 }
 
 /** What takes the animals in their order. */
 export type PetSink = Pick<Catalogue, "count" | "append">;
 
-export class PetLog implements LineReader {
+export class PetLineReader implements LineReader {
   readonly #catalogue: PetSink;
   readonly #idempotentAdds: Pick<IdempotentAdds, "restore"> | undefined;
   readonly #line = createPetLine();

@@ -13,7 +13,7 @@ interface KeptPage {
   readonly json: Uint8Array;
 }
 
-export class KeptPages {
+export class PageCache {
   /** By the number of matching animals before the page: of each, the page of the size that was asked for last. */
   readonly #pages = new Map<number, KeptPage>();
   #byteCount = 0;

@@ -117,7 +117,7 @@ test("new AddressLimiter() rejects a bound that is not an integer >= 1", () => {
   for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
     assert.throws(() => new AddressLimiter({ clock: new ManualClock(), addressesMax: wrong }), {
       name: "RangeError",
-      message: `Cannot create Addresses: addressesMax must be an integer >= 1, received ${wrong}`,
+      message: `Cannot create AddressLimiter: addressesMax must be an integer >= 1, received ${wrong}`,
     });
   }
 });

@@ -251,22 +251,6 @@ test("LimitsSnapshot.save() reports a failure once, and when it works again, and
   }
 });
 
-test("LimitsSnapshot.save() saves again after a report that throws", async (context) => {
-  const folder = await Folder.make(context);
-  const snapshot = await folder.start(0, {
-    report: () => {
-      throw new Error("the report failed");
-    },
-  });
-  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error")) });
-  folder.take();
-  await snapshot.save();
-  folder.exchange({});
-  await snapshot.save();
-  await folder.start();
-  assert.equal(folder.limiter.peek("key", free).remaining, 59);
-});
-
 test("LimitsSnapshot.save() leaves no part of a file after a failure", async (context) => {
   const folder = await Folder.make(context);
   const snapshot = await folder.start();

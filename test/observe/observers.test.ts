@@ -73,13 +73,6 @@ test("the line of a request whose client has gone has status 0 and the address o
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
 });
 
-test("Observers.countGroup() never throws: the animals are on disk", (context) => {
-  const observers = new Observers({ clock: new ManualClock(), hasMetrics: true, writeRequests: undefined });
-  context.after(() => observers.close());
-  context.mock.method(Metrics.prototype, "countGroup", () => assert.fail("broken"));
-  observers.countGroup({ appendMs: 1, syncMs: 1 });
-});
-
 test("RequestLog writes lines together: after a moment, when much waits, and at the end", (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const writes: string[] = [];
