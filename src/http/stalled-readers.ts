@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "./connection.ts";
 
 export interface ReaderTimes {
-  /** How long a client may read nothing while output waits for it. */
+  /** How long a client may at least read nothing while output waits for it. */
   readonly stalledReaderMs: number;
   readonly timeoutCheckMs: number;
 }
@@ -22,7 +22,8 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Co
   const { stalledReaderMs, timeoutCheckMs } = times;
   const look = (): void => {
     for (const socket of connections.keys()) {
-      // Node restarts the time-out with every byte that is taken; the next request on the connection may remove it.
+      // At its end Node begins another one if anything was taken meanwhile: a reader that takes nothing is cut off after
+      // one to two of them. The next request on the connection may remove it.
       if (socket.writableLength > 0 && socket instanceof Socket && socket.timeout !== stalledReaderMs) {
         socket.setTimeout(stalledReaderMs);
       }
