@@ -22,8 +22,8 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Co
   const { stalledReaderMs, timeoutCheckMs } = times;
   const look = (): void => {
     for (const socket of connections.keys()) {
-      // At its end Node begins another one if anything was taken meanwhile: a reader that takes nothing is cut off after
-      // one to two of them. The next request on the connection may remove it.
+      // At its end Node begins another one if anything was taken meanwhile. So a reader that takes nothing is cut off
+      // after one to two of them. The next request on the connection may remove it.
       if (socket.writableLength > 0 && socket instanceof Socket && socket.timeout !== stalledReaderMs) {
         socket.setTimeout(stalledReaderMs);
       }

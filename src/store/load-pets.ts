@@ -32,7 +32,8 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 /** Reads all animals up to the end of the log or the first fault. */
 export async function loadPets(file: DiskFile, { idempotentAdds, ...options }: LoadOptions): Promise<LoadedPets> {
   const catalogue = new Catalogue(petStatuses.length);
-  const end = await readLog(file, new PetLineReader(catalogue, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
+  const reader = new PetLineReader(catalogue, idempotentAdds);
+  const end = await readLog(file, reader, { ...options, tornBytesMax: groupBytesMax });
   return { catalogue, end };
 }
 
