@@ -17,11 +17,12 @@ let programPath;
 /**
  * Starts the server and resolves when it listens; rejects with what it said if it ends before.
  *
- * @param args such as `["--database", url]`; the port is a free one
+ * @param args such as `["--database", url]`
  * @param cwd a folder of `guardedFolder`; without it, a new one
+ * @param port without it, a free one
  */
-export async function startProgram(args, { cwd = guardedFolder("program"), env = {} } = {}) {
-  const child = spawnProgram(["--port", "0", ...args], { cwd, env });
+export async function startProgram(args, { cwd = guardedFolder("program"), env = {}, port = "0" } = {}) {
+  const child = spawnProgram(["--port", port, ...args], { cwd, env });
   const exited = once(child, "exit").then(([code, signal]) => ({ code, signal }));
   const output = collect(child);
   const baseUrl = await Promise.race([

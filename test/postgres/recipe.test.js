@@ -38,7 +38,7 @@ test("compose.yaml names settings, files and a stage of the image that exist", a
   assert.match(recipe(mounted), /^upstream /m);
 });
 
-test("behind the recipe's nginx three instances are one service, also when one is killed", { skip: skip || skipNginx }, async (context) => {
+test("behind the recipe's nginx three instances are one service, also while each is killed and restarted", { skip: skip || skipNginx }, async (context) => {
   const engine = await startEngine();
   context.after(() => engine.stop());
   const url = await engine.createDatabase();
@@ -59,19 +59,25 @@ test("behind the recipe's nginx three instances are one service, also when one i
   assert.deepEqual(remaining, Array.from({ length: quota - 1 }, (_, index) => index));
   assert.equal(new Set(responses.map(({ headers }) => headers["x-ratelimit-reset"])).size, 1);
 
-  await programs[0].kill();
-  for (let count = 0; count < 6; count += 1) { // Each of the three would have its turn.
-    assert.equal((await client.get("/v1/pets/1")).status, 429);
+  for (const program of programs) {
+    await program.kill();
+    for (let count = 0; count < 6; count += 1) { // Each of the three would have its turn.
+      assert.equal((await client.get("/v1/pets/1")).status, 429);
+    }
+    const { port } = new URL(program.origin);
+    const restarted = await startProgram([], { env, port });
+    context.after(() => restarted.kill());
   }
+  assert.equal((await client.get("/v1/pets/1")).status, 429);
 });
 
 async function startNginx(context, programs) {
   const folder = guardedFolder("nginx");
   chmodSync(folder, 0o755); // If root starts nginx, its workers run as another user.
   const port = await freePort();
-  const servers = programs.map(({ origin }) => `server ${new URL(origin).host};`).join(" ");
+  const servers = (_line, rest) => programs.map(({ origin }) => `server ${new URL(origin).host}${rest}`).join("\n");
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
-  const site = recipe("balancer.conf").replace("server animals:3000;", servers).replace("listen 80;", `listen 127.0.0.1:${port};`);
+  const site = recipe("balancer.conf").replace(/^ *server animals:3000(.*;)$/m, servers).replace("listen 80;", `listen 127.0.0.1:${port};`);
   const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
   const path = join(folder, "nginx.conf");
   writeFileSync(path, [...around, "http {", "access_log off;", ...temporary, site, "}", ""].join("\n"));
