@@ -31,8 +31,9 @@ export function isJsonInUtf8(contentType: string | undefined): boolean {
 }
 
 /** RFC 9110, 8.4.1: `identity` is no coding; 5.6.1: a list may have empty elements. */
-export function isCoded(contentEncoding = ""): boolean {
-  return contentEncoding.split(",").some((coding) => !/^[ \t]*(identity[ \t]*)?$/i.test(coding));
+export function isCoded(contentEncoding: string | undefined): boolean {
+  const isOther = (coding: string): boolean => !/^[ \t]*(identity[ \t]*)?$/i.test(coding);
+  return contentEncoding !== undefined && contentEncoding.split(",").some(isOther);
 }
 
 /** Whether the request announces content, even if it is empty or chunked (RFC 9112, 6.3). */
