@@ -17,9 +17,9 @@ export function handleClientError(
   bounds: DrainBounds,
   respond: (code: ErrorCode) => string,
 ): void {
-  if (connection?.failedAtBytes !== undefined) {
+  if (connection?.failure !== undefined) {
     // The parser reports every further packet. They are dropped, up to the bound.
-    if (socket.bytesRead - connection.failedAtBytes > bounds.drainBytesMax) {
+    if (socket.bytesRead - connection.failure.atBytes > bounds.drainBytesMax) {
       socket.destroy();
     }
     return;
@@ -29,20 +29,18 @@ export function handleClientError(
     socket.destroy(); // The client reset it or never sent a byte: it does not wait for a response.
     return;
   }
-  connection.failedAtBytes = socket.bytesRead;
+  connection.failure = { code, atBytes: socket.bytesRead };
   const { request } = connection;
   if (request !== undefined && !request.incoming.complete) {
     request.failContent(code); // If content is not being read, its response closes the connection.
-    connection.afterResponse(() => linger(socket, bounds.drainMs));
+    connection.inTurn(() => linger(socket, bounds.drainMs));
     return;
   }
-  socket.pause(); // Bytes that arrive before the response is sent do not count towards the bound.
-  connection.afterResponse(() => {
+  connection.respondInTurn(() => {
     if (socket.writable) {
       socket.end(connection.mayFollow() ? respond(code) : "");
       linger(socket, bounds.drainMs);
     }
-    socket.resume();
   });
 }
 

@@ -1,8 +1,6 @@
 /**
- * One connection: its last request, and whether a further one may follow.
- *
- * Responses are sent in the order of the requests. So once the response to the last request has been sent, all have
- * been.
+ * One connection: its requests are handled one after another, because only safe ones may be handled at the same time
+ * (RFC 9112, 9.3.2), and responses that wait for earlier ones would fill the memory.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -23,16 +21,25 @@ export interface OpenRequest {
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 export class Connection {
-  /** The last request; undefined if its response has been sent and keeps the connection. */
+  /** The request that is handled; undefined if its response has been sent and keeps the connection. */
   request: OpenRequest | undefined = undefined;
-  /** The `bytesRead` at the first bytes that are not a request, or come too late: nothing after them is handled. */
-  failedAtBytes: number | undefined = undefined;
+  /** The first bytes that are not a request, or come too late, and the `bytesRead` at them: what follows is dropped. */
+  failure: { readonly code: ErrorCode; readonly atBytes: number } | undefined = undefined;
+  readonly #socket: Duplex;
+  /** What comes after the response under way. */
+  readonly #waiting: (() => void)[] = [];
+  /** How many of those respond. */
+  #dueCount = 0;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;
-  /** Whether the last request came before the response to the one before it had been sent. */
-  #isPipelined = false;
-  /** Whether the last response says `Connection: close` only because the server stops. */
-  #closesToStop = false;
+  /** The response that says `Connection: close` only because the server stops. */
+  #closingToStop: ServerResponse | undefined = undefined;
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+    // Node resumes the socket at the end of each message.
+    socket.on("resume", () => void (this.#dueCount > 0 && socket.pause()));
+  }
 
   /**
    * Whether a further response is sent: not after one that says `Connection: close` (RFC 9112, 9.6). If it says so only
@@ -43,7 +50,7 @@ export class Connection {
     if (outgoing === undefined || outgoing.shouldKeepAlive) {
       return true;
     }
-    if (outgoing.headersSent || !this.#closesToStop) {
+    if (outgoing.headersSent || outgoing !== this.#closingToStop) {
       return false;
     }
     outgoing.shouldKeepAlive = true;
@@ -52,33 +59,35 @@ export class Connection {
 
   /** Whether a further request is handled. */
   isOpen(): boolean {
-    return this.failedAtBytes === undefined && this.mayFollow();
+    return this.failure === undefined && this.mayFollow();
   }
 
   /** A request has arrived: decides whether its response closes the connection. */
-  begin(incoming: IncomingMessage, outgoing: ServerResponse, isStopping: boolean): void {
+  begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { connection, upgrade } = incoming.headers;
     if (connection !== undefined && closeOption.test(connection)) {
       outgoing.shouldKeepAlive = false;
     }
-    this.#closesToStop = false;
-    this.#isPipelined = !this.isAnswered();
     const startBytes = this.#nextAtBytes;
     this.#nextAtBytes = undefined;
     if (upgrade !== undefined) {
       onceWhole(incoming, () => this.#closeIfFollowed(incoming, outgoing, startBytes));
     }
-    if (isStopping) {
-      this.#closeToStop(outgoing);
+  }
+
+  /** The server stops: the last response closes the connection. Calls `then` when it has been sent. */
+  stop(then: () => void): void {
+    if (!this.#isFree()) {
+      this.closeToStop(this.request?.outgoing);
+      this.inTurn(then);
     }
   }
 
-  /** The server stops: the response under way closes the connection. Calls `then` when it has been sent. */
-  stop(then: () => void): void {
-    const outgoing = this.request?.outgoing;
-    if (outgoing !== undefined && !this.isAnswered()) {
-      this.#closeToStop(outgoing);
-      this.afterResponse(then);
+  /** The server stops: `outgoing`, the response under way, closes the connection if no other one is due. */
+  closeToStop(outgoing: ServerResponse | undefined): void {
+    if (this.#dueCount === 0 && outgoing?.shouldKeepAlive === true) {
+      outgoing.shouldKeepAlive = false;
+      this.#closingToStop = outgoing;
     }
   }
 
@@ -87,30 +96,56 @@ export class Connection {
     return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
   }
 
-  /** Whether Node may count it as idle although its last response is due: if that is not taken yet, or pipelined. */
+  /** Whether Node may count it as idle although a response is due: if that is not taken yet, or waits for its turn. */
   seemsIdle(): boolean {
-    return !this.isAnswered() && (this.#isPipelined || this.request?.outgoing?.writableEnded === true);
+    return this.#dueCount > 0 || (!this.isAnswered() && this.request?.outgoing?.writableEnded === true);
   }
 
-  /** Calls `then` when the operating system has taken the last response, and so every response before it. */
-  afterResponse(then: () => void): void {
-    const outgoing = this.request?.outgoing;
-    if (outgoing === undefined || this.isAnswered()) {
-      then();
-    } else {
-      outgoing.once("close", then);
+  /** Calls `step`, which responds, when all earlier responses have been sent. Until then nothing more is read. */
+  respondInTurn(step: () => void): void {
+    if (this.#isFree()) {
+      step();
+      return;
+    }
+    this.#dueCount += 1;
+    this.#socket.pause();
+    this.inTurn(() => {
+      this.#dueCount -= 1;
+      if (this.#dueCount === 0) {
+        this.#socket.resume();
+      }
+      step();
+    });
+  }
+
+  /** Calls `step` when the operating system has taken all responses that are due. */
+  inTurn(step: () => void): void {
+    if (this.#isFree()) {
+      step();
+    } else if (this.#waiting.push(step) === 1) {
+      this.#awaitResponse();
     }
   }
 
-  #closeToStop(outgoing: ServerResponse): void {
-    this.#closesToStop ||= outgoing.shouldKeepAlive;
-    outgoing.shouldKeepAlive = false;
+  #isFree(): boolean {
+    return this.#waiting.length === 0 && this.isAnswered();
+  }
+
+  #awaitResponse(): void {
+    this.request?.outgoing?.once("close", () => {
+      for (let step = this.#waiting.shift(); step !== undefined; step = this.#waiting.shift()) {
+        step();
+        if (!this.isAnswered()) {
+          return this.#awaitResponse();
+        }
+      }
+    });
   }
 
   #closeIfFollowed(incoming: IncomingMessage, outgoing: ServerResponse, startBytes: number | undefined): void {
     if (startBytes === undefined || mayBeFollowed(incoming, startBytes)) {
       outgoing.shouldKeepAlive = false;
-      this.#closesToStop = false;
+      this.#closingToStop = undefined;
     } else {
       this.#nextAtBytes = incoming.socket.bytesRead;
     }

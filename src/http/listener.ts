@@ -49,14 +49,25 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
     if (connection?.isOpen() !== true) {
       return;
     }
-    connection.begin(incoming, outgoing, isStopping);
-    connection.request = handler.onRequest(incoming, outgoing, expectsContinue);
-    if (connection.isAnswered() && outgoing.shouldKeepAlive) {
-      connection.request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
-    }
+    connection.begin(incoming, outgoing);
+    connection.respondInTurn(() => {
+      if (!connection.mayFollow() || incoming.socket.destroyed) {
+        return;
+      }
+      if (isStopping) {
+        connection.closeToStop(outgoing);
+      }
+      connection.request = handler.onRequest(incoming, outgoing, expectsContinue);
+      if (connection.failure !== undefined && !incoming.complete) {
+        connection.request.failContent(connection.failure.code); // It failed while the request waited for its turn.
+      }
+      if (connection.isAnswered() && outgoing.shouldKeepAlive) {
+        connection.request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
+      }
+    });
   };
   server.on("connection", (socket: Socket) => {
-    connections.set(socket, new Connection());
+    connections.set(socket, new Connection(socket));
     socket.once("close", () => connections.delete(socket));
   });
   server.on("request", (incoming, outgoing) => begin(incoming, outgoing, false));
@@ -64,7 +75,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
   server.on("checkExpectation", (incoming, outgoing) => begin(incoming, outgoing, false));
   server.on("connect", (incoming, socket) => {
-    void onConnect(incoming, socket, connections.get(socket), { handler, drainMs: limits.drainMs });
+    onConnect(incoming, socket, connections.get(socket), { handler, drainMs: limits.drainMs });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket; // Only a TLS server has other streams here.
@@ -99,24 +110,22 @@ function createHttpServer(limits: ListenerLimits): Server {
   return server;
 }
 
-/** Writes the response to CONNECT to the socket, after all responses due on it: Node has no response object for it. */
-async function onConnect(
+/** Writes the response to CONNECT to the socket: Node has no response object for it. */
+function onConnect(
   incoming: IncomingMessage,
   socket: Duplex,
   connection: Connection | undefined,
   { handler, drainMs }: { readonly handler: RequestHandler; readonly drainMs: number },
-): Promise<void> {
+): void {
   // Node has removed its own listeners from the socket.
   socket.on("error", () => socket.destroy());
   socket.on("timeout", () => void (socket.writableLength > 0 && socket.destroy()));
-  if (connection?.isOpen() !== true) {
-    socket.resume(); // The previous response closes the connection.
-    return;
-  }
-  const response = await handler.onConnect(incoming);
-  connection.afterResponse(() => {
-    socket.end(response);
-    linger(socket, drainMs);
+  const respond = async (): Promise<void> => {
+    if (connection?.isOpen() === true) {
+      socket.end(await handler.onConnect(incoming));
+      linger(socket, drainMs);
+    }
     socket.resume();
-  });
+  };
+  connection?.respondInTurn(() => void respond());
 }

@@ -1,0 +1,81 @@
+/**
+ * Pipelined requests (RFC 9112, 9.3.2): they are handled one after another, and the bytes of those that wait stay where
+ * they do not fill the memory of this process.
+ */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { test } from "node:test";
+
+import { GatedStore } from "../support/gated-store.ts";
+import { runningService } from "../support/running-service.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
+
+test("a pipelined request is handled after the response to the one before it: a GET finds the animal of the POST", async (context) => {
+  const { port, key } = await runningService(context);
+  const wire = await Wire.open(port);
+  wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ target: "/v1/pets/1", key }), request({ key })]));
+  const [created, found, listed] = [await wire.response(), await wire.response(), await wire.response()];
+  assert.deepEqual([created.status, found.status, listed.status], [201, 200, 200]);
+  assert.equal(found.content, created.content);
+  assert.equal(listed.content, `[${created.content}]`);
+  wire.destroy();
+});
+
+test("while a request waits for its turn, nothing more is read; later all of them get their responses, in order", async (context) => {
+  const store = new GatedStore();
+  const { listener, port, key } = await runningService(context, { options: { store } });
+  const connection = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connection) as [Socket];
+  const count = 1_500;
+  wire.send(Buffer.concat(Array.from({ length: count }, () => request({ method: "POST", key, content: rex }))));
+  await store.added(1);
+  for (let turn = 0; turn < 50; turn++) {
+    await exchange(port, request({ target: "/healthz" }));
+  }
+  assert.ok(socket.bytesRead < 150_000, `${socket.bytesRead} bytes were read`);
+  assert.equal(store.addCount, 1);
+  for (let id = 1; id <= count; id++) {
+    await store.added(id);
+    store.open();
+    assert.equal((await wire.response()).value("location"), `/v1/pets/${id}`);
+  }
+  wire.destroy();
+});
+
+test("a request that waits for its turn is not handled once its client has gone", async (context) => {
+  const store = new GatedStore();
+  const { listener, port, key } = await runningService(context, { options: { store } });
+  const connection = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connection) as [Socket];
+  const arrived = once(listener.server, "request");
+  wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ method: "POST", key, content: rex })]));
+  await arrived;
+  const closed = once(socket, "close");
+  socket.destroy();
+  await closed;
+  store.open();
+  await exchange(port, request({ target: "/healthz" }));
+  assert.equal(store.addCount, 1);
+  wire.destroy();
+});
+
+test("content that turns out malformed while its request waits for its turn: the earlier response, then 400, then close", async (context) => {
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { options: { store } });
+  for (const [index, content] of ["zz\r\n", `1d\r\n${rex}\r\nzz\r\n`].entries()) {
+    const wire = await Wire.open(port);
+    const malformed = request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"], content });
+    wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), malformed]));
+    await store.added(index + 1);
+    await exchange(port, request({ target: "/healthz" }));
+    store.open();
+    const [created, refused] = [await wire.response(), await wire.response()];
+    assert.deepEqual([created.status, refused.status, refused.value("connection")], [201, 400, "close"]);
+    assert.equal((await wire.closed()).rest, "");
+    assert.equal(store.addCount, index + 1);
+  }
+});
