@@ -15,9 +15,7 @@ import { openFolder } from "./engine/folder-engine.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/error-codes.ts";
-import { favicon } from "./http/favicon.ts";
-import { healthPage } from "./http/health.ts";
-import type { PublicPage } from "./http/public-page.ts";
+import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed, onceWhole } from "./http/upgrade.ts";
 import type { KeyStore } from "./keys/key-store.ts";
@@ -138,7 +136,7 @@ export class Service implements AnimalStore {
       addresses: new AddressLimiter({ clock }),
       cors: new Cors(options.corsOrigins),
       publicPages: [
-        { path: "/healthz", show: () => healthPage(this.healthy) },
+        healthPage(() => this.healthy),
         { path: "/openapi.json", show: () => descriptionPage },
         favicon,
         ...publicPages,
