@@ -2,10 +2,10 @@
  * getPet: `GET /pets/{petId}`, deprecated; its removal has a date.
  */
 
-import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { whenReady } from "../http/when-ready.ts";
 import type { PetRequest } from "./pet-request.ts";
-import type { JsonText } from "./pet-store.ts";
+import { checkedJson, type JsonText } from "./pet-store.ts";
 
 /** Deprecated since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: Unix seconds as a structured Date). */
 export const deprecationField = "@1795219200";
