@@ -79,27 +79,20 @@ export interface Dependencies {
 
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
+  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
   const { place, report, store } = options;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
     typeof place === "string"
       ? await openFolder({ disk, clock, dataDir: place, report, store, signal, onGroup })
       : await openDatabase({ pool: place, clock, report, signal });
-  return new Service(options, { engine, clock, observers, publicPages });
+  return new Service(options, engine, { ...dependencies, clock });
 }
 
 /** Loaded only if it is used. */
 async function openDatabase(options: PostgresOptions): Promise<Engine> {
   const { openPostgres } = await import("./postgres/postgres-engine.ts");
   return openPostgres(options);
-}
-
-interface Parts {
-  readonly engine: Engine;
-  readonly clock: Clock;
-  readonly observers: Observers | undefined;
-  readonly publicPages: readonly PublicPage[];
 }
 
 export class Service implements AnimalStore {
@@ -116,7 +109,8 @@ export class Service implements AnimalStore {
   #isStopping = false;
   #closing: Promise<void> | undefined;
 
-  constructor(options: CheckedOptions, { engine, clock, observers, publicPages }: Parts) {
+  constructor(options: CheckedOptions, engine: Engine, dependencies: Dependencies & { readonly clock: Clock }) {
+    const { clock, observers, publicPages = [] } = dependencies;
     this.#options = options;
     this.#engine = engine;
     const linkBase = options.baseUrl ?? options.basePath;
