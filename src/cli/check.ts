@@ -29,7 +29,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   }
   const place = readPlace(values, terminal.environment);
   if (place.kind === "database") {
-    const { checkDatabase } = await import("./database-check.ts");
+    const { checkDatabase } = await import("./database.ts");
     return conclude(await runChecks([() => checkDatabase(place)], terminal), "", terminal);
   }
   const { dataDir } = place;

@@ -3,10 +3,13 @@
  * when one is named.
  */
 
+import { systemClock } from "../disk/clock.ts";
 import { hasCode, messageOf } from "../disk/error-message.ts";
 import { Database, DatabaseError } from "../postgres/database.ts";
+import { inspect } from "../postgres/inspect.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { prepareSchema } from "../postgres/schema.ts";
+import type { CheckResult } from "../store/load-pets.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Place } from "./settings.ts";
 
@@ -75,7 +78,21 @@ export async function withDatabase<Result>(
   });
 }
 
-export function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
+/** What `check` says of a database. @throws {UsageError} the package is missing */
+export function checkDatabase(place: DatabasePlace): Promise<CheckResult> {
+  return withPool(place, async (pool) => {
+    const database = new Database(pool, () => undefined);
+    try {
+      return { wouldServe: true, finding: await inspect(database, systemClock) };
+    } catch (error) {
+      return { wouldServe: false, finding: unusable(place, error).message };
+    } finally {
+      database.close();
+    }
+  });
+}
+
+function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
   return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
 }
 
