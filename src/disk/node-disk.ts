@@ -6,7 +6,7 @@ import * as fs from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted, hasCode } from "./error-message.ts";
+import { counted, undefinedIfAbsent } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -136,17 +136,6 @@ async function syncFolder(path: string): Promise<void> {
     await done((callback) => fs.fsync(descriptor, callback));
   } finally {
     await done((callback) => fs.close(descriptor, callback));
-  }
-}
-
-async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) {
-      return undefined;
-    }
-    throw error;
   }
 }
 
