@@ -157,7 +157,7 @@ async function addAll(
         terminal.stderr(`added ${addedCount} of ${animalCount}\n`);
       }
     };
-    await addInBatches(store, animals(source), onProgress, batchLength === undefined ? {} : { batchLength });
+    await addInBatches(store, animals(source), onProgress, batchLength);
   } catch (error) {
     const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
     const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
