@@ -10,12 +10,12 @@ import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import type { Query } from "../postgres/database.ts";
-import { type Moved, moveCatalogueIn, moveFolderIn, type Source } from "../postgres/move-in.ts";
+import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
 import { movedFileNames, moveOut } from "../postgres/move-out.ts";
 import { createsMax, PostgresPetStore } from "../postgres/postgres-pet-store.ts";
 import { type DatabasePlace, withDatabase } from "./database.ts";
 
-type Report = (message: string) => void;
+type Report = MoveOptions["report"];
 
 /** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importCatalogue(source: Source, place: DatabasePlace, report: Report): Promise<Moved> {
@@ -117,6 +117,6 @@ async function removeAll(pathOf: (name: string) => string): Promise<void> {
   }
 }
 
-function optionsOf(report: Report): { disk: typeof nodeDisk; clock: typeof systemClock; report: Report } {
+function optionsOf(report: Report): MoveOptions {
   return { disk: nodeDisk, clock: systemClock, report };
 }

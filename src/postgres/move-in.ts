@@ -7,9 +7,8 @@ import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import type { ReadableFile } from "../disk/file-bytes.ts";
 import { counted } from "../disk/error-message.ts";
-import { readFully } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-store.ts";
 import { Keyring } from "../keys/keyring.ts";
