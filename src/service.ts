@@ -59,7 +59,7 @@ export interface AnimalStore {
  * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service holds the folder
  * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; nothing was changed
- * @throws {KeyError} its code is "key_file_damaged": likewise, the keys
+ * @throws {KeyError} its code is "key_file_damaged": so is the key file
  * @throws {Error} the database cannot be used
  */
 export async function openAnimalStore(options: AnimalStoreOptions): Promise<AnimalStore> {

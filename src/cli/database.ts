@@ -23,7 +23,7 @@ interface PgPackage {
   readonly default: { readonly Pool: new (options: object) => Pool };
 }
 
-/** npm takes pg for an optional peer of a clone, and installs none unless it is told that pg is more. */
+/** In a clone, pg is an optional peer, which npm installs only with --save-prod. */
 const missingText = "the package pg is missing; run: npm install pg (in a clone: npm install --no-save --save-prod pg)";
 
 const connectMs = 1_000;

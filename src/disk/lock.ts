@@ -31,7 +31,7 @@ export class FolderInUseError extends Error {
 
 const folderLockName = "server.lock";
 
-/** An attempt fails if another process changes the name meanwhile. After so many attempts it counts as held. */
+/** An attempt fails if another process changes the name during it. After so many attempts the name counts as held. */
 const attemptsMax = 100;
 
 /**

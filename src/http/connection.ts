@@ -87,7 +87,10 @@ export class Connection {
     return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
   }
 
-  /** Whether Node may count it as idle although its last response is due: if that is not taken yet, or pipelined. */
+  /**
+   * Whether Node may count the connection as idle although its last response has not been sent: because the response is
+   * written and waits for its client, or because its request was pipelined.
+   */
   seemsIdle(): boolean {
     return !this.isAnswered() && (this.#isPipelined || this.request?.outgoing?.writableEnded === true);
   }

@@ -127,7 +127,7 @@ class CatalogueCopy implements PetSink {
   /** If a hash was used again, the later animal counts. */
   #hashes = new Map<string, { readonly id: number; readonly atSeconds: number }>();
 
-  /** @param oldestSeconds earlier hashes are left behind; Unix seconds */
+  /** @param oldestSeconds hashes of this time and earlier are not moved; Unix seconds */
   constructor(query: Query, oldestSeconds: number) {
     this.#query = query;
     this.#oldestSeconds = oldestSeconds;
