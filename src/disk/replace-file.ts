@@ -54,3 +54,11 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
     await file.close();
   }
 }
+
+/** Moves a file that cannot be understood to `PATH.damaged`, and replaces an earlier one. Returns the new path. */
+export async function setFileAside(disk: Disk, path: string): Promise<string> {
+  const asidePath = `${path}.damaged`;
+  await disk.rename(path, asidePath);
+  await disk.syncFolder(dirname(path));
+  return asidePath;
+}

@@ -15,9 +15,8 @@ import { crc32 } from "node:zlib";
 
 import type { Disk } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
-import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
+import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
-import { setFileAside } from "../log/torn-tail.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
 import { type KeyLimits, unusedLimits } from "./key-limits.ts";
