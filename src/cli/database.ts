@@ -5,9 +5,13 @@
 
 import { systemClock } from "../disk/clock.ts";
 import { hasCode, messageOf } from "../disk/error-message.ts";
+import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { Database, DatabaseError } from "../postgres/database.ts";
 import { inspect } from "../postgres/inspect.ts";
+import { readLimits } from "../postgres/limits-table.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
+import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
 import { prepareSchema } from "../postgres/schema.ts";
 import type { CheckResult } from "../store/load-pets.ts";
 import { UsageError } from "./parse-flags.ts";
@@ -75,6 +79,22 @@ export async function withDatabase<Result>(
     } finally {
       database.close();
     }
+  });
+}
+
+/** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} it cannot be used */
+export function withDatabaseKeys(
+  place: DatabasePlace,
+  options: KeyStoreOptions & { readonly report: (message: string) => void },
+  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
+): Promise<void> {
+  return withDatabase(place, async (database) => {
+    const store = new KeyStore(await PostgresKeyLog.open({ ...options, database }), options);
+    await use(store, async () => {
+      const limiter = new MemoryLimiter(options);
+      await readLimits((text, values) => database.run(text, values), limiter);
+      return limiter;
+    });
   });
 }
 
