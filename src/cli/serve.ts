@@ -68,8 +68,8 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
 function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Terminal, stopping: AbortSignal): Start {
   const options = checkOptions({
     ...kept,
-    baseUrl: settings.baseUrl?.url,
-    stagingBaseUrl: settings.stagingBaseUrl?.url,
+    baseUrl: settings.baseUrl,
+    stagingBaseUrl: settings.stagingBaseUrl,
     trustProxy: settings.trustedProxyCount,
     corsOrigins: settings.corsOrigins,
     report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
@@ -173,7 +173,7 @@ function listen(server: Server, address: Address, { cite, options: { report } }:
 
 function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
-  if (!isLoopback && !baseUrl?.url.startsWith("https:")) {
+  if (!isLoopback && !baseUrl?.startsWith("https:")) {
     report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
   }
 }
