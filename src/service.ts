@@ -162,8 +162,8 @@ export class Service implements AnimalStore {
       this.#refuseHttp2(outgoing, next);
       return;
     }
-    const place = locate(incoming, basePath);
-    if (place === undefined && next !== undefined) {
+    const located = locate(incoming, basePath);
+    if (located === undefined && next !== undefined) {
       next();
       return;
     }
@@ -179,8 +179,8 @@ export class Service implements AnimalStore {
     if (this.#isStopping) {
       outgoing.shouldKeepAlive = false;
     }
-    const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
-    const arrival = { target: place?.target, linkBase, expectsContinue: false, next };
+    const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
+    const arrival = { target: located?.target, linkBase, expectsContinue: false, next };
     this.#pipeline.run(incoming, outgoing, arrival);
   };
 
