@@ -13,7 +13,6 @@ import { readLimits } from "../postgres/limits-table.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
 import { prepareSchema } from "../postgres/schema.ts";
-import type { CheckResult } from "../store/load-pets.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Place } from "./settings.ts";
 
@@ -98,14 +97,14 @@ export function withDatabaseKeys(
   });
 }
 
-/** What `check` says of a database. @throws {UsageError} the package is missing */
-export function checkDatabase(place: DatabasePlace): Promise<CheckResult> {
+/** What `check` says of a database. @throws {UsageError} the package is missing @throws {Error} a start would fail */
+export function checkDatabase(place: DatabasePlace): Promise<string> {
   return withPool(place, async (pool) => {
     const database = new Database(pool, () => undefined);
     try {
-      return { wouldServe: true, finding: await inspect(database, systemClock) };
+      return await inspect(database, systemClock);
     } catch (error) {
-      return { wouldServe: false, finding: unusable(place, error).message };
+      throw new Error(unusable(place, error).message, { cause: error });
     } finally {
       database.close();
     }
