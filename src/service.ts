@@ -70,7 +70,7 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
-  readonly observers?: Observers;
+  readonly observers?: Observers | undefined;
   /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
   readonly signal?: AbortSignal;
   /** Besides those of the service itself. */

@@ -28,7 +28,7 @@ import type { Terminal } from "./terminal.ts";
 interface Start extends SettingsRead {
   readonly terminal: Terminal;
   readonly options: CheckedOptions;
-  readonly observers: Observers;
+  readonly observers: Observers | undefined;
   readonly stopping: AbortSignal;
 }
 
@@ -74,11 +74,10 @@ function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Termina
     corsOrigins: settings.corsOrigins,
     report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
   });
-  const observers = new Observers({
-    clock: systemClock,
-    hasMetrics: settings.metricsPort !== undefined,
-    writeRequests: settings.log === "requests" ? terminal.stderr : undefined,
-  });
+  const hasMetrics = settings.metricsPort !== undefined;
+  const writeRequests = settings.log === "requests" ? terminal.stderr : undefined;
+  const isObserved = hasMetrics || writeRequests !== undefined;
+  const observers = isObserved ? new Observers({ clock: systemClock, hasMetrics, writeRequests }) : undefined;
   return { settings, cite, terminal, options, observers, stopping };
 }
 
@@ -86,11 +85,7 @@ async function open(start: Start): Promise<Service> {
   const { settings, options, observers, stopping } = start;
   const publicPages = settings.hasConsole ? await consolePages(nodeDisk) : [];
   try {
-    return await openService(options, {
-      signal: stopping,
-      publicPages,
-      ...(observers.isWatching ? { observers } : {}),
-    });
+    return await openService(options, { signal: stopping, publicPages, observers });
   } catch (error) {
     throw startError(error, start);
   }
@@ -110,7 +105,7 @@ function startError(error: unknown, { settings, cite }: Start): unknown {
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, options: { report } } = start;
   const listener = createListener(service, bounds);
-  const content = (): string => observers.metrics?.expose(service.gauges) ?? "";
+  const content = (): string => observers?.metrics?.expose(service.gauges) ?? "";
   const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
   try {
     const { metricsPort, metricsHost } = settings;
@@ -131,7 +126,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     metricsServer.closeAllConnections();
     metricsServer.close();
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
-    await service.close().finally(() => observers.close());
+    await service.close().finally(() => observers?.close());
   }
 }
 

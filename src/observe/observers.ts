@@ -31,8 +31,6 @@ export interface ObserverOptions {
 
 export class Observers {
   readonly metrics: Metrics | undefined;
-  /** Whether anything is observed. If not, the other methods need not be called. */
-  readonly isWatching: boolean;
   readonly #clock: Clock;
   readonly #requestLog: RequestLog | undefined;
 
@@ -40,7 +38,6 @@ export class Observers {
     this.#clock = clock;
     this.metrics = hasMetrics ? new Metrics() : undefined;
     this.#requestLog = writeRequests === undefined ? undefined : new RequestLog(writeRequests);
-    this.isWatching = this.metrics !== undefined || this.#requestLog !== undefined;
   }
 
   /** @param status 0 if the connection broke before the response */
