@@ -128,6 +128,15 @@ test("stop() does not cut off pipelined responses that wait for their client, no
   await stopped;
 });
 
+test("stop() does not wait for a connection that never sent a byte", { timeout: 5_000 }, async (context) => {
+  const { listener, port } = await runningService(context);
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  await connected;
+  await listener.stop(60_000);
+  assert.equal((await wire.closed()).rest, "");
+});
+
 test("stop() closes every connection when the grace is over", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
