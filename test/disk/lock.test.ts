@@ -10,6 +10,7 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { lock, isLocked } from "../../src/disk/lock.ts";
@@ -170,6 +171,21 @@ test("lock() waits until the holder releases, and then has the name", async (t) 
   for (let index = 0; index < order.length; index += 2) {
     assert.equal(order[index + 1], order[index]?.replace("locked", "released"), order.join());
   }
+});
+
+test("lock() waits for every holder of a queue, each for the whole time that was given", async (t) => {
+  const path = join(temporaryFolder(t), name);
+  let holder = await lock(path);
+  const waiting = lock(path, 600);
+  for (let count = 0; count < 4 && holder !== undefined; count++) {
+    await delay(250);
+    await holder.release();
+    holder = await lock(path); // Undefined if the one that waits was faster.
+  }
+  await holder?.release();
+  const mine = await waiting;
+  assert.ok(mine);
+  await mine.release();
 });
 
 test("lock() waits for a holder that is killed, and then has the name", async (t) => {
