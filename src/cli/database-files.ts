@@ -89,7 +89,8 @@ export async function exportFolder(folder: string, place: DatabasePlace, report:
       }
       await removeAll(newPath); // A crash may have left some.
       const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)));
-      for (const name of movedFileNames) {
+      // The catalogue first: if this process dies in between, no server finds keys without animals and gives ids again.
+      for (const name of movedFileNames.toReversed()) {
         if ((await nodeDisk.status(newPath(name))) !== undefined) {
           await nodeDisk.rename(newPath(name), join(folder, name));
         }
