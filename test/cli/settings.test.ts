@@ -159,6 +159,14 @@ test("readSettings() refuses an unknown flag, a flag without its value, and a wo
   }
 });
 
+test("parseFlags() takes no flag for the value of another one, unless it follows an equals sign", () => {
+  const message = "Cannot use --label: its value is missing";
+  for (const args of [["--label", "--expires=2030-01-31"], ["--label", "--expires", "2030-01-31"], ["--label", "--json"]]) {
+    assert.throws(() => parseFlags(args, ["label", "expires", "json"], ["json"]), { name: "UsageError", message });
+  }
+  assert.equal(parseFlags(["--label=--expires"], ["label", "expires"]).values.get("label"), "--expires");
+});
+
 test("parseFlags() returns the last value of each flag, and the operands", () => {
   const { values, operands } = parseFlags(["a", "--x=1=2", "b", "--y", "0", "--y", "--s", "--", "--z"], ["x", "y"]);
   assert.deepEqual([[...values], operands], [[["x", "1=2"], ["y", "--s"]], ["a", "b", "--z"]]);
