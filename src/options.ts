@@ -37,6 +37,7 @@ export interface CheckedOptions {
   readonly place: string | DatabasePool;
   /** If undefined, links are paths: nothing that a client sends may decide where they lead. */
   readonly baseUrl: string | undefined;
+  /** Where the API is mounted. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
@@ -46,15 +47,8 @@ export interface CheckedOptions {
   readonly report: (message: string) => void;
 }
 
-/** The address that clients know, without a slash at its end, and the path in it where the API is mounted. */
-export interface BaseUrl {
-  /** ASCII only: it becomes part of header fields. */
-  readonly url: string;
-  readonly path: string;
-}
-
 /** Where the API is mounted if there is no base address. */
-export const defaultBasePath = "/v1";
+const defaultBasePath = "/v1";
 export const trustedProxyCountMax = 32;
 
 /** The base address is part of links, and clients accept 16 KiB of header fields at most. */
@@ -86,12 +80,12 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (options.report !== undefined && typeof options.report !== "function") {
     throw new RangeError("Cannot open animal store: report must be a function");
   }
-  const base = checked("baseUrl", options.baseUrl, parseBaseUrl);
+  const baseUrl = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
     place: checkPlace(options),
-    baseUrl: base?.url,
-    basePath: base?.path ?? defaultBasePath,
-    stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl)?.url,
+    baseUrl,
+    basePath: baseUrl === undefined ? defaultBasePath : new URL(baseUrl).pathname,
+    stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl),
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
     store: options.store === undefined ? undefined : checkStore(options.store),
@@ -105,12 +99,13 @@ export function oneLine(text: string): string {
 }
 
 /**
- * The address in ASCII, its host in lower case and Punycode (WHATWG URL). The path is compared with request targets
- * character by character, so it may hold nothing that a client could write in two ways.
+ * Returns the address without a slash at its end and in ASCII, because it becomes part of header fields: its host in
+ * lower case and Punycode (WHATWG URL). The path is compared with request targets character by character, so it may
+ * hold nothing that a client could write in two ways.
  *
  * @throws {RangeError} saying what it must be
  */
-export function parseBaseUrl(text: string): BaseUrl {
+export function parseBaseUrl(text: string): string {
   const path = /^https?:\/\/[^/?#\s@\\]+((?:\/[A-Za-z0-9._~-]+)*\/v1)\/?$/i.exec(text)?.[1];
   if (path === undefined || !URL.canParse(text) || /\/\.{1,2}(?=\/)/.test(path)) {
     throw new RangeError("must be an http or https address whose path ends in /v1, such as https://example.com/v1");
@@ -129,7 +124,7 @@ export function parseBaseUrl(text: string): BaseUrl {
   if (url.length > baseUrlLengthMax) {
     throw new RangeError(`must be at most ${baseUrlLengthMax} characters long`);
   }
-  return { url, path };
+  return url;
 }
 
 /**
@@ -154,7 +149,7 @@ export function parseOrigins(texts: readonly string[]): readonly string[] {
 }
 
 /** @throws {RangeError} saying what it must be */
-export function checkTrustedProxyCount(count: number): number {
+function checkTrustedProxyCount(count: number): number {
   if (!Number.isInteger(count) || count < 0 || count > trustedProxyCountMax) {
     throw new RangeError(`must be an integer from 0 to ${trustedProxyCountMax}`);
   }

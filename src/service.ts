@@ -15,9 +15,7 @@ import { openFolder } from "./engine/folder-engine.ts";
 import { bounds } from "./http/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/error-codes.ts";
-import { favicon } from "./http/favicon.ts";
-import { healthPage } from "./http/health.ts";
-import type { PublicPage } from "./http/public-page.ts";
+import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import { mayBeFollowed, onceWhole } from "./http/upgrade.ts";
 import type { KeyStore } from "./keys/key-store.ts";
@@ -61,7 +59,7 @@ export interface AnimalStore {
  * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service holds the folder
  * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; nothing was changed
- * @throws {KeyError} its code is "key_file_damaged": likewise, the keys
+ * @throws {KeyError} its code is "key_file_damaged": so is the key file
  * @throws {Error} the database cannot be used
  */
 export async function openAnimalStore(options: AnimalStoreOptions): Promise<AnimalStore> {
@@ -72,7 +70,7 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
-  readonly observers?: Observers;
+  readonly observers?: Observers | undefined;
   /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
   readonly signal?: AbortSignal;
   /** Besides those of the service itself. */
@@ -81,27 +79,20 @@ export interface Dependencies {
 
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers, signal, publicPages = [] } = dependencies;
+  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
   const { place, report, store } = options;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
     typeof place === "string"
       ? await openFolder({ disk, clock, dataDir: place, report, store, signal, onGroup })
       : await openDatabase({ pool: place, clock, report, signal });
-  return new Service(options, { engine, clock, observers, publicPages });
+  return new Service(options, engine, { ...dependencies, clock });
 }
 
 /** Loaded only if it is used. */
 async function openDatabase(options: PostgresOptions): Promise<Engine> {
   const { openPostgres } = await import("./postgres/postgres-engine.ts");
   return openPostgres(options);
-}
-
-interface Parts {
-  readonly engine: Engine;
-  readonly clock: Clock;
-  readonly observers: Observers | undefined;
-  readonly publicPages: readonly PublicPage[];
 }
 
 export class Service implements AnimalStore {
@@ -118,7 +109,8 @@ export class Service implements AnimalStore {
   #isStopping = false;
   #closing: Promise<void> | undefined;
 
-  constructor(options: CheckedOptions, { engine, clock, observers, publicPages }: Parts) {
+  constructor(options: CheckedOptions, engine: Engine, dependencies: Dependencies & { readonly clock: Clock }) {
+    const { clock, observers, publicPages = [] } = dependencies;
     this.#options = options;
     this.#engine = engine;
     const linkBase = options.baseUrl ?? options.basePath;
@@ -138,7 +130,7 @@ export class Service implements AnimalStore {
       addresses: new AddressLimiter({ clock }),
       cors: new Cors(options.corsOrigins),
       publicPages: [
-        { path: "/healthz", show: () => healthPage(this.healthy) },
+        healthPage(() => this.healthy),
         { path: "/openapi.json", show: () => descriptionPage },
         favicon,
         ...publicPages,
@@ -170,8 +162,8 @@ export class Service implements AnimalStore {
       this.#refuseHttp2(outgoing, next);
       return;
     }
-    const place = locate(incoming, basePath);
-    if (place === undefined && next !== undefined) {
+    const located = locate(incoming, basePath);
+    if (located === undefined && next !== undefined) {
       next();
       return;
     }
@@ -187,8 +179,8 @@ export class Service implements AnimalStore {
     if (this.#isStopping) {
       outgoing.shouldKeepAlive = false;
     }
-    const linkBase = baseUrl ?? (place?.prefix ?? "") + basePath;
-    const arrival = { target: place?.target, linkBase, expectsContinue: false, next };
+    const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
+    const arrival = { target: located?.target, linkBase, expectsContinue: false, next };
     this.#pipeline.run(incoming, outgoing, arrival);
   };
 

@@ -13,7 +13,7 @@ import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
-import { checkPetLog, type CheckResult, petFileName } from "../store/load-pets.ts";
+import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readPlace } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -29,12 +29,12 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   }
   const place = readPlace(values, terminal.environment);
   if (place.kind === "database") {
-    const { checkDatabase } = await import("./database-check.ts");
+    const { checkDatabase } = await import("./database.ts");
     return conclude(await runChecks([() => checkDatabase(place)], terminal), "", terminal);
   }
   const { dataDir } = place;
   let isServed = false;
-  const checkPets = async (): Promise<CheckResult> => {
+  const checkPets = async (): Promise<string> => {
     isServed = await isFolderLocked(disk, dataDir);
     return checkPetLog(disk, dataDir, isServed);
   };
@@ -43,18 +43,18 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   return conclude(isSound, isServed ? "; a server holds the folder now" : "", terminal);
 }
 
-/** Prints what each check finds. A usage error ends them. */
-async function runChecks(checks: readonly (() => Promise<CheckResult>)[], terminal: Terminal): Promise<boolean> {
+/** Prints what each check finds, or why it fails. Resolves to whether none failed. A usage error ends them. */
+async function runChecks(checks: readonly (() => Promise<string>)[], terminal: Terminal): Promise<boolean> {
   let isSound = true;
   for (const checkPart of checks) {
-    const result = await checkPart().catch((error: unknown) => {
+    const finding = await checkPart().catch((error: unknown) => {
       if (error instanceof UsageError) {
         throw error;
       }
-      return { wouldServe: false, finding: messageOf(error) };
+      isSound = false;
+      return messageOf(error);
     });
-    isSound &&= result.wouldServe;
-    terminal.stdout(result.finding === "" ? "" : `${result.finding}\n`);
+    terminal.stdout(finding === "" ? "" : `${finding}\n`);
   }
   return isSound;
 }
@@ -65,7 +65,7 @@ function conclude(wouldServe: boolean, remark: string, terminal: Terminal): numb
 }
 
 /** @throws {Error} why the server would not start */
-async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
+async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
   const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
@@ -74,15 +74,14 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<CheckResult> {
   const found = keys.exists
     ? `the key file is sound: ${counted(keyCount, "key")}`
     : `${join(dataDir, keyFileName)} does not exist: a start would create it`;
-  return { wouldServe: true, finding: [found, ...findings].join("; ") };
+  return [found, ...findings].join("; ");
 }
 
 /** @throws {Error} why the server would not start */
-async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
+async function checkLimits(disk: Disk, dataDir: string): Promise<string> {
   const saved = await readSavedLimits(disk, dataDir);
   const effect = "the server would move it away, and all limits would start unused";
-  const finding = typeof saved === "string" ? `${join(dataDir, limitsFileName)} ${saved}; ${effect}` : "";
-  return { wouldServe: true, finding };
+  return typeof saved === "string" ? `${join(dataDir, limitsFileName)} ${saved}; ${effect}` : "";
 }
 
 /**
@@ -92,7 +91,7 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<CheckResult> {
  *
  * @throws {Error} why the server would not start
  */
-async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
+async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   let folder = resolve(dataDir);
   while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
     folder = dirname(folder);
@@ -110,7 +109,7 @@ async function checkRights(disk: Disk, dataDir: string): Promise<CheckResult> {
   if ((await disk.status(petPath)) !== undefined) {
     await (await disk.openToAppend(petPath)).close();
   }
-  return { wouldServe: true, finding: "" };
+  return "";
 }
 
 /** @throws {Error} the first key could not be written */

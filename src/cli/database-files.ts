@@ -10,12 +10,12 @@ import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import type { Query } from "../postgres/database.ts";
-import { type Moved, moveCatalogueIn, moveFolderIn, type Source } from "../postgres/move-in.ts";
+import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
 import { movedFileNames, moveOut } from "../postgres/move-out.ts";
 import { createsMax, PostgresPetStore } from "../postgres/postgres-pet-store.ts";
 import { type DatabasePlace, withDatabase } from "./database.ts";
 
-type Report = (message: string) => void;
+type Report = MoveOptions["report"];
 
 /** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importCatalogue(source: Source, place: DatabasePlace, report: Report): Promise<Moved> {
@@ -89,7 +89,8 @@ export async function exportFolder(folder: string, place: DatabasePlace, report:
       }
       await removeAll(newPath); // A crash may have left some.
       const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)));
-      for (const name of movedFileNames) {
+      // The catalogue first: if this process dies in between, no server finds keys without animals and gives ids again.
+      for (const name of movedFileNames.toReversed()) {
         if ((await nodeDisk.status(newPath(name))) !== undefined) {
           await nodeDisk.rename(newPath(name), join(folder, name));
         }
@@ -117,6 +118,6 @@ async function removeAll(pathOf: (name: string) => string): Promise<void> {
   }
 }
 
-function optionsOf(report: Report): { disk: typeof nodeDisk; clock: typeof systemClock; report: Report } {
+function optionsOf(report: Report): MoveOptions {
   return { disk: nodeDisk, clock: systemClock, report };
 }

@@ -3,9 +3,15 @@
  * when one is named.
  */
 
+import { systemClock } from "../disk/clock.ts";
 import { hasCode, messageOf } from "../disk/error-message.ts";
+import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { Database, DatabaseError } from "../postgres/database.ts";
+import { inspect } from "../postgres/inspect.ts";
+import { readLimits } from "../postgres/limits-table.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
+import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
 import { prepareSchema } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Place } from "./settings.ts";
@@ -20,7 +26,7 @@ interface PgPackage {
   readonly default: { readonly Pool: new (options: object) => Pool };
 }
 
-/** npm takes pg for an optional peer of a clone, and installs none unless it is told that pg is more. */
+/** In a clone, pg is an optional peer, which npm installs only with --save-prod. */
 const missingText = "the package pg is missing; run: npm install pg (in a clone: npm install --no-save --save-prod pg)";
 
 const connectMs = 1_000;
@@ -75,7 +81,37 @@ export async function withDatabase<Result>(
   });
 }
 
-export function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
+/** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} it cannot be used */
+export function withDatabaseKeys(
+  place: DatabasePlace,
+  options: KeyStoreOptions & { readonly report: (message: string) => void },
+  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
+): Promise<void> {
+  return withDatabase(place, async (database) => {
+    const store = new KeyStore(await PostgresKeyLog.open({ ...options, database }), options);
+    await use(store, async () => {
+      const limiter = new MemoryLimiter(options);
+      await readLimits((text, values) => database.run(text, values), limiter);
+      return limiter;
+    });
+  });
+}
+
+/** What `check` says of a database. @throws {UsageError} the package is missing @throws {Error} a start would fail */
+export function checkDatabase(place: DatabasePlace): Promise<string> {
+  return withPool(place, async (pool) => {
+    const database = new Database(pool, () => undefined);
+    try {
+      return await inspect(database, systemClock);
+    } catch (error) {
+      throw new Error(unusable(place, error).message, { cause: error });
+    } finally {
+      database.close();
+    }
+  });
+}
+
+function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
   return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
 }
 

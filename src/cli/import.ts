@@ -6,7 +6,7 @@
 
 import type { DiskFile } from "../disk/disk.ts";
 import { counted, hasCode, messageOf } from "../disk/error-message.ts";
-import { readFully } from "../disk/file-bytes.ts";
+import { readFully, upTo } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { bounds } from "../http/bounds.ts";
@@ -157,7 +157,7 @@ async function addAll(
         terminal.stderr(`added ${addedCount} of ${animalCount}\n`);
       }
     };
-    await addInBatches(store, animals(source), onProgress, batchLength === undefined ? {} : { batchLength });
+    await addInBatches(store, animals(source), onProgress, batchLength);
   } catch (error) {
     const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
     const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
@@ -168,11 +168,8 @@ async function addAll(
 
 /** @throws {Error} if the file changed after its validation */
 async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerator<NewPet> {
-  const validated: Pick<DiskFile, "read"> = {
-    read: (target, position) => file.read(target.subarray(0, Math.max(0, bytes - position)), position),
-  };
   let count = 0;
-  for await (const line of readLines(validated, bounds.contentBytesMax)) {
+  for await (const line of readLines(upTo(file, bytes), bounds.contentBytesMax)) {
     const validation = validateLine(line);
     if (validation.kind !== "valid") {
       throw new Error("the file changed while it was read");

@@ -103,7 +103,7 @@ async function withKeys(
 ): Promise<void> {
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   if (place.kind === "database") {
-    const { withDatabaseKeys } = await import("./database-keys.ts");
+    const { withDatabaseKeys } = await import("./database.ts");
     return withDatabaseKeys(place, { ...dependencies, report }, use);
   }
   const { dataDir } = place;

@@ -36,7 +36,9 @@ export function parseFlags<Name extends string>(
     if (name === undefined) {
       throw new UsageError(`Cannot use ${token.rawName}: unknown flag; see --help`);
     }
-    if (isSwitch(name) !== (token.value === undefined)) {
+    // In `--label --expires=…` the label was forgotten. `--label=--expires` says that it is meant.
+    const isFlag = token.inlineValue === false && names.some((one) => `--${one}` === token.value.split("=", 1)[0]);
+    if (isFlag || isSwitch(name) !== (token.value === undefined)) {
       const reason = isSwitch(name) ? "it takes no value" : "its value is missing";
       throw new UsageError(`Cannot use ${token.rawName}: ${reason}`);
     }

@@ -21,15 +21,14 @@ import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import { consolePages } from "./console-pages.ts";
 import { UsageError } from "./parse-flags.ts";
-import { readSettings, type SettingName, type SettingsRead } from "./settings.ts";
+import { readSettings, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The dependencies of every step of a start. */
 interface Start extends SettingsRead {
   readonly terminal: Terminal;
   readonly options: CheckedOptions;
-  readonly report: (message: string) => void;
-  readonly observers: Observers;
+  readonly observers: Observers | undefined;
   readonly stopping: AbortSignal;
 }
 
@@ -58,7 +57,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    start.report(`stopped: all animals are ${kept.database === undefined ? "on disk" : "in the database"}`);
+    start.options.report(`stopped: all animals are ${kept.database === undefined ? "on disk" : "in the database"}`);
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;
@@ -69,29 +68,24 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
 function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Terminal, stopping: AbortSignal): Start {
   const options = checkOptions({
     ...kept,
-    baseUrl: settings.baseUrl?.url,
-    stagingBaseUrl: settings.stagingBaseUrl?.url,
+    baseUrl: settings.baseUrl,
+    stagingBaseUrl: settings.stagingBaseUrl,
     trustProxy: settings.trustedProxyCount,
     corsOrigins: settings.corsOrigins,
     report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
   });
-  const observers = new Observers({
-    clock: systemClock,
-    hasMetrics: settings.metricsPort !== undefined,
-    writeRequests: settings.log === "requests" ? terminal.stderr : undefined,
-  });
-  return { settings, cite, terminal, options, report: options.report, observers, stopping };
+  const hasMetrics = settings.metricsPort !== undefined;
+  const writeRequests = settings.log === "requests" ? terminal.stderr : undefined;
+  const isObserved = hasMetrics || writeRequests !== undefined;
+  const observers = isObserved ? new Observers({ clock: systemClock, hasMetrics, writeRequests }) : undefined;
+  return { settings, cite, terminal, options, observers, stopping };
 }
 
 async function open(start: Start): Promise<Service> {
   const { settings, options, observers, stopping } = start;
   const publicPages = settings.hasConsole ? await consolePages(nodeDisk) : [];
   try {
-    return await openService(options, {
-      signal: stopping,
-      publicPages,
-      ...(observers.isWatching ? { observers } : {}),
-    });
+    return await openService(options, { signal: stopping, publicPages, observers });
   } catch (error) {
     throw startError(error, start);
   }
@@ -109,19 +103,17 @@ function startError(error: unknown, { settings, cite }: Start): unknown {
 
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
-  const { settings, observers, stopping, report } = start;
+  const { settings, observers, stopping, options: { report } } = start;
   const listener = createListener(service, bounds);
-  const content = (): string => observers.metrics?.expose(service.gauges) ?? "";
+  const content = (): string => observers?.metrics?.expose(service.gauges) ?? "";
   const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
   try {
     const { metricsPort, metricsHost } = settings;
     if (metricsPort !== undefined) {
-      const names = { portName: "metrics-port", hostName: "metrics-host" } as const;
-      const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, ...names }, start);
+      const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
       report(`metrics on http://${hostInUrl(metricsHost)}:${port}/metrics`);
     }
-    const names = { portName: "port", hostName: "host" } as const;
-    const port = await listen(listener.server, { port: settings.port, host: settings.host, ...names }, start);
+    const port = await listen(listener.server, { port: settings.port, host: settings.host, prefix: "" }, start);
     stopping.throwIfAborted();
     warnOfClearText(start);
     await showFirstKey(service, port, start);
@@ -134,7 +126,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     metricsServer.closeAllConnections();
     metricsServer.close();
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
-    await service.close().finally(() => observers.close());
+    await service.close().finally(() => observers?.close());
   }
 }
 
@@ -145,22 +137,22 @@ async function aborted(signal: AbortSignal): Promise<void> {
 }
 
 interface Address {
-  readonly portName: SettingName;
-  readonly hostName: SettingName;
   readonly port: number;
   readonly host: string;
+  /** Of the names of its settings. */
+  readonly prefix: "" | "metrics-";
 }
 
 /** @throws {UsageError} the address is taken, or not one of this machine */
-function listen(server: Server, address: Address, { cite, report }: Start): Promise<number> {
-  const { port, host, portName, hostName } = address;
+function listen(server: Server, address: Address, { cite, options: { report } }: Start): Promise<number> {
+  const { port, host, prefix } = address;
   return new Promise((resolve, reject) => {
     let isListening = false;
     let isWarned = false;
     server.on("error", (error: NodeJS.ErrnoException) => {
       if (!isListening) {
-        const isPort = error.code === "EADDRINUSE" || error.code === "EACCES";
-        reject(new UsageError(`Cannot use ${cite(isPort ? portName : hostName)}: ${error.message}`));
+        const name = error.code === "EADDRINUSE" || error.code === "EACCES" ? "port" : "host";
+        reject(new UsageError(`Cannot use ${cite(`${prefix}${name}`)}: ${error.message}`));
       } else if (!isWarned) {
         isWarned = true; // There may be thousands: one for each connection that was not accepted.
         report(`warning: some connections cannot be accepted: ${error.message}`);
@@ -174,16 +166,16 @@ function listen(server: Server, address: Address, { cite, report }: Start): Prom
   });
 }
 
-function warnOfClearText({ settings: { host, baseUrl }, report }: Start): void {
+function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
-  if (!isLoopback && !baseUrl?.url.startsWith("https:")) {
+  if (!isLoopback && !baseUrl?.startsWith("https:")) {
     report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
   }
 }
 
 /** Makes a key at the first start, so that no second command is needed to try the service. */
 async function showFirstKey({ keys, basePath }: Service, port: number, start: Start): Promise<void> {
-  const { settings, terminal, report } = start;
+  const { settings, terminal, options } = start;
   if (keys.exists) {
     return;
   }
@@ -203,7 +195,7 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
       (settings.hasConsole ? `  or paste the key into the console: http://${host}:${port}/\n\n` : ""),
   );
   if (!isShown) {
-    report("warning: the first key could not be printed; make another with keys create");
+    options.report("warning: the first key could not be printed; make another with keys create");
   }
 }
 

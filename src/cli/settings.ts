@@ -5,7 +5,7 @@
  */
 
 import { messageOf } from "../disk/error-message.ts";
-import { type BaseUrl, parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
+import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
@@ -20,8 +20,8 @@ export interface Settings {
   readonly port: number;
   readonly host: string;
   readonly place: Place;
-  readonly baseUrl: BaseUrl | undefined;
-  readonly stagingBaseUrl: BaseUrl | undefined;
+  readonly baseUrl: string | undefined;
+  readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];

@@ -1,5 +1,5 @@
 /**
- * Parts of messages: the texts of errors, and counts.
+ * The texts and codes of errors, and counts for messages.
  */
 
 import { inspect } from "node:util";
@@ -18,6 +18,18 @@ export function messageOf(error: unknown): string {
 /** Whether it is an error of the system, or of Node, with this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && "code" in error && error.code === code;
+}
+
+/** Resolves to undefined if there is no such file. */
+export async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await pending;
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) {
+      return undefined;
+    }
+    throw error;
+  }
 }
 
 /** A failure to read the file, with its path: a system error about an open file does not contain it. */

@@ -1,5 +1,5 @@
 /**
- * Reading and appending all of some bytes, where one call to the disk may do less.
+ * Reading and appending all of some bytes, where one call to the disk may do less, and reading only a part.
  */
 
 import type { DiskFile } from "./disk.ts";
@@ -18,6 +18,14 @@ export async function readFully(file: ReadableFile, target: Uint8Array, position
     filled += count;
   }
   return filled;
+}
+
+/** The file as if it ended at `endBytes`. */
+export function upTo(file: ReadableFile, endBytes: number): ReadableFile {
+  return {
+    read: (target, position) => file.read(target.subarray(0, Math.max(endBytes - position, 0)), position),
+    size: () => endBytes,
+  };
 }
 
 /** @throws {Error} if the disk takes fewer bytes, as a full one does */

@@ -21,7 +21,7 @@ import * as fs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 import type { Disk, Lock } from "./disk.ts";
-import { hasCode } from "./error-message.ts";
+import { hasCode, undefinedIfAbsent } from "./error-message.ts";
 import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
 /** Another process serves this folder. */
@@ -31,7 +31,7 @@ export class FolderInUseError extends Error {
 
 const folderLockName = "server.lock";
 
-/** An attempt fails if another process changes the name meanwhile. After so many attempts it counts as held. */
+/** An attempt fails if another process changes the name during it. After so many attempts the name counts as held. */
 const attemptsMax = 100;
 
 /**
@@ -206,23 +206,10 @@ async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" |
 
 /** Which socket the path leads to: inodes are reused, but not at the same nanosecond. */
 async function identityOf(path: string): Promise<string | undefined> {
-  try {
-    const { ino, mtimeNs } = await fs.lstat(path, { bigint: true });
-    return `${ino.toString(36)}-${mtimeNs.toString(36)}`;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) {
-      return undefined;
-    }
-    throw error;
-  }
+  const found = await undefinedIfAbsent(fs.lstat(path, { bigint: true }));
+  return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
 async function unlinkIfThere(path: string): Promise<void> {
-  try {
-    await fs.unlink(path);
-  } catch (error) {
-    if (!hasCode(error, "ENOENT")) {
-      throw error;
-    }
-  }
+  await undefinedIfAbsent(fs.unlink(path));
 }

@@ -1,14 +1,23 @@
 /**
- * The disk of this machine, through Node's callback functions.
+ * The disk of this machine.
  */
 
 import * as fs from "node:fs";
+import { mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
+import { promisify } from "node:util";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted, hasCode } from "./error-message.ts";
+import { counted, undefinedIfAbsent } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+
+/** An open file is a descriptor, because a FileHandle has no synchronous methods. */
+const openDescriptor = promisify(fs.open);
+const read = promisify(fs.read);
+const fdatasync = promisify(fs.fdatasync);
+const ftruncate = promisify(fs.ftruncate);
+const close = promisify(fs.close);
 
 /** Only the owner may read keys and catalogue. */
 const fileMode = 0o600;
@@ -19,8 +28,8 @@ export const nodeDisk: Disk = {
   openToAppend: (path) => openFile(path, O_RDWR | O_APPEND | O_CREAT),
   overwrite,
   status: (path) => undefinedIfAbsent(statusOf(path)),
-  rename: (from, to) => done((callback) => fs.rename(from, to, callback)),
-  remove: (path) => undefinedIfAbsent(done((callback) => fs.unlink(path, callback))),
+  rename,
+  remove: (path) => undefinedIfAbsent(unlink(path)),
   makeFolder,
   syncFolder,
   // Loaded on use: commands that only read need no sockets.
@@ -39,8 +48,9 @@ class NodeFile implements DiskFile {
     this.#identity = fs.fstatSync(descriptor);
   }
 
-  read(target: Uint8Array, position: number): Promise<number> {
-    return result((callback) => fs.read(this.#descriptor, target, 0, target.length, position, callback));
+  async read(target: Uint8Array, position: number): Promise<number> {
+    const { bytesRead } = await read(this.#descriptor, target, 0, target.length, position);
+    return bytesRead;
   }
 
   /**
@@ -52,11 +62,11 @@ class NodeFile implements DiskFile {
   }
 
   sync(): Promise<void> {
-    return done((callback) => fs.fdatasync(this.#descriptor, callback));
+    return fdatasync(this.#descriptor);
   }
 
   truncate(size: number): Promise<void> {
-    return done((callback) => fs.ftruncate(this.#descriptor, size, callback));
+    return ftruncate(this.#descriptor, size);
   }
 
   size(): number {
@@ -70,15 +80,15 @@ class NodeFile implements DiskFile {
   }
 
   close(): Promise<void> {
-    return done((callback) => fs.close(this.#descriptor, callback));
+    return close(this.#descriptor);
   }
 }
 
 /** Without O_NONBLOCK, opening a named pipe would wait for a writer, perhaps for ever. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  const descriptor = await result<number>((callback) => fs.open(path, flags | O_NONBLOCK, fileMode, callback));
+  const descriptor = await openDescriptor(path, flags | O_NONBLOCK, fileMode);
   if (fs.fstatSync(descriptor).isFIFO()) {
-    await done((callback) => fs.close(descriptor, callback));
+    await close(descriptor);
     throw Object.assign(new Error(`${path} is a named pipe, not a file`), { code: "EINVAL", path });
   }
   return new NodeFile(path, descriptor);
@@ -86,21 +96,19 @@ async function openFile(path: string, flags: number): Promise<DiskFile> {
 
 /** Through its own descriptor: on Linux, one with O_APPEND writes at the end at any position. */
 async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
-  const descriptor = await result<number>((callback) => fs.open(path, O_WRONLY, callback));
+  const file = await open(path, O_WRONLY);
   try {
-    const count = await result<number>((callback) => {
-      fs.write(descriptor, bytes, 0, bytes.length, position, callback);
-    });
-    if (count !== bytes.length) {
-      throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written`);
+    const { bytesWritten } = await file.write(bytes, 0, bytes.length, position);
+    if (bytesWritten !== bytes.length) {
+      throw new Error(`only ${bytesWritten} of ${counted(bytes.length, "byte")} could be written`);
     }
   } finally {
-    await done((callback) => fs.close(descriptor, callback));
+    await file.close();
   }
 }
 
 async function statusOf(path: string): Promise<FileStatus> {
-  const { size, mtimeMs, ino } = await result<fs.Stats>((callback) => fs.stat(path, callback));
+  const { size, mtimeMs, ino } = await stat(path);
   return { size, modifiedMs: mtimeMs, inode: ino };
 }
 
@@ -115,7 +123,7 @@ async function makeFolder(path: string): Promise<void> {
   }
   for (const folder of missing) {
     try {
-      await done((callback) => fs.mkdir(folder, folderMode, callback));
+      await mkdir(folder, folderMode);
     } catch (error) {
       if (!(await isFolder(folder))) {
         throw error;
@@ -126,38 +134,15 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  const stats = await undefinedIfAbsent(result<fs.Stats>((callback) => fs.stat(path, callback)));
+  const stats = await undefinedIfAbsent(stat(path));
   return stats?.isDirectory() ?? false;
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const descriptor = await result<number>((callback) => fs.open(path, O_RDONLY, callback));
+  const folder = await open(path, O_RDONLY);
   try {
-    await done((callback) => fs.fsync(descriptor, callback));
+    await folder.sync();
   } finally {
-    await done((callback) => fs.close(descriptor, callback));
+    await folder.close();
   }
-}
-
-async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await pending;
-  } catch (error) {
-    if (hasCode(error, "ENOENT")) {
-      return undefined;
-    }
-    throw error;
-  }
-}
-
-function done(start: (callback: (error: Error | null) => void) => void): Promise<void> {
-  return new Promise((resolve, reject) => {
-    start((error) => (error === null ? resolve() : reject(error)));
-  });
-}
-
-function result<Value>(start: (callback: (error: Error | null, value: Value) => void) => void): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    start((error, value) => (error === null ? resolve(value) : reject(error)));
-  });
 }

@@ -1,5 +1,5 @@
 /**
- * Small files that are read and replaced as a whole.
+ * Files that are read, written and replaced as a whole.
  */
 
 import { dirname } from "node:path";
@@ -12,7 +12,7 @@ import { appendAll, readFully } from "./file-bytes.ts";
  * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If it fails,
  * nothing is left of the new content.
  *
- * @param pieces the new content; the event loop has a turn after each piece
+ * @param pieces the new content
  */
 export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
   const newPath = `${path}.new`;
@@ -28,11 +28,16 @@ export async function replaceFile(disk: Disk, path: string, pieces: Iterable<str
   await disk.syncFolder(dirname(path));
 }
 
-async function writeFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
+/** Writes and syncs a file that does not exist. The event loop has a turn after each piece. Its name is not synced. */
+export async function writeFile(
+  disk: Disk,
+  path: string,
+  pieces: Iterable<string> | AsyncIterable<Uint8Array>,
+): Promise<void> {
   const file = await disk.openToAppend(path);
   try {
-    for (const piece of pieces) {
-      await appendAll(file, Buffer.from(piece));
+    for await (const piece of pieces) {
+      await appendAll(file, typeof piece === "string" ? Buffer.from(piece) : piece);
       await eventLoopTurn();
     }
     await file.sync();
@@ -53,4 +58,12 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
   } finally {
     await file.close();
   }
+}
+
+/** Moves a file that cannot be understood to `PATH.damaged`, and replaces an earlier one. Returns the new path. */
+export async function setFileAside(disk: Disk, path: string): Promise<string> {
+  const asidePath = `${path}.damaged`;
+  await disk.rename(path, asidePath);
+  await disk.syncFolder(dirname(path));
+  return asidePath;
 }

@@ -12,7 +12,7 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyStore;
-  /** What is known without asking anybody. */
+  /** What is known without reading a file or asking a database. */
   gauges(): EngineGauges;
   /** Resolves when everything accepted is durable, and every resource is released. */
   close(): Promise<void>;

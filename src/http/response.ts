@@ -28,14 +28,6 @@ export function jsonResponse(
   return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store" };
 }
 
-/** @throws {TypeError} not JSON text: a store that somebody else wrote returned something else */
-export function checkedJson(json: string | Uint8Array): string | Uint8Array {
-  if (typeof json === "string" || json instanceof Uint8Array) {
-    return json;
-  }
-  throw new TypeError("the store returned something that is neither a string nor a Uint8Array as JSON text");
-}
-
 /** An error response. `message` replaces the message of the table. */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   return jsonResponse(errorKinds[code].status, errorJson(code, message), fields);

@@ -9,7 +9,7 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "./connection.ts";
 
 export interface ReaderTimes {
-  /** How long a client may at least read nothing while output waits for it. */
+  /** A client that reads nothing of waiting output is cut off after this time, or up to twice as long. */
   readonly stalledReaderMs: number;
   readonly timeoutCheckMs: number;
 }
@@ -22,8 +22,8 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Co
   const { stalledReaderMs, timeoutCheckMs } = times;
   const look = (): void => {
     for (const socket of connections.keys()) {
-      // At its end Node begins another one if anything was taken meanwhile. So a reader that takes nothing is cut off
-      // after one to two of them. The next request on the connection may remove it.
+      // If the client reads anything during a time-out, Node begins another one at its end. So a client that reads
+      // nothing is cut off after one to two time-outs. Node may remove a time-out at the next request.
       if (socket.writableLength > 0 && socket instanceof Socket && socket.timeout !== stalledReaderMs) {
         socket.setTimeout(stalledReaderMs);
       }
@@ -35,8 +35,8 @@ export function watchReaders(server: Server, connections: ReadonlyMap<Duplex, Co
   });
   server.on("close", () => clearInterval(timer));
   server.on("timeout", (socket: Socket) => {
-    // With a listener here, Node does not destroy idle connections by itself. While a response is being made, the
-    // client has nothing to read.
+    // With a listener here, Node does not destroy idle connections by itself. A client whose response is still being
+    // made has nothing to read, so it is not cut off.
     if (socket.writableLength > 0 || connections.get(socket)?.isAnswered() !== false) {
       socket.destroy();
     }

@@ -65,40 +65,46 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Dec
   if (!hasChecksum(bytes, start, end)) {
     return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
   }
-  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
-  const event = readEvent(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`);
-  // Encoding the event must give the same bytes: this finds unknown, repeated and misplaced members at once.
-  if (event === undefined || !line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
+  const event = readEvent(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start));
+  if (event === undefined) {
     const reason = "it is not an event that this release knows; a newer release may have written it";
     return { kind: "fault", fault: { kind: "wrong", reason } };
   }
   return { kind: "event", event };
 }
 
-function readEvent(json: string): KeyEvent | undefined {
+function readEvent(line: Buffer): KeyEvent | undefined {
   try {
-    return eventOf(new Members(json));
+    const event = eventOf(JSON.parse(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`) as Members);
+    // Encoding the event must give the same bytes: this finds members that are unknown, repeated, misplaced or of
+    // another type.
+    const isSame = event !== undefined && line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)));
+    return isSame ? event : undefined;
   } catch (error) {
     if (error instanceof SyntaxError || error instanceof RangeError) {
-      return undefined;
+      return undefined; // It is not JSON, a time is none, or there is no such plan.
     }
     throw error;
   }
 }
 
-function eventOf(members: Members): KeyEvent | undefined {
-  const happened = { timeMs: members.instant("time"), id: members.keyId() };
-  const event = members.text("event");
+type Members = Readonly<Record<string, unknown>>;
+
+function eventOf({ event, time, id, sha256, label, expires, graceUntil, ...plan }: Members): KeyEvent | undefined {
+  const happened = { timeMs: Date.parse(textOf(time)), id: textOf(id) };
+  const digest = textOf(sha256);
+  if (!isKeyId(happened.id) || (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(digest))) {
+    return undefined;
+  }
   switch (event) {
     case "made": {
-      const expiresMs = members.has("expires") ? members.instant("expires") : undefined;
-      const plan = members.plan();
-      return { event, ...happened, sha256: members.sha256(), plan, label: members.label(), expiresMs };
+      const expiresMs = expires === undefined ? undefined : Date.parse(textOf(expires));
+      return { event, ...happened, sha256: digest, plan: planOf(plan), label: labelOf(label), expiresMs };
     }
     case "plan":
-      return { event, ...happened, plan: members.plan() };
+      return { event, ...happened, plan: planOf(plan) };
     case "rotated":
-      return { event, ...happened, sha256: members.sha256(), graceUntilMs: members.instant("graceUntil") };
+      return { event, ...happened, sha256: digest, graceUntilMs: Date.parse(textOf(graceUntil)) };
     case "revoked":
     case "unbanned":
       return { event, ...happened };
@@ -107,63 +113,22 @@ function eventOf(members: Members): KeyEvent | undefined {
   }
 }
 
-/** The members of one line. Each method throws a `SyntaxError` or `RangeError` if the member is not of its type. */
-class Members {
-  readonly #members: ReadonlyMap<string, unknown>;
+/** @throws {RangeError} there is no such plan */
+function planOf({ plan, perMinute, perDay }: Members): Plan {
+  const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
+  return createPlan(textOf(plan), { perMinute: numberOf(perMinute), perDay: numberOf(perDay) });
+}
 
-  constructor(json: string) {
-    const parsed: unknown = JSON.parse(json);
-    this.#members = new Map(typeof parsed === "object" && parsed !== null ? Object.entries(parsed) : []);
+/** Checks only the length: which characters are printable depends on the Unicode version of Node. */
+function labelOf(label: unknown): string | undefined {
+  const text = label === undefined ? undefined : textOf(label);
+  if (text !== undefined && [...text].length > labelCodePointsMax) {
+    throw new RangeError(`Cannot read label: it has more than ${labelCodePointsMax} characters`);
   }
+  return text;
+}
 
-  has(name: string): boolean {
-    return this.#members.has(name);
-  }
-
-  text(name: string): string {
-    const value = this.#members.get(name);
-    if (typeof value !== "string") {
-      throw new SyntaxError(`Cannot read ${name}: it is not a string`);
-    }
-    return value;
-  }
-
-  instant(name: string): number {
-    const timeMs = Date.parse(this.text(name));
-    if (Number.isNaN(timeMs)) {
-      throw new SyntaxError(`Cannot read ${name}: it is not a time`);
-    }
-    return timeMs;
-  }
-
-  keyId(): string {
-    return this.#matching("id", isKeyId);
-  }
-
-  sha256(): string {
-    return this.#matching("sha256", (text) => /^[0-9a-f]{64}$/.test(text));
-  }
-
-  /** Checks only the length: which characters are printable depends on the Unicode version of Node. */
-  label(): string | undefined {
-    return this.has("label") ? this.#matching("label", (text) => [...text].length <= labelCodePointsMax) : undefined;
-  }
-
-  plan(): Plan {
-    return createPlan(this.text("plan"), { perMinute: this.#number("perMinute"), perDay: this.#number("perDay") });
-  }
-
-  /** Returns undefined if there is none. */
-  #number(name: string): number | undefined {
-    const value = this.#members.get(name);
-    return typeof value === "number" ? value : undefined;
-  }
-
-  #matching(name: string, isRight: (text: string) => boolean): string {
-    const text = this.text(name);
-    if (!isRight(text)) {
-      throw new SyntaxError(`Cannot read ${name}: it does not have the right form`);
-    }
-    return text;
-  }
+/** A value that is no text becomes "", which is encoded to other bytes. */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

@@ -125,7 +125,7 @@ class NewLines implements LineReader {
     this.#crc = crc;
   }
 
-  /** Reads no further than the size at the call: what is appended meanwhile is for the next look. */
+  /** Reads no further than the size at the call: the next look reads what is appended later. */
   read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
     const inPieces: ReadableFile = {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),

@@ -55,14 +55,12 @@ export function refusalOf(limits: KeyLimits, quota: Quota, nowMs: number, calend
 }
 
 export function quotasOf({ minute, day }: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): Quotas {
-  const bucketStatus = (bucket: Bucket, limit: number, windowMs: number): RateStatus => ({
-    limit,
-    remaining: tokensLeft(bucket, limit, nowMs),
-    resetSeconds: calendar.unixSeconds(fullAgainMs(bucket, windowMs, nowMs)),
-  });
+  const shown = ({ limit, left, endsMs }: BucketState): RateStatus => {
+    return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
+  };
   return {
-    minute: bucketStatus(minute, quota.perMinute, minuteMs),
-    day: bucketStatus(day, quota.perDay, dayMs),
+    minute: shown(bucketState(minute, quota.perMinute, minuteMs, nowMs)),
+    day: shown(bucketState(day, quota.perDay, dayMs, nowMs)),
   };
 }
 

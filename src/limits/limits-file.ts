@@ -4,8 +4,8 @@
  *
  *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
- * A restart neither gives tokens back nor lifts a ban. Whatever happened to the clock meanwhile, a bucket stays open
- * for its window at most, and a ban for its length; a clock that was set back lengthens nothing.
+ * A restart neither gives tokens back nor lifts a ban. However the clock was set, a bucket stays open for its window at
+ * most, and a ban for its length.
  *
  * Release 1.0 wrote a further member, `keyLogBytes`, which is ignored.
  */
@@ -15,9 +15,8 @@ import { crc32 } from "node:zlib";
 
 import type { Disk } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
-import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
+import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
-import { setFileAside } from "../log/torn-tail.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
 import { type KeyLimits, unusedLimits } from "./key-limits.ts";
@@ -102,14 +101,14 @@ export class LimitsSnapshot {
     try {
       await replaceFile(disk, this.#path, snapshotPieces(limiter));
       this.#savedCount = changeCount;
-      this.#tell(false, "the limits can be saved again");
+      this.#reportChange(false, "the limits can be saved again");
     } catch (error) {
-      this.#tell(true, `warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
+      this.#reportChange(true, `warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
     }
   }
 
-  /** Reports each change once. */
-  #tell(isFailing: boolean, message: string): void {
+  /** Reports the first failure, and the first success after it. */
+  #reportChange(isFailing: boolean, message: string): void {
     if (isFailing === this.#isFailing) {
       return;
     }

@@ -34,7 +34,7 @@ export class MemoryLimiter implements Limiter {
     return this.#changeCount;
   }
 
-  /** Changes while it is iterated over, if requests are decided meanwhile. */
+  /** Requests that are decided during an iteration change it. */
   get keys(): ReadonlyMap<string, Readonly<KeyLimits>> {
     return this.#keys;
   }

@@ -3,7 +3,7 @@
  * synced before the next one begins. A group begins one turn of the event loop after its first item came or the group
  * before it ended, so that requests which were read together share it. A single item does not wait for others.
  *
- * Readers go on meanwhile: the sync is asynchronous, so a slow disk delays writers only.
+ * Reads continue during a sync: it is asynchronous, so a slow disk delays writers only.
  */
 
 import { messageOf } from "../disk/error-message.ts";

@@ -10,7 +10,7 @@
  * The owner of the log decides what a line means (`LineReader`). Nothing here changes the file.
  */
 
-import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, Chunks, chunkBytesMax, createChunk } from "./chunks.ts";
 
 export interface LineReader {
@@ -107,14 +107,6 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
     return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason: `${reason}; ${size}` };
   }
   return { kind: "torn", lengthBytes: offset, lineCount, tornBytes, reason };
-}
-
-/** The file as if it ended at `endBytes`. */
-function upTo(file: ReadableFile, endBytes: number): ReadableFile {
-  return {
-    read: (target, position) => file.read(target.subarray(0, Math.max(endBytes - position, 0)), position),
-    size: () => endBytes,
-  };
 }
 
 /** Cuts chunks into lines, and stops at the first fault. */

@@ -1,5 +1,6 @@
 /**
- * Moves what cannot be used out of the way. Nothing is deleted that a person may want to look at.
+ * The end of a log after a crash: what is torn is moved out of the way, the rest is written again. Nothing is deleted
+ * that a person may want to look at.
  */
 
 import { dirname } from "node:path";
@@ -35,14 +36,6 @@ export async function setTornTailAside(disk: Disk, path: string, file: DiskFile,
   }
   await file.truncate(offset);
   await file.sync();
-  return asidePath;
-}
-
-/** Moves a file that cannot be understood to `PATH.damaged`, and replaces an earlier one. Returns the new path. */
-export async function setFileAside(disk: Disk, path: string): Promise<string> {
-  const asidePath = `${path}.damaged`;
-  await disk.rename(path, asidePath);
-  await disk.syncFolder(dirname(path));
   return asidePath;
 }
 

@@ -81,7 +81,7 @@ export class Metrics {
     const durations = "animal_store_request_duration_seconds";
     return (
       family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals) +
-      head(durations, "histogram", "From the header fields read to the response handed over.") +
+      head(durations, "histogram", "From reading the header fields to giving the response to Node.") +
       series.map((one) => one.durations.lines(durations, one.labels)).join("") +
       family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals) +
       gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount) +

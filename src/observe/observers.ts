@@ -9,14 +9,15 @@ import { RequestLog } from "./request-log.ts";
 /** What is observed of a request. */
 export interface ObservedRequest {
   readonly requestId: string;
+  /** "" if the bytes were not a request. */
   readonly method: string;
   /** "none" if the request was refused before it was routed. */
   readonly routePattern: string;
   /** Undefined without a valid key. */
   readonly keyId: string | undefined;
   readonly address: string;
-  /** Monotonic. */
-  readonly receivedMs: number;
+  /** Monotonic. Undefined if the bytes were not a request: it has no duration. */
+  readonly receivedMs: number | undefined;
   /** Says why a request was refused. */
   readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }
@@ -30,8 +31,6 @@ export interface ObserverOptions {
 
 export class Observers {
   readonly metrics: Metrics | undefined;
-  /** Whether anything is observed. If not, the other methods need not be called. */
-  readonly isWatching: boolean;
   readonly #clock: Clock;
   readonly #requestLog: RequestLog | undefined;
 
@@ -39,13 +38,12 @@ export class Observers {
     this.#clock = clock;
     this.metrics = hasMetrics ? new Metrics() : undefined;
     this.#requestLog = writeRequests === undefined ? undefined : new RequestLog(writeRequests);
-    this.isWatching = this.metrics !== undefined || this.#requestLog !== undefined;
   }
 
   /** @param status 0 if the connection broke before the response */
   observe(request: ObservedRequest, status: number, contentBytes: number): void {
     const { routePattern, method, receivedMs, rate } = request;
-    const durationMs = this.#clock.monotonicMs() - receivedMs;
+    const durationMs = receivedMs === undefined ? 0 : this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(routePattern, method, status, durationMs);
     if (status === 429 && (rate?.kind === "rate_limited" || rate?.kind === "key_banned")) {
       this.metrics?.countRefusal(rate.kind);
@@ -60,28 +58,6 @@ export class Observers {
       bytes: contentBytes,
       key: request.keyId ?? null,
       address: request.address,
-    });
-  }
-
-  /** Observes a response to bytes that are not a request: it has no method and no duration. */
-  observeClientError(response: {
-    readonly requestId: string;
-    readonly address: string;
-    readonly status: number;
-    readonly contentBytes: number;
-  }): void {
-    const { requestId, address, status, contentBytes } = response;
-    this.metrics?.countRequest("none", "", status, 0);
-    this.#requestLog?.add({
-      time: new Date(this.#clock.wallMs()).toISOString(),
-      id: requestId,
-      method: "",
-      route: "none",
-      status,
-      ms: 0,
-      bytes: contentBytes,
-      key: null,
-      address,
     });
   }
 

@@ -29,7 +29,7 @@ export interface DescribedAddresses {
   readonly stagingBaseUrl: string | undefined;
 }
 
-/** The version of the interface, not of the program: it stays as long as existing clients go on working. */
+/** The version of the interface, not of the program: it changes only if existing clients would break. */
 const interfaceVersion = "1.0.0";
 
 /** The description as it is published: `JSON.stringify` of it is the page. */

@@ -3,7 +3,7 @@
  * itself, of caches and of CORS are left out.
  */
 
-import { deprecationField, sunsetField } from "../pets/deprecation.ts";
+import { deprecationField, sunsetField } from "../pets/get.ts";
 import type { JsonObject } from "./schemas.ts";
 
 interface FieldDescription {

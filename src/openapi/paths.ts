@@ -4,7 +4,7 @@
 
 import { bounds } from "../http/bounds.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { sunsetField } from "../pets/deprecation.ts";
+import { sunsetField } from "../pets/get.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { errorResponses, response } from "./responses.ts";
 import { idempotencyKeyParameter, type JsonObject, listParameters, petIdParameter, rex } from "./schemas.ts";

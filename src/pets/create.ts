@@ -2,11 +2,11 @@
  * createPet: `POST /pets`.
  */
 
-import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { idempotencyHash, readIdempotencyKey } from "./idempotency-key.ts";
 import { readNewPet } from "./new-pet.ts";
 import type { PetRequest } from "./pet-request.ts";
-import { IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
+import { checkedJson, IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
 
 /** 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
 export function createPet(request: PetRequest, content: Uint8Array): Response | Promise<Response> {

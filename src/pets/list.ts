@@ -2,11 +2,11 @@
  * listPets: `GET /pets`.
  */
 
-import { checkedJson, type Response, errorResponse, jsonResponse } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { whenReady } from "../http/when-ready.ts";
 import { readListQuery } from "./list-query.ts";
 import type { PetRequest } from "./pet-request.ts";
-import type { PetQuery } from "./pet-store.ts";
+import { checkedJson, type PetQuery } from "./pet-store.ts";
 
 /** 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
 export function listPets({ store, query, linkBase }: PetRequest): Response | Promise<Response> {

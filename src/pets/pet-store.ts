@@ -19,6 +19,14 @@ import type { NewPet, PetStatus } from "./pet.ts";
  */
 export type JsonText = string | Uint8Array;
 
+/** @throws {TypeError} an embedder's store returned something else */
+export function checkedJson(json: JsonText): JsonText {
+  if (typeof json === "string" || json instanceof Uint8Array) {
+    return json;
+  }
+  throw new TypeError("the store returned something that is neither a string nor a Uint8Array as JSON text");
+}
+
 export interface StoredPet {
   readonly id: number;
   /** True if an earlier `add` with the same hash stored it. */

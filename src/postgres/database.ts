@@ -10,7 +10,7 @@ import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
  * How long a connection may take to open or to become free, and how long a statement may take. A connection that was
- * begun while the database was away delays the recovery as long.
+ * begun while the database was away delays the recovery by up to this time.
  */
 const connectMs = 1_500;
 const statementMs = 3_000;

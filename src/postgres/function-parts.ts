@@ -3,9 +3,9 @@
  */
 
 /**
- * The first statements of each. They bound each wait for somebody else's lock, and from release 17 on the whole
- * transaction, also if its client fell silent in mid-message. PostgreSQL does not notice that a client has given up, so
- * without them statements would pile up.
+ * The first statements of each. They bound each wait for a lock, and from release 17 on the whole transaction, also if
+ * its client stopped in the middle of a message. PostgreSQL does not notice that a client has given up, so without them
+ * statements would pile up.
  */
 export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)

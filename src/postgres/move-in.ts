@@ -7,9 +7,8 @@ import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import type { ReadableFile } from "../disk/file-bytes.ts";
 import { counted } from "../disk/error-message.ts";
-import { readFully } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-store.ts";
 import { Keyring } from "../keys/keyring.ts";
@@ -128,7 +127,7 @@ class CatalogueCopy implements PetSink {
   /** If a hash was used again, the later animal counts. */
   #hashes = new Map<string, { readonly id: number; readonly atSeconds: number }>();
 
-  /** @param oldestSeconds earlier hashes are left behind; Unix seconds */
+  /** @param oldestSeconds hashes of this time and earlier are not moved; Unix seconds */
   constructor(query: Query, oldestSeconds: number) {
     this.#query = query;
     this.#oldestSeconds = oldestSeconds;

@@ -29,7 +29,7 @@ const purgeMs = 3_600_000;
 
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
-  let isOpen = false; // A database that cannot be reached before is told by the error alone.
+  let isOpen = false; // Until then, the error says that the database cannot be reached.
   const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
     await unlessAborted(() => prepareSchema(database), signal);
@@ -56,7 +56,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   }
 }
 
-/** A start waits for one that makes the schema, also if that one has stalled: it can be stopped meanwhile. */
+/** A start waits for another one that makes the schema. That one may have stalled, so the waiting can be stopped. */
 async function unlessAborted(prepare: () => Promise<void>, signal = new AbortController().signal): Promise<void> {
   signal.throwIfAborted();
   const waiting = new AbortController();

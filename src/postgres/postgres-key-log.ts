@@ -2,7 +2,7 @@
  * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
  *
  * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
- * its event is read and the decision made anew. So no lock is needed.
+ * its event is read and the decision is made again. So no lock is needed.
  */
 
 import { messageOf } from "../disk/error-message.ts";

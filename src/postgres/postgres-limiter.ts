@@ -23,10 +23,12 @@ interface Request {
   readonly tokens: 0 | 1;
 }
 
-/** The limits of a key once a request has been decided, and when that was, in Unix milliseconds. */
+/** The limits of a key once a request has been decided, by which quota, and when, in Unix milliseconds. */
 interface Decided {
   readonly isAllowed: boolean;
   readonly limits: KeyLimits;
+  /** That of the batch: not the request's own if the plan has just changed. */
+  readonly quota: Quota;
   readonly nowMs: number;
 }
 
@@ -79,15 +81,15 @@ export class PostgresLimiter implements Limiter {
     }
     const { isAllowed, limits, nowMs } = decided;
     return isAllowed
-      ? { kind: "allowed", ...statusOf(limits, quota, nowMs, unixCalendar) }
-      : refusalOf(limits, quota, nowMs, unixCalendar);
+      ? { kind: "allowed", ...statusOf(limits, decided.quota, nowMs, unixCalendar) }
+      : refusalOf(limits, decided.quota, nowMs, unixCalendar);
   }
 
   async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
     const decided = await this.#ask({ keyId, quota, tokens: 0 });
     return decided === undefined
       ? this.#lastStatus(keyId, quota)
-      : statusOf(decided.limits, quota, decided.nowMs, unixCalendar);
+      : statusOf(decided.limits, decided.quota, decided.nowMs, unixCalendar);
   }
 
   async quotas(keyId: string, { quota }: Plan): Promise<Quotas> {
@@ -95,7 +97,7 @@ export class PostgresLimiter implements Limiter {
     if (decided === undefined) {
       throw new StorageUnavailableError("the limits cannot be read");
     }
-    return quotasOf(decided.limits, quota, decided.nowMs, unixCalendar);
+    return quotasOf(decided.limits, decided.quota, decided.nowMs, unixCalendar);
   }
 
   /**
@@ -142,7 +144,7 @@ export class PostgresLimiter implements Limiter {
     const answer = answerOf(rows) as Answer;
     for (const [index, keyId] of answer.keys.entries()) {
       const [granted, nowMs, ...numbers] = answer.limits[index]!; // One for each key.
-      const { places, asked } = batches.get(keyId)!; // Each key that was asked for has a row.
+      const { places, quota, asked } = batches.get(keyId)!; // Each key that was asked for has a row.
       if (nowMs === 0) {
         continue;
       }
@@ -153,7 +155,7 @@ export class PostgresLimiter implements Limiter {
       for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
-        results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, nowMs };
+        results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, quota, nowMs };
       }
     }
     return results;

@@ -67,7 +67,7 @@ const listsMax = 50;
 /** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
 const decisionMs = 10_000;
 const decisionPauseMs = 100;
-/** The purge removes the commit of a batch after an hour. If this process was paused as long, its lack says nothing. */
+/** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
 
 const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
@@ -130,7 +130,7 @@ export class PostgresPetStore implements PetStore {
     return isReplay ? replay(id, json, newPet) : { id, json };
   }
 
-  /** A batch in doubt is decided while the next one is sent, so that nobody waits for the fate of others. */
+  /** A batch in doubt is decided while the next one is sent, so that other creates do not wait for it. */
   async #add(items: readonly Item[]): Promise<readonly (Added | InDoubt)[]> {
     const commitId = randomUUID();
     const sentMs = this.#clock.wallMs();

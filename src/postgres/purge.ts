@@ -9,7 +9,7 @@ import { boundWaits } from "./function-parts.ts";
 /** Blocks of 8 kB, of each table: about 10,000 rows. */
 const pieceBlocks = 100;
 
-/** Removes rows of one table. Waits for none, because whoever holds it may wait for another one, or remove it too. */
+/** Removes rows of one table. Skips locked ones: their holder may wait for a row locked here, or remove them. */
 function deletion(table: string, condition: string): string {
   return `DELETE FROM animal_store.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM animal_store.${table}

@@ -1,5 +1,5 @@
 /**
- * The schema `animal_store`, made and migrated by whichever instance starts first.
+ * The schema `animal_store`, made and migrated by the instance that starts first.
  *
  * A migration never changes once it is published, nor does the text of the other files that is part of it: what changes
  * a function is a new migration. One that is added must leave the instances working that still run the release before.

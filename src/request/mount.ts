@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { originForm } from "../http/router.ts";
 import { withoutSecrets } from "../http/redact-secrets.ts";
 
-export interface Place {
+export interface Located {
   /** Path and query, beginning with the base path. */
   readonly target: string;
   /** The part of the client's target before it, as links need it; "" if there is none. */
@@ -20,7 +20,7 @@ export interface Place {
  * prefix of the mount off `url`. A prefix may itself begin with the base path, so a `url` that was cut and is below the
  * base path decides; otherwise the client's target does.
  */
-export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Place | undefined {
+export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Located | undefined {
   const url = originForm(incoming.url ?? "");
   const original = typeof incoming.originalUrl === "string" ? originForm(incoming.originalUrl) : url;
   const isCut = original.length > url.length && original.endsWith(url);

@@ -20,7 +20,7 @@ export class RequestIds {
   #prefix = randomPrefix();
   #count = 0;
 
-  /** The client's `X-Request-Id` if it is fit to be shown and holds no key; otherwise a new id. */
+  /** The client's `X-Request-Id` if it is short and plain and contains no key; otherwise a new id. */
   choose(clientId: string | string[] | undefined): string {
     if (typeof clientId === "string" && clientIdPattern.test(clientId) && withoutSecrets(clientId) === clientId) {
       return clientId;

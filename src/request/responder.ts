@@ -56,7 +56,8 @@ export class Responder {
   clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
     const { status, content } = response;
-    this.#observers?.observeClientError({ requestId, address, status, contentBytes: contentLength(content) });
+    const unread = { method: "", routePattern: "none", keyId: undefined, receivedMs: undefined, rate: undefined };
+    this.#observers?.observe({ requestId, address, ...unread }, status, contentLength(content));
     return rawResponse({ status, fields: fieldsOf(response, requestId, rate), content });
   }
 

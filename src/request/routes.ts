@@ -6,8 +6,7 @@ import type { Response } from "../http/response.ts";
 import type { RoutePattern } from "../http/router.ts";
 import type { MaybePromise } from "../http/when-ready.ts";
 import { createPet } from "../pets/create.ts";
-import { retirementFields } from "../pets/deprecation.ts";
-import { getPet } from "../pets/get.ts";
+import { deprecationFields, getPet } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";
 import type { PetRequest } from "../pets/pet-request.ts";
 import { getLimits, type LimitsRequest } from "./get-limits.ts";
@@ -37,7 +36,7 @@ export const routes: readonly Route[] = [
   {
     pattern: "/pets/{petId}",
     operations: { GET: { handle: getPet, takesContent: false } },
-    fields: retirementFields,
+    fields: deprecationFields,
   },
   { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];

@@ -11,20 +11,17 @@ import { petLineBytesMax } from "./pet-line.ts";
 const batchBytesMax = groupBytesMax - petLineBytesMax;
 const lineBytesBesideName = petLineBytesMax - nameCodePointsMax * 6;
 
-interface BatchOptions {
-  /** At most this many animals are a batch, which the store must add as a whole or not at all (default 2,000). */
-  readonly batchLength?: number;
-}
-
 /**
  * Adds the animals in their order. `onProgress` gets the number of animals added, counted from the first. If this
  * rejects, the animals after those were not added; with `OutcomeUnknownError`, some of them may have been.
+ *
+ * @param batchLength at most this many animals are a batch, which the store must add as a whole or not at all
  */
 export async function addInBatches(
   store: Pick<PetStore, "add">,
   newPets: AsyncIterable<NewPet>,
   onProgress: (addedCount: number) => void,
-  { batchLength = 2_000 }: BatchOptions = {},
+  batchLength = 2_000,
 ): Promise<void> {
   let batch: NewPet[] = [];
   let batchBytes = 0;

@@ -56,7 +56,7 @@ export class IdempotentAdds {
 
   /**
    * Remembers the hash of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
-   * was set back meanwhile, the line counts as written now.
+   * has been set back since, the line counts as written now.
    */
   restore(bytes: DataView, start: number, petId: number, atSeconds: number): void {
     const ageSeconds = Math.max(0, this.wallSeconds - atSeconds);

@@ -14,16 +14,10 @@ import { join } from "node:path";
 import { type Clock, reportProgress, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
-import {
-  type EncodedGroup,
-  groupBytesMax,
-  GroupWriter,
-  type GroupWriterOptions,
-} from "../log/group-writer.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import { viewOf } from "../log/checksum.ts";
+import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
-
 import {
   type JsonText,
   OutcomeUnknownError,

@@ -78,30 +78,29 @@ export class PetLineReader implements LineReader {
   }
 }
 
-export interface CheckResult {
-  readonly wouldServe: boolean;
-  readonly finding: string;
-}
-
-/** Says what opening the catalogue would find. Changes nothing, and works while a server is running. */
-export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<CheckResult> {
+/**
+ * Resolves to what opening the catalogue would find, as text. Changes nothing, and works while a server is running.
+ *
+ * @throws {Error} why it could not be opened
+ */
+export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<string> {
   const path = join(dataDir, petFileName);
   const file = await disk.openToRead(path);
   if (file === undefined) {
-    return { wouldServe: true, finding: `${path} does not exist: a start would create it` };
+    return `${path} does not exist: a start would create it`;
   }
   try {
     // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
     const { catalogue, end } = await loadPets(file, { to: file.size() });
     const sound = `${path} is sound: ${counted(catalogue.count, "animal")}`;
     if (end.kind === "whole") {
-      return { wouldServe: true, finding: sound };
+      return sound;
     }
     if (end.kind === "corrupt") {
-      return { wouldServe: false, finding: damageText(path, end) };
+      throw new Error(damageText(path, end));
     }
     const torn = isServed ? "a write is under way at its end" : `${tornText(path, end)}; a start would set it aside`;
-    return { wouldServe: true, finding: `${sound}; ${torn}` };
+    return `${sound}; ${torn}`;
   } finally {
     await file.close();
   }

@@ -46,7 +46,7 @@ test("a browser's clock ten minutes off counts right", { skip }, async (context)
   }
 });
 
-test("a 429 counts down to its end, and to nothing earlier", { skip }, async (context) => {
+test("a 429 counts down to its end, not to an earlier reset", { skip }, async (context) => {
   const program = await startProgram(context);
   const key = program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "100");
   await followed(program, key);
@@ -157,7 +157,7 @@ test("the policy holds: markup from text and inline code are refused by the brow
 });
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`axe finds nothing to complain of in any state, ${colorScheme}`, { skip }, async (context) => {
+  test(`axe finds no fault in any state, ${colorScheme}`, { skip }, async (context) => {
     const program = await startProgram(context);
     await addPet(program, program.firstKey, { name: "Rex \u202e", categoryId: 1 });
     const { page } = await openConsole(context, program, { colorScheme, allowed: [tooMany, "status of 400"], bypassCSP: true });
@@ -190,7 +190,7 @@ async function judge(page, state) {
   assert.deepEqual(violations, [], state);
 }
 
-test("at 320 pixels nothing goes sideways, whatever the content", { skip }, async (context) => {
+test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
   const program = await startProgram(context);
   for (const name of ["W".repeat(255), "Ein sehr langer Name für ein kleines Tier", "\u202e".repeat(60)]) {
     await addPet(program, program.firstKey, `{"name":${JSON.stringify(name)},"categoryId":-9223372036854775808}`);
@@ -263,7 +263,7 @@ test("the keyboard alone is enough, and the focus is always seen", { skip }, asy
   assert.deepEqual(unseen, []);
 });
 
-test("nothing on the page moves by itself", { skip }, async (context) => {
+test("the page has no animation", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { reducedMotion: "reduce" });
   const moving = await page.evaluate(() =>

@@ -44,7 +44,7 @@ async function create(folder: KeyFolder, ...args: readonly string[]): Promise<{ 
 }
 
 test("keys create prints the key alone on standard output, and its id on standard error", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { code, out, error } = await keys(folder, "create");
   assert.equal(code, 0);
   assert.match(out, /^as_[0-9A-Za-z]{43}\n$/);
@@ -53,7 +53,7 @@ test("keys create prints the key alone on standard output, and its id on standar
 });
 
 test("keys create takes each flag as --flag value and as --flag=value", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const values = [
     ["plan", "enterprise"], ["per-minute", "5"], ["per-day", "7"], ["label", "a=b --c"], ["expires", "2027-01-31"],
   ] as const;
@@ -66,7 +66,7 @@ test("keys create takes each flag as --flag value and as --flag=value", async (c
 });
 
 test("keys --data names another folder", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const dataDir = join(folder.path, "other");
   await create(folder, "--data", dataDir);
   assert.equal((await keys(folder, "list")).out, "");
@@ -74,7 +74,7 @@ test("keys --data names another folder", async (context) => {
 });
 
 test("keys list prints an aligned line for each key, its id first, with its state", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const active = await create(folder, "--label", "the shop");
   const rotated = await create(folder, "--plan", "business");
   const expired = await create(folder, "--expires", "2026-11-21T12:00:30Z");
@@ -95,7 +95,7 @@ test("keys list prints an aligned line for each key, its id first, with its stat
 });
 
 test("keys list shows the requests used and the end of a ban, as the server saved them", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { clock, path: dataDir } = folder;
   const { id } = await create(folder, "--plan=enterprise", "--per-minute=2", "--per-day=7", "--label", "shop");
   const [plan] = (await (await folder.open()).list()).map((key) => key.plan);
@@ -121,7 +121,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
 });
 
 test("keys list shows no usage if limits.json is damaged, says so, and leaves the file", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await create(folder);
   for (const [text, fault] of [["{}\n", "is damaged"], [lineWithChecksum('{"version":9}'), "was written by another release"]] as const) {
     await writeFile(join(folder.path, "limits.json"), text);
@@ -134,7 +134,7 @@ test("keys list shows no usage if limits.json is damaged, says so, and leaves th
 });
 
 test("keys list has column heads only on a terminal", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await create(folder);
   const terminal = { ...recordingTerminal({ ANIMAL_STORE_DATA: folder.path }), isInteractive: true };
   await runKeys(["list"], terminal);
@@ -142,14 +142,14 @@ test("keys list has column heads only on a terminal", async (context) => {
 });
 
 test("keys list says that a folder has no keys", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   assert.deepEqual(await keys(folder, "list"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
   assert.deepEqual(await keys(folder, "list", "--json"), { code: 0, out: "", error: `no keys in ${folder.path}\n` });
   assert.deepEqual(await readdir(folder.path), []);
 });
 
 test("keys revoke, plan and unban do what they say, and say nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { id, key } = await create(folder);
   const store = await folder.open();
   for (const args of [["plan", id, "--plan", "pro"], ["unban", id], ["revoke", id], ["revoke", id]]) {
@@ -162,7 +162,7 @@ test("keys revoke, plan and unban do what they say, and say nothing", async (con
 });
 
 test("keys rotate prints the new key alone, and the old one works for the grace period", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { id, key } = await create(folder);
   const { code, out, error } = await keys(folder, "rotate", "--grace=60", id);
   assert.deepEqual([code, error], [0, `rotated ${id}; the key itself is shown only once\n`]);
@@ -206,7 +206,7 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
 
 for (const [args, message] of misuses) {
   test(`keys ${JSON.stringify(args)} is wrong usage: one line, exit code 2, nothing written`, async (context) => {
-    const folder = await KeyFolder.make(context);
+    const folder = new KeyFolder(context);
     const { code, out, error } = await keys(folder, ...args);
     assert.deepEqual([code, out], [2, ""]);
     assert.match(error, /^[^\n]+\n$/);
@@ -216,7 +216,7 @@ for (const [args, message] of misuses) {
 }
 
 test("keys revoke, plan, rotate and unban of a key that is not there exit with 1 and one line", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const id = "key_000000000000000";
   for (const args of [["revoke", id], ["plan", id, "--plan", "pro"], ["rotate", id], ["unban", id]]) {
     const { code, out, error } = await keys(folder, ...args);
@@ -226,7 +226,7 @@ test("keys revoke, plan, rotate and unban of a key that is not there exit with 1
 });
 
 test("keys exits with 1 and one line if the file is damaged or the folder cannot be used", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await create(folder);
   await folder.overwrite(`{"broken":1}\n${await folder.content()}`);
   for (const args of [["create"], ["list"], ["list", "--data", folder.file], ["create", "--data", folder.file]]) {
@@ -237,13 +237,13 @@ test("keys exits with 1 and one line if the file is damaged or the folder cannot
 });
 
 test("keys uses the last occurrence of a flag", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await create(folder, "--plan", "pro", "--plan=business");
   assert.equal((await (await folder.open()).list())[0]?.plan.name, "business");
 });
 
 test("keys list prints 130,000 keys", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await create(folder);
   const [apiKey] = await (await folder.open()).list();
   assert.ok(apiKey !== undefined);
@@ -252,7 +252,7 @@ test("keys list prints 130,000 keys", async (context) => {
 });
 
 test("keys COMMAND --help names every flag of the command, and does nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const flags: Readonly<Record<string, readonly string[]>> = {
     create: ["--plan", "--per-minute", "--per-day", "--label", "--expires", "--data"],
     list: ["--json", "--data"],
@@ -274,7 +274,7 @@ test("keys COMMAND --help names every flag of the command, and does nothing", as
 });
 
 test("keys shows a secret in the one line that makes it, and in no list, error or file", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const first = await create(folder, "--label", "shop");
   const second = { id: first.id, key: (await keys(folder, "rotate", first.id, "--grace", "9")).out.trimEnd() };
   const outcomes: Outcome[] = [];

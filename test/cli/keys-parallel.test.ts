@@ -22,7 +22,7 @@ async function makeKeysElsewhere(dataDir: string): Promise<{ keys: string[]; ids
 }
 
 test("keys create in four processes beside a server that makes keys gives no id twice and tears no line", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const server = await folder.open();
   const polling = setInterval(() => void server.follow(), 5);
   const own = Promise.all(Array.from({ length: rounds }, () => server.create()));
@@ -43,7 +43,7 @@ test("keys create in four processes beside a server that makes keys gives no id 
 });
 
 test("KeyStore changes that are asked for at once are all made, in the order of asking", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   const plans = ["pro", "business", "free", "pro", "free", "business", "pro"];
@@ -53,7 +53,7 @@ test("KeyStore changes that are asked for at once are all made, in the order of 
 });
 
 test("KeyStore lets one of two processes revoke a key, and the other changes nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const [one, other] = [await folder.open(), await folder.openElsewhere()];
   const { id } = await one.create();
   await Promise.all([one.revoke(id), other.revoke(id), one.revoke(id), other.revoke(id)]);

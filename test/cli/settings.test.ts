@@ -69,11 +69,11 @@ const rows: readonly Row[] = [
     name: "base-url",
     member: "baseUrl",
     good: [
-      ["https://example.com/v1", { url: "https://example.com/v1", path: "/v1" }],
-      ["http://localhost:8080/api/store/v1/", { url: "http://localhost:8080/api/store/v1", path: "/api/store/v1" }],
-      ["https://[::1]:1/v1", { url: "https://[::1]:1/v1", path: "/v1" }],
-      ["https://例え.example/v1", { url: "https://xn--r8jz45g.example/v1", path: "/v1" }],
-      ["HTTPS://Bücher.Example:443/v1", { url: "https://xn--bcher-kva.example/v1", path: "/v1" }],
+      ["https://example.com/v1", "https://example.com/v1"],
+      ["http://localhost:8080/api/store/v1/", "http://localhost:8080/api/store/v1"],
+      ["https://[::1]:1/v1", "https://[::1]:1/v1"],
+      ["https://例え.example/v1", "https://xn--r8jz45g.example/v1"],
+      ["HTTPS://Bücher.Example:443/v1", "https://xn--bcher-kva.example/v1"],
     ],
     bad: [
       "example.com/v1", "https://example.com", "https://example.com/v2", "https://example.com/V1", "ftp://example.com/v1",
@@ -85,7 +85,7 @@ const rows: readonly Row[] = [
   {
     name: "staging-base-url",
     member: "stagingBaseUrl",
-    good: [["https://staging.example.com/v1", { url: "https://staging.example.com/v1", path: "/v1" }]],
+    good: [["https://staging.example.com/v1", "https://staging.example.com/v1"]],
     bad: ["https://staging.example.com"],
   },
   { name: "trust-proxy", member: "trustedProxyCount", good: [["0", 0], ["32", 32]], bad: ["33", "-1", "true", "1.5"] },
@@ -157,6 +157,14 @@ test("readSettings() refuses an unknown flag, a flag without its value, and a wo
   for (const [args, message] of table) {
     assert.throws(() => readSettings(args, {}), (error) => error instanceof UsageError && message.test(error.message));
   }
+});
+
+test("parseFlags() takes no flag for the value of another one, unless it follows an equals sign", () => {
+  const message = "Cannot use --label: its value is missing";
+  for (const args of [["--label", "--expires=2030-01-31"], ["--label", "--expires", "2030-01-31"], ["--label", "--json"]]) {
+    assert.throws(() => parseFlags(args, ["label", "expires", "json"], ["json"]), { name: "UsageError", message });
+  }
+  assert.equal(parseFlags(["--label=--expires"], ["label", "expires"]).values.get("label"), "--expires");
 });
 
 test("parseFlags() returns the last value of each flag, and the operands", () => {

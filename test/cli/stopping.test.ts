@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
-import { EventEmitter, once } from "node:events";
+import { once } from "node:events";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,36 +13,16 @@ import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { serve } from "../../src/cli/serve.ts";
-import { stopSignal } from "../../src/cli/stop-signal.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/http/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
-import { ManualClock } from "../support/manual-clock.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { request, Wire } from "../support/wire.ts";
 
 const root = fileURLToPath(new URL("../../..", import.meta.url));
-
-test("stopSignal() aborts at the first signal, and ends at once only if a later one comes after a second", () => {
-  const program = new EventEmitter();
-  const clock = new ManualClock();
-  let endCount = 0;
-  const signal = stopSignal(program, () => (endCount += 1), clock);
-  assert.equal(signal.aborted, false);
-  program.emit("SIGINT");
-  assert.equal(signal.aborted, true);
-  for (const name of ["SIGINT", "SIGTERM"]) {
-    clock.advance(500);
-    program.emit(name);
-  }
-  assert.equal(endCount, 0);
-  clock.advance(1);
-  program.emit("SIGINT");
-  assert.equal(endCount, 1);
-});
 
 test("a server that receives SIGINT twice exits 0 and saves the limits", async (context) => {
   const data = temporaryFolder(context);

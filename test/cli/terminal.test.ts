@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Output } from "../../src/cli/terminal.ts";
-import { counted } from "../../src/disk/error-message.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
 class Descriptor {
@@ -56,8 +55,4 @@ test("Output.write() keeps lines for a stalled reader up to its bound, and drops
   descriptor.room = Infinity;
   assert.equal((await output.finish(10_000))?.message, "its reader has stalled");
   assert.equal(descriptor.text, "0123456\n1234567\nx\n");
-});
-
-test("counted() uses the singular only for one", () => {
-  assert.deepEqual([0, 1, 2].map((count) => counted(count, "key")), ["0 keys", "1 key", "2 keys"]);
 });

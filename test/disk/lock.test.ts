@@ -5,15 +5,16 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import fs, { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
+import fs, { mkdir, readdir } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
 import { lock, isLocked } from "../../src/disk/lock.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const programPath = fileURLToPath(new URL("./lock-process.js", import.meta.url));
 const name = "server.lock";
@@ -54,12 +55,6 @@ async function ready(t: TestContext, path: string, prefix?: readonly string[]): 
   return contender;
 }
 
-async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "lock-"));
-  t.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
 async function leaveStale(t: TestContext, path: string, prefix?: readonly string[]): Promise<void> {
   const contender = await ready(t, path, prefix);
   assert.equal(await contender.go(), "won");
@@ -67,7 +62,7 @@ async function leaveStale(t: TestContext, path: string, prefix?: readonly string
 }
 
 test("lock() resolves to undefined while another holds the name, and succeeds after its release", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = temporaryFolder(t);
   const path = join(folder, name);
   const first = await lock(path);
   assert.ok(first);
@@ -83,7 +78,7 @@ test("lock() resolves to undefined while another holds the name, and succeeds af
 });
 
 test("lock() takes over the name of a killed process, and leaves nothing but the name", async (t) => {
-  const folder = await temporaryFolder(t);
+  const folder = temporaryFolder(t);
   const path = join(folder, name);
   await leaveStale(t, path);
   assert.deepEqual(await readdir(folder), [name]);
@@ -96,7 +91,7 @@ test("lock() takes over the name of a killed process, and leaves nothing but the
 });
 
 test("lock() gives a stale name to exactly one of six processes", async (t) => {
-  const path = join(await temporaryFolder(t), name);
+  const path = join(temporaryFolder(t), name);
   await leaveStale(t, path);
   for (let round = 0; round < 10; round++) {
     const contenders = await Promise.all(Array.from({ length: 6 }, () => ready(t, path)));
@@ -107,7 +102,7 @@ test("lock() gives a stale name to exactly one of six processes", async (t) => {
 });
 
 test("lock() works in a folder whose path is too long for a socket", async (t) => {
-  const folder = join(await temporaryFolder(t), "f".repeat(100), "g".repeat(100));
+  const folder = join(temporaryFolder(t), "f".repeat(100), "g".repeat(100));
   await mkdir(folder, { recursive: true });
   const path = join(folder, name);
   await leaveStale(t, path);
@@ -120,7 +115,7 @@ test("lock() works in a folder whose path is too long for a socket", async (t) =
 
 const skip = canUnshare ? false : "needs root and unshare";
 test("lock() holds in another network namespace, which also notices the holder's death", { skip }, async (t) => {
-  const path = join(await temporaryFolder(t), name);
+  const path = join(temporaryFolder(t), name);
   const elsewhere = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await elsewhere.go(), "won");
   assert.equal(await lock(path), undefined);
@@ -145,7 +140,7 @@ function failOnce(t: TestContext, name: "lstat" | "readdir" | "unlink"): void {
 
 for (const call of ["lstat", "readdir", "unlink"] as const) {
   test(`lock() holds nothing if it rejects because ${call} fails`, async (t) => {
-    const folder = await temporaryFolder(t);
+    const folder = temporaryFolder(t);
     const path = join(folder, name);
     failOnce(t, call);
     await assert.rejects(lock(path), { code: "EMFILE" });
@@ -160,7 +155,7 @@ for (const call of ["lstat", "readdir", "unlink"] as const) {
 }
 
 test("lock() waits until the holder releases, and then has the name", async (t) => {
-  const path = join(await temporaryFolder(t), name);
+  const path = join(temporaryFolder(t), name);
   const first = await lock(path);
   const order: string[] = [];
   const waiting = Promise.all([1, 2, 3].map(async (number) => {
@@ -178,8 +173,23 @@ test("lock() waits until the holder releases, and then has the name", async (t) 
   }
 });
 
+test("lock() waits for every holder of a queue, each for the whole time that was given", async (t) => {
+  const path = join(temporaryFolder(t), name);
+  let holder = await lock(path);
+  const waiting = lock(path, 600);
+  for (let count = 0; count < 4 && holder !== undefined; count++) {
+    await delay(250);
+    await holder.release();
+    holder = await lock(path); // Undefined if the one that waits was faster.
+  }
+  await holder?.release();
+  const mine = await waiting;
+  assert.ok(mine);
+  await mine.release();
+});
+
 test("lock() waits for a holder that is killed, and then has the name", async (t) => {
-  const path = join(await temporaryFolder(t), name);
+  const path = join(temporaryFolder(t), name);
   const holder = await ready(t, path);
   assert.equal(await holder.go(), "won");
   const waiting = lock(path, 10_000);
@@ -190,7 +200,7 @@ test("lock() waits for a holder that is killed, and then has the name", async (t
 });
 
 test("lock() gives up if one holder keeps the name for the whole wait", async (t) => {
-  const path = join(await temporaryFolder(t), name);
+  const path = join(temporaryFolder(t), name);
   const holder = await lock(path);
   assert.equal(await lock(path, 30), undefined);
   await holder?.release();

@@ -3,18 +3,12 @@
  */
 
 import assert from "node:assert/strict";
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
+import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-
-function temporaryFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-disk-"));
-  context.after(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 test("makeFolder() makes the folders above as well, for the owner alone, and two may do so at once", async (context) => {
   const folder = temporaryFolder(context);

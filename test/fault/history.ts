@@ -30,11 +30,11 @@ export interface Counts {
   /** Adds that were sent again after their animal was acknowledged or seen. */
   repeated: number;
   deaths: number;
-  tornEnds: number;
+  tornTails: number;
 }
 
 export function noCounts(): Counts {
-  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornEnds: 0 };
+  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornTails: 0 };
 }
 
 interface Sent {
@@ -87,7 +87,7 @@ export class History {
     };
     const report = (message: string): void => {
       this.reports.push(message);
-      this.#counts.tornEnds += message.startsWith("warning: ") ? 1 : 0;
+      this.#counts.tornTails += message.startsWith("warning: ") ? 1 : 0;
     };
     const opening = openPetStore({ disk, dataDir, report }).catch((error: unknown) => {
       if (failed && (error as Error).name !== "DamagedLogError") { // Errors are all that is thrown there.

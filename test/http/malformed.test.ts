@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
@@ -86,6 +87,21 @@ test("a malformed request shows the address's bucket if its fields were not read
     assert.equal(response.value("x-ratelimit-limit"), "60");
     assert.equal(response.value("x-ratelimit-remaining"), "60");
   }
+});
+
+test("a client that goes on sending after a malformed request is cut off at the bound", { timeout: 10_000 }, async (context) => {
+  const drainBytesMax = 100_000;
+  const { listener, port } = await runningService(context, { limits: { drainBytesMax, drainMs: 60_000 } });
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connected) as [Socket];
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  wire.send("garbage\r\n\r\n");
+  assert.equal((await wire.response()).status, 400);
+  const sending = setInterval(() => wire.send(Buffer.alloc(10_000, "x")), 5);
+  context.after(() => clearInterval(sending));
+  await closed;
+  assert.ok(socket.bytesRead > drainBytesMax && socket.bytesRead < 2 * drainBytesMax, `${socket.bytesRead} bytes`);
 });
 
 test("a request after a malformed one is not handled", async (context) => {

@@ -9,13 +9,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 
 import { programPath, run, start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { request, rex, Wire } from "../support/wire.ts";
 
 const slowCount = Number(process.env["SLOW_COUNT"] ?? "120");
@@ -42,8 +40,7 @@ function describe(latencies: readonly number[]): string {
 }
 
 test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite client is served`, async (context) => {
-  const data = mkdtempSync(join(tmpdir(), "animal-store-slow-"));
-  context.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder(context);
   const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
   const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
   const program = await start(["--data", data]);
@@ -76,8 +73,7 @@ test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite clien
 });
 
 test("a service that has run out of descriptors stays alive, and serves when they are free again", async (context) => {
-  const data = mkdtempSync(join(tmpdir(), "animal-store-descriptors-"));
-  context.after(() => rmSync(data, { recursive: true, force: true }));
+  const data = temporaryFolder(context);
   const key = (await run(["keys", "create", "--data", data])).stdout.trim();
   const command = 'ulimit -n 64; exec "$0" "$1" --port 0 --data "$2"';
   const child = spawn("sh", ["-c", command, process.execPath, programPath, data], { stdio: ["ignore", "pipe", "inherit"] });

@@ -4,14 +4,12 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
 import { type RunningProgram, run, start } from "../support/program.ts";
 import { runningService } from "../support/running-service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -135,6 +133,15 @@ test("stop() does not cut off pipelined responses that wait for their client, no
   await stopped;
 });
 
+test("stop() does not wait for a connection that never sent a byte", { timeout: 5_000 }, async (context) => {
+  const { listener, port } = await runningService(context);
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  await connected;
+  await listener.stop(60_000);
+  assert.equal((await wire.closed()).rest, "");
+});
+
 test("stop() closes every connection when the grace is over", async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
@@ -153,12 +160,6 @@ test("stop() closes every connection when the grace is over", async (context) =>
     assert.equal((await wire.closed()).rest, "");
   }
 });
-
-function temporaryFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), "animal-store-stop-"));
-  context.after(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** Posts one animal after the other until the connection closes. Returns the ids of the 201 responses. */
 async function load(port: number, key: string): Promise<number[]> {

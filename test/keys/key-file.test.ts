@@ -63,7 +63,7 @@ async function followed(folder: KeyFolder): Promise<Followed> {
 }
 
 test("KeyStore.follow() applies what another process made, changed, rotated and revoked", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const other = await folder.openElsewhere();
   const { id, key } = await other.create();
@@ -83,7 +83,7 @@ test("KeyStore.follow() applies what another process made, changed, rotated and 
 });
 
 test("KeyStore.follow() reads nothing of a file that has not changed for a while", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const positions: number[] = [];
   const store = await folder.open({
     disk: diskThatReads((file, target, position) => {
@@ -102,7 +102,7 @@ test("KeyStore.follow() reads nothing of a file that has not changed for a while
 });
 
 test("KeyStore.follow() reports a half-written last line only if it is the same at the next look", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[0] ?? "" });
   const cuts = [1, 20, revoked.length - 1];
@@ -123,7 +123,7 @@ test("KeyStore.follow() reports a half-written last line only if it is the same 
 });
 
 test("KeyStore.follow() reports no damage for a line that is finished while it reads", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { ids, lines } = await followed(folder);
   const timeMs = folder.clock.wallMs();
   const [first, second] = ids.map((id) => encodeKeyEvent({ event: "revoked", timeMs, id }));
@@ -149,7 +149,7 @@ test("KeyStore.follow() reports no damage for a line that is finished while it r
 });
 
 test("KeyStore.open() reports a torn last line at once, and the keys before it work", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { keys, ids, lines } = await followed(folder);
   for (const cut of [1, 40, (lines[2]?.length ?? 0) - 1]) {
     await folder.overwrite(`${lines[0]}${lines[1]}${lines[2]?.slice(0, cut)}`);
@@ -164,7 +164,7 @@ test("KeyStore.open() reports a torn last line at once, and the keys before it w
 });
 
 test("KeyStore.create() appends to a file whose last line was torn by a crash", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { keys, ids, lines } = await followed(folder);
   // A whole one whose pages arrived in part: its newline is there.
   for (const torn of [lines[2]?.slice(0, -1), damaged(lines[2] ?? "")]) {
@@ -178,7 +178,7 @@ test("KeyStore.create() appends to a file whose last line was torn by a crash", 
 });
 
 test("KeyStore.open() rejects damage before a sound line, and names its line and byte", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { lines } = await followed(folder);
   const place = `line 2, byte ${lines[0]?.length}`;
   const files = {
@@ -199,13 +199,13 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
 });
 
 test("KeyStore.open() names the file that it cannot read", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await mkdir(folder.file);
   await assert.rejects(folder.open(), { code: "EISDIR", path: folder.file, message: /^Cannot read .*keys\.jsonl: EISDIR/ });
 });
 
 test("KeyStore.open() rejects a change of a key whose creation was lost", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, ids } = await followed(folder);
   await store.revoke(ids[0] ?? "");
   await folder.overwrite((await folder.lines()).slice(1).join(""));
@@ -213,7 +213,7 @@ test("KeyStore.open() rejects a change of a key whose creation was lost", async 
 });
 
 test("KeyStore.follow() reports damage once, keeps the known keys, and reads the repaired file", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);
   const timeMs = folder.clock.wallMs();
   const events = ids.map((id) => encodeKeyEvent({ event: "revoked", timeMs, id }));
@@ -234,7 +234,7 @@ test("KeyStore.follow() reports damage once, keeps the known keys, and reads the
 });
 
 test("KeyStore refuses to change the keys of a damaged file, and leaves it as it was", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, ids, lines } = await followed(folder);
   const content = `${lines.join("")}${lineWithChecksum('{"event":"renamed"}')}`;
   await folder.overwrite(content);
@@ -249,7 +249,7 @@ const replacedMessage =
 
 /** A file of as many bytes as `content`: the same lines with one other key in the place of the first. */
 async function otherFile(folder: KeyFolder, content: string): Promise<string> {
-  const other = await KeyFolder.make(folder.context);
+  const other = new KeyFolder(folder.context);
   await (await other.open({ randomBytes: seededBytes(5) })).create();
   return `${await other.content()}${content.split(/(?<=\n)/).slice(1).join("")}`;
 }
@@ -272,7 +272,7 @@ const replacements: Readonly<Record<string, (folder: KeyFolder, content: string)
 
 for (const [how, replace] of Object.entries(replacements)) {
   test(`KeyStore reports once a file replaced ${how}, keeps the known keys and refuses changes`, async (context) => {
-    const folder = await KeyFolder.make(context);
+    const folder = new KeyFolder(context);
     const { store, keys, ids } = await followed(folder);
     await store.follow();
     await replace(folder, await folder.content());
@@ -293,7 +293,7 @@ for (const [how, replace] of Object.entries(replacements)) {
 }
 
 test("KeyStore.follow() notices a file replaced within one tick of the file system's clock", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open({
     // Times of modification are as coarse as a second here, so that all changes of this test have the same.
     disk: {
@@ -312,7 +312,7 @@ test("KeyStore.follow() notices a file replaced within one tick of the file syst
 });
 
 test("KeyStore.follow() reads on if the same content is put back, whatever its inode", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, keys, ids } = await followed(folder);
   const content = await folder.content();
   await folder.overwrite("");
@@ -325,7 +325,7 @@ test("KeyStore.follow() reads on if the same content is put back, whatever its i
 });
 
 test("KeyStore.follow() never mixes two files, also if one is replaced while it is being read", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { ids, lines } = await followed(folder);
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[1] ?? "" });
   await folder.overwrite(lines.join(""));
@@ -356,7 +356,7 @@ test("KeyStore.follow() never mixes two files, also if one is replaced while it 
 });
 
 test("KeyStore.follow() reports once that the file was removed, and keys go on working", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { store, keys, ids } = await followed(folder);
   await rename(folder.file, `${folder.file}.away`);
   for (let look = 0; look < 3; look += 1) {
@@ -371,7 +371,7 @@ test("KeyStore.follow() reports once that the file was removed, and keys go on w
 });
 
 test("KeyStore.follow() leaves the event loop free while it reads many new keys", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   let countReads = (_target: Uint8Array): unknown => undefined;
   const store = await folder.open({
     disk: diskThatReads((file, target, position) => {
@@ -407,7 +407,7 @@ test("KeyStore.follow() leaves the event loop free while it reads many new keys"
 });
 
 test("KeyStore.follow() follows a file that is created after the start", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   await store.follow();
   const { id, key } = await (await folder.openElsewhere()).create();
@@ -416,7 +416,7 @@ test("KeyStore.follow() follows a file that is created after the start", async (
 });
 
 test("KeyStore.follow() reports once that the disk fails, and reads on when it works again", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   let fails = false;
   const failing = diskThatReads((file, target, position) => {
     return fails ? Promise.reject(new Error("EIO: i/o error, read")) : file.read(target, position);
@@ -438,7 +438,7 @@ test("KeyStore.follow() reports once that the disk fails, and reads on when it w
 });
 
 test("KeyStore.follow() applies each line once, also after an error between two of them", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const other = await folder.openElsewhere();
   await other.create();
   let readsLeft = Infinity;
@@ -458,7 +458,7 @@ test("KeyStore.follow() applies each line once, also after an error between two 
 });
 
 test("KeyStore.follow() never reads the file twice at a time, also during changes", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   let open = 0;
   let openMost = 0;
   const disk: Disk = {
@@ -482,7 +482,7 @@ test("KeyStore.follow() never reads the file twice at a time, also during change
 });
 
 test("KeyStore.follow() does not apply a line that a failing write takes back", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await (await folder.openElsewhere()).create();
   let failSync: (() => void) | undefined;
   const store = await folder.open({
@@ -523,7 +523,7 @@ test("KeyStore.follow() does not apply a line that a failing write takes back", 
 });
 
 test("KeyStore.list() has all keys that existed when it was called, also during a look", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const gates: (() => void)[] = [];
   let isHeld = false;
   const disk: Disk = {
@@ -551,7 +551,7 @@ test("KeyStore.list() has all keys that existed when it was called, also during 
 });
 
 test("KeyStore.rotate() rejects a key that was revoked while it waited for the lock", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const other = await folder.openElsewhere();
   const { id } = await other.create();
   const store = await folder.open({

@@ -23,7 +23,7 @@ function keyError(code: KeyFault, message: RegExp): (error: unknown) => boolean 
 }
 
 test("KeyStore.create() makes a Free key that works at once and after a restart", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();
   assert.deepEqual([ask(store, key), ask(await folder.open(), key)], [id, id]);
@@ -31,7 +31,7 @@ test("KeyStore.create() makes a Free key that works at once and after a restart"
 });
 
 test("KeyStore.createFirst() makes one key, however many stores of an empty folder call it at once", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const stores = await Promise.all([1, 2, 3].map(() => folder.open()));
   const made = await Promise.all(stores.map((store) => store.createFirst({ label: "first" })));
   const [first, ...others] = made.filter((one) => one !== undefined);
@@ -45,7 +45,7 @@ test("KeyStore.createFirst() makes one key, however many stores of an empty fold
 });
 
 test("KeyStore.create() keeps plan, label and expiry", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({
     plan: "enterprise", perMinute: 7, perDay: 70, label: "Rex 🐕", expires: "2027-01-31",
@@ -65,7 +65,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
 });
 
 test("KeyStore.create() writes a file for its owner alone, with only the SHA-256 of a key", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const made = await store.create({ label: "shop" });
   const rotated = await store.rotate(made.id, { graceSeconds: 5 });
@@ -80,7 +80,7 @@ test("KeyStore.create() writes a file for its owner alone, with only the SHA-256
 });
 
 test("KeyStore.create() makes the data folder if it is missing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const dataDir = join(folder.path, "a", "b");
   const { id } = await (await folder.open({ dataDir })).create();
   assert.equal((await (await folder.open({ dataDir })).list())[0]?.id, id);
@@ -101,7 +101,7 @@ const secret = `as_${"a".repeat(43)}`;
 const odd = [secret, 5n, Symbol("a"), Object.create(null), [secret], { a: secret }] as unknown as string[];
 
 test("KeyStore.create() rejects wrong options and writes nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   for (const [name, choice] of Object.entries(wrongChoices)) {
     await assert.rejects(store.create(choice), RangeError, name);
@@ -120,7 +120,7 @@ test("KeyStore.create() rejects wrong options and writes nothing", async (contex
 });
 
 test("KeyStore.create() rejects an id that exists, and the file stays as it was", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
   await store.create();
   const before = await folder.content();
@@ -129,7 +129,7 @@ test("KeyStore.create() rejects an id that exists, and the file stays as it was"
 });
 
 test("KeyStore.revoke() takes effect at once and for good; a second call changes nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();
   await store.revoke(id);
@@ -153,14 +153,14 @@ const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<
 
 for (const [verb, change] of Object.entries(changes)) {
   test(`KeyStore refuses to ${verb} an unknown key`, async (context) => {
-    const folder = await KeyFolder.make(context);
+    const folder = new KeyFolder(context);
     const message = new RegExp(`^Cannot ${verb} key: no key has the id "${unknownId}"$`);
     await assert.rejects(change(await folder.open(), unknownId), keyError("unknown_key", message));
     assert.deepEqual(await readdir(folder.path), []);
   });
 
   test(`KeyStore does not repeat a secret that was given as the id to ${verb}`, async (context) => {
-    const folder = await KeyFolder.make(context);
+    const folder = new KeyFolder(context);
     const store = await folder.open();
     const { key } = await store.create();
     const message = new RegExp(`^Cannot ${verb} key: not the id of a key `);
@@ -169,7 +169,7 @@ for (const [verb, change] of Object.entries(changes)) {
 
   if (verb !== "revoke") {
     test(`KeyStore refuses to ${verb} a revoked key`, async (context) => {
-      const folder = await KeyFolder.make(context);
+      const folder = new KeyFolder(context);
       const store = await folder.open();
       const { id } = await store.create();
       await (await folder.openElsewhere()).revoke(id);
@@ -181,7 +181,7 @@ for (const [verb, change] of Object.entries(changes)) {
 }
 
 test("KeyStore.plan() and rotate() refuse what is no object of their options, and change nothing", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ plan: "pro" });
   const before = (await store.list())[0];
@@ -195,7 +195,7 @@ test("KeyStore.plan() and rotate() refuse what is no object of their options, an
 });
 
 test("KeyStore.plan() changes the plan and its numbers", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   await store.plan(id, { plan: "enterprise", perMinute: 1, perDay: 2 });
@@ -206,7 +206,7 @@ test("KeyStore.plan() changes the plan and its numbers", async (context) => {
 });
 
 test("KeyStore.rotate() gives the same id a new secret, and ends the old one if there is no grace period", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const old = await store.create({ plan: "pro", label: "shop" });
   const renewed = await store.rotate(old.id);
@@ -216,7 +216,7 @@ test("KeyStore.rotate() gives the same id a new secret, and ends the old one if 
 });
 
 test("KeyStore.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const old = await (await folder.open()).create();
   const renewed = await (await folder.open()).rotate(old.id, { graceSeconds: 60 });
   const store = await folder.open();
@@ -229,7 +229,7 @@ test("KeyStore.rotate() lets the old secret work for the grace period, also acro
 });
 
 test("KeyStore.rotate() accepts a grace period from 0 seconds to a year", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   for (const graceSeconds of [-1, 0.5, Number.NaN, graceSecondsMax + 1]) {
@@ -241,7 +241,7 @@ test("KeyStore.rotate() accepts a grace period from 0 seconds to a year", async 
 });
 
 test("KeyStore.rotate() rejects an expired key", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ expires: "2026-11-21T12:00:01Z" });
   folder.clock.advance(999);
@@ -251,7 +251,7 @@ test("KeyStore.rotate() rejects an expired key", async (context) => {
 });
 
 test("KeyStore.exists is false only if there was no key file when the store was opened", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   assert.equal(store.exists, false);
@@ -262,7 +262,7 @@ test("KeyStore.exists is false only if there was no key file when the store was 
 });
 
 test("KeyStore.open() treats an empty or torn file as existing, and reports that it has no keys", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   await (await folder.open()).create();
   const [made = ""] = await folder.lines();
   const faults = { "": /is empty/, [made.slice(0, 1)]: /ends in 1 byte that is/, [made.slice(0, -1)]: /ends in \d+ bytes/ };
@@ -281,7 +281,7 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
 });
 
 test("KeyStore.unban() calls onUnban once, in its own store and in those that follow", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   await store.unban(id);
@@ -294,7 +294,7 @@ test("KeyStore.unban() calls onUnban once, in its own store and in those that fo
 });
 
 test("KeyStore.open() reads when each key was last unbanned", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   const { id: otherId } = await store.create();
@@ -308,7 +308,7 @@ test("KeyStore.open() reads when each key was last unbanned", async (context) =>
 });
 
 test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const store = await folder.open();
   const making = store.create();
   await store.close();

@@ -58,7 +58,7 @@ test("AddressLimiter.peek() shows the shared bucket to an address beyond the bou
   assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
 });
 
-test("Addresses: a flood cannot evict a used-up bucket, and its addresses get no new one", () => {
+test("AddressLimiter.take() drops no used-up bucket in a flood, whose addresses get no new one", () => {
   const clock = new ManualClock();
   const addresses = new AddressLimiter({ clock, addressesMax: 100 });
   clock.advance(minute / 2);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
@@ -12,6 +11,7 @@ import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -29,14 +29,8 @@ class Folder {
   readonly path: string;
   #disk: Disk = nodeDisk;
 
-  private constructor(path: string) {
-    this.path = path;
-  }
-
-  static async make(context: TestContext): Promise<Folder> {
-    const path = await mkdtemp(join(tmpdir(), "limits-"));
-    context.after(() => rm(path, { recursive: true, force: true }));
-    return new Folder(path);
+  constructor(context: TestContext) {
+    this.path = temporaryFolder(context);
   }
 
   get file(): string {
@@ -81,7 +75,7 @@ class Folder {
 }
 
 test("LimitsSnapshot keeps used tokens and their reset times across a restart", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   const { resetSeconds } = folder.limiter.take("key", free);
   folder.take(58);
@@ -94,7 +88,7 @@ test("LimitsSnapshot keeps used tokens and their reset times across a restart", 
 });
 
 test("LimitsSnapshot keeps a ban, its count and its doubling across restarts", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   let snapshot = await folder.start();
   folder.take(60);
   for (let index = 0; index < 10; index++) {
@@ -113,7 +107,7 @@ test("LimitsSnapshot keeps a ban, its count and its doubling across restarts", a
 });
 
 test("LimitsSnapshot does not count one second twice because of a restart within it", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   let snapshot = await folder.start();
   folder.take(60);
   for (let index = 0; index < 20; index++) {
@@ -126,7 +120,7 @@ test("LimitsSnapshot does not count one second twice because of a restart within
 for (const stepMs of [-year, -hour, hour, year]) {
   const step = `${stepMs / hour} h`;
   test(`LimitsSnapshot blocks no key beyond a window after a clock step of ${step} across a restart`, async (context) => {
-    const folder = await Folder.make(context);
+    const folder = new Folder(context);
     const snapshot = await folder.start();
     folder.ban();
     await snapshot.save();
@@ -140,7 +134,7 @@ for (const stepMs of [-year, -hour, hour, year]) {
 }
 
 test("LimitsSnapshot restores no bucket or ban that ends later than its length from now", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const savedMs = folder.clock.wallMs();
   const farMs = savedMs + year;
   const used = { used: 60, endsMs: farMs };
@@ -163,7 +157,7 @@ test("LimitsSnapshot restores no bucket or ban that ends later than its length f
 });
 
 test("LimitsSnapshot lifts a ban that was set before the key's last unban, and no later one", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.ban();
   const bannedMs = folder.clock.wallMs() - second;
@@ -175,7 +169,7 @@ test("LimitsSnapshot lifts a ban that was set before the key's last unban, and n
 });
 
 test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock was set back meanwhile", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   const unbannedMs = folder.clock.wallMs();
   folder.clock.advance(minute);
@@ -186,7 +180,7 @@ test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock
 });
 
 test("LimitsSnapshot makes the ban after a lifted one twice as long, also across a restart", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.ban();
   await snapshot.save();
@@ -197,7 +191,7 @@ test("LimitsSnapshot makes the ban after a lifted one twice as long, also across
 });
 
 test("LimitsSnapshot reads a file of release 1.0", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const endsMs = folder.clock.wallMs() + hour;
   const keys = [{ id: "key", day: { used: 990, endsMs } }];
   const content = { version: 1, savedMs: folder.clock.wallMs(), keyLogBytes: 1_234, keys };
@@ -208,7 +202,7 @@ test("LimitsSnapshot reads a file of release 1.0", async (context) => {
 });
 
 test("LimitsSnapshot.save() writes only when something has changed", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   let renameCount = 0;
   const rename: Disk["rename"] = (from, to) => {
     renameCount++;
@@ -233,7 +227,7 @@ test("LimitsSnapshot.save() writes only when something has changed", async (cont
 });
 
 test("LimitsSnapshot.save() reports a failure once, and when it works again, and tries each time", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   for (const round of [1, 2]) {
     folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error")) });
@@ -252,7 +246,7 @@ test("LimitsSnapshot.save() reports a failure once, and when it works again, and
 });
 
 test("LimitsSnapshot.save() leaves no part of a file after a failure", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.take();
   await snapshot.save();
@@ -290,14 +284,14 @@ function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
 }
 
 test("LimitsSnapshot.open() names the file that it cannot read", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   await mkdir(folder.file);
   const message = /^Cannot read .*limits\.json: EISDIR/;
   await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
 });
 
 test("LimitsSnapshot.save() leaves the event loop free while it saves many keys", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   for (let index = 0; index < 10_000; index++) {
     folder.limiter.take(`key ${index}`, free);
@@ -329,7 +323,7 @@ test("LimitsSnapshot.save() leaves the event loop free while it saves many keys"
 
 const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile";
 test(overlapping, { timeout: 10 * second }, async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   const ends: (() => void)[] = [];
   let beginCount = 0;
@@ -369,7 +363,7 @@ async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
 }
 
 test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.take();
   await snapshot.save();
@@ -424,7 +418,7 @@ test("snapshotPieces() saves each key once, also if requests are decided between
 });
 
 test("snapshotPieces() leaves out limits that have ended, and forgets keys without any", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   await folder.start();
   folder.ban();
   const members = (): readonly string[] => {
@@ -445,7 +439,7 @@ test("snapshotPieces() leaves out limits that have ended, and forgets keys witho
 });
 
 test("LimitsSnapshot sets a damaged file aside with a warning, and starts", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.take(3);
   await snapshot.save();
@@ -463,7 +457,7 @@ test("LimitsSnapshot sets a damaged file aside with a warning, and starts", asyn
 });
 
 test("LimitsSnapshot sets a file of another release aside with a warning", async (context) => {
-  const folder = await Folder.make(context);
+  const folder = new Folder(context);
   for (const content of [{ version: 2, savedMs: 1, keys: [] }, { hello: "there" }]) {
     const line = lineWithChecksum(JSON.stringify(content));
     assert.equal(decodeSnapshot(Buffer.from(line)), "was written by another release");

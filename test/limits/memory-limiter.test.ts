@@ -300,23 +300,3 @@ test("MemoryLimiter.quotas() returns the numbers of the given plan, never less t
   const { minute, day: dayStatus } = limiter.quotas("key", free);
   assert.deepEqual([minute.limit, minute.remaining, dayStatus.limit, dayStatus.remaining], [60, 0, 1_000, 900]);
 });
-
-test("MemoryLimiter.quotas() returns both buckets as they are, and takes no token", () => {
-  const { clock, limiter, take } = bench();
-  const quotas = () => limiter.quotas("key", free);
-  assert.deepEqual(quotas(), {
-    minute: { limit: 60, remaining: 60, resetSeconds: startSeconds + 61 },
-    day: { limit: 1_000, remaining: 1_000, resetSeconds: startSeconds + 86_401 },
-  });
-  take(60);
-  clock.advance(20 * second);
-  const used = { limit: 60, remaining: 0, resetSeconds: startSeconds + 61 };
-  assert.deepEqual(quotas(), { minute: used, day: { limit: 1_000, remaining: 940, resetSeconds: startSeconds + 86_401 } });
-  assert.deepEqual(quotas().minute, used);
-  clock.advance(minute);
-  take();
-  assert.deepEqual(quotas(), {
-    minute: { limit: 60, remaining: 59, resetSeconds: startSeconds + 141 },
-    day: { limit: 1_000, remaining: 939, resetSeconds: startSeconds + 86_401 },
-  });
-});

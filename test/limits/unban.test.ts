@@ -31,7 +31,7 @@ async function saveBan({ path, clock }: KeyFolder, id: string): Promise<void> {
 }
 
 test("keys unban lifts a ban also while no server runs", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { id } = await (await folder.open()).create();
   await saveBan(folder, id);
   assert.equal(await bannedKeyCount(folder), 1);
@@ -40,7 +40,7 @@ test("keys unban lifts a ban also while no server runs", async (context) => {
 });
 
 test("keys unban lifts no ban that was set later, also after an upgrade from release 1.0", async (context) => {
-  const folder = await KeyFolder.make(context);
+  const folder = new KeyFolder(context);
   const { id } = await (await folder.open()).create();
   await (await folder.open()).unban(id);
   folder.clock.advance(2 * minute);

@@ -73,7 +73,7 @@ test("updateUnderLock() leaves no empty log if its first append fails", async ()
   }
 });
 
-const tornEnds: Readonly<Record<string, Buffer>> = {
+const tornTails: Readonly<Record<string, Buffer>> = {
   "half a line": Buffer.from(added.slice(0, -5)),
   "a whole line but its newline": Buffer.from(added.slice(0, -1)),
   "a line whose first page never came, with its newline": Buffer.from(`\0\0\0\0${added.slice(4)}`),
@@ -82,7 +82,7 @@ const tornEnds: Readonly<Record<string, Buffer>> = {
   "more than any line has, without a newline": Buffer.alloc(lineBytesMax + 2, "x"),
 };
 
-for (const [name, end] of Object.entries(tornEnds)) {
+for (const [name, end] of Object.entries(tornTails)) {
   test(`updateUnderLock() sets the torn tail of a dead writer aside from its first byte on: ${name}`, async () => {
     const disk = diskWith(Buffer.concat([Buffer.from(old), end]));
     await append(disk.boot());

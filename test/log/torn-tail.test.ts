@@ -8,8 +8,8 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { appendAll } from "../../src/disk/file-bytes.ts";
-import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
-import { setFileAside, setTornTailAside } from "../../src/log/torn-tail.ts";
+import { readWholeFile, replaceFile, setFileAside } from "../../src/disk/replace-file.ts";
+import { setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 

@@ -47,7 +47,7 @@ for (const [title, heal] of [
   });
 }
 
-test("when connections are reset under load, the fence decides: nothing is lost or doubled", { skip: skipFaults }, async (context) => {
+test("when connections are reset under load, no animal is lost or doubled", { skip: skipFaults }, async (context) => {
   const { url, proxy, instances, key } = await startBehindProxy(context, engine);
   const load = startLoad(instances, key);
   for (let round = 0; round < 20; round += 1) {

@@ -154,3 +154,14 @@ test("if the statement for new keys fails, the requests of known keys in the sam
   const decisions = await Promise.all(["new", "known"].map((keyId) => limiter.take(keyId, plan)));
   assert.deepEqual(decisions.map(({ kind }) => kind), ["unavailable", "allowed"]);
 });
+
+test("take() of a batch in which the plan changes says of every refusal when a retry succeeds", async () => {
+  const clock = new ManualClock({ wallMs: 1_000 });
+  const used = [0, 1_000, 10, 61_000, 10, 86_401_000, 1, 2_000, 0, 0];
+  const run = async () => [{ answer: JSON.stringify({ keys: ["key_1"], limits: [used] }) }];
+  const limiter = new PostgresLimiter({ run }, clock);
+  const plans = [{ perMinute: 300, perDay: 10_000 }, { perMinute: 10, perDay: 100 }].map((quota) => ({ name: "enterprise", quota }));
+  const decisions = await Promise.all(plans.map((plan) => limiter.take("key_1", plan)));
+  const refused = { kind: "rate_limited", limit: 10, remaining: 0, resetSeconds: 61, retryAfterSeconds: 60 };
+  assert.deepEqual(decisions, [refused, refused]);
+});

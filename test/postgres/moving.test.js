@@ -146,7 +146,7 @@ test("a pets.jsonl is moved into an empty catalogue while a server runs, and ref
   assert.deepEqual(await rowCounts(url), before);
 });
 
-test("a torn end is left behind with a warning, other damage is refused and nothing imported", { skip }, async () => {
+test("a torn tail is left out with a warning; other damage is refused, and nothing is imported", { skip }, async () => {
   const url = await engine.createDatabase();
   const log = readFileSync(join(folder, "pets.jsonl"));
   const damagedFolder = guardedFolder("damaged");

@@ -53,7 +53,7 @@ test("a healthy proxy passes everything on, in both directions", { skip }, async
   await until("both sides are closed", async () => proxy.connectionCount() === 0 && (await engine.backends(url)).length === 0);
 });
 
-test("in a cut nothing arrives and nobody is told; after it, everything arrives late", { skip }, async () => {
+test("in a cut nothing arrives and no connection ends; after it, everything arrives late", { skip }, async () => {
   proxy.cut();
   const { outcome, settled } = insert();
   await assert.rejects(connected(), /timeout/);

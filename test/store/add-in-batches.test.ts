@@ -25,7 +25,7 @@ test("addInBatches() gives a store at most a batch at a time, in order, and repo
     },
   };
   const addedCounts: number[] = [];
-  await addInBatches(store, newPets(12), (count) => void addedCounts.push(count), { batchLength: 5 });
+  await addInBatches(store, newPets(12), (count) => void addedCounts.push(count), 5);
   assert.deepEqual([Math.max(...waitingCounts), addedCounts], [5, [5, 10, 12]]);
   assert.deepEqual(names, Array.from({ length: 12 }, (_, index) => `Animal ${index + 1}`));
 });

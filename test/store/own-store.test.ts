@@ -3,14 +3,13 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { type AnimalStore, openAnimalStore, type PetStore, StorageUnavailableError } from "../../src/index.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import type { WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex } from "../support/wire.ts";
 import { ExampleEngine, ExampleStore } from "./example-store.ts";
@@ -23,14 +22,8 @@ interface Embedded {
   ask(target: string, parts?: { readonly method?: string; readonly content?: string }): Promise<WireResponse>;
 }
 
-async function temporaryFolder(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-own-"));
-  context.after(() => rm(folder, { recursive: true }));
-  return folder;
-}
-
 async function embed(context: TestContext, store: PetStore): Promise<Embedded> {
-  const dataDir = await temporaryFolder(context);
+  const dataDir = temporaryFolder(context);
   const service = await openAnimalStore({ dataDir, store, report: () => undefined });
   const server = createServer(service.handle);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -104,7 +97,7 @@ test("close() closes the store", async (context) => {
 });
 
 test("close() rejects if the store fails to close, and still frees the folder", async (context) => {
-  const dataDir = await temporaryFolder(context);
+  const dataDir = temporaryFolder(context);
   const store = new ExampleStore(new ExampleEngine());
   const failure = new Error("This is what a store says that cannot close");
   const service = await openAnimalStore({
@@ -117,7 +110,7 @@ test("close() rejects if the store fails to close, and still frees the folder", 
 });
 
 test("a store without one of the methods is refused when the service is opened", async (context) => {
-  const dataDir = await temporaryFolder(context);
+  const dataDir = temporaryFolder(context);
   const store = methodsOf(new ExampleStore(new ExampleEngine()));
   // Kept open only by what the test asks of it.
   context.after(() => store.close());

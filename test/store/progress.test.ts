@@ -3,22 +3,21 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** More than two chunks of the log reader, 4 MiB each. */
 const animalCount = 120_000;
 
 for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as const) {
   test(`openPetStore() reports its progress ${expectedCount} times if each chunk takes ${stepMs} ms`, async (context) => {
-    const dataDir = mkdtempSync(join(tmpdir(), "animal-store-progress-"));
-    context.after(() => rmSync(dataDir, { recursive: true }));
+    const dataDir = temporaryFolder(context);
     const path = join(dataDir, "pets.jsonl");
     const members = '"name":"Rex","categoryId":1,"status":"sold","group":1';
     writeFileSync(path, Array.from({ length: animalCount }, (_, index) => lineWithChecksum(`{"id":${index + 1},${members}}`)).join(""));
@@ -36,8 +35,7 @@ for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as cons
 }
 
 test("openPetStore() rejects with the reason of its signal, and leaves the file as it is", async (context) => {
-  const dataDir = mkdtempSync(join(tmpdir(), "animal-store-progress-"));
-  context.after(() => rmSync(dataDir, { recursive: true }));
+  const dataDir = temporaryFolder(context);
   const path = join(dataDir, "pets.jsonl");
   const line = lineWithChecksum('{"id":1,"name":"Rex","categoryId":1,"status":"sold","group":1}');
   writeFileSync(path, line);

@@ -3,8 +3,7 @@
  * key file as crashes and people do.
  */
 
-import { appendFile, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { appendFile, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 
@@ -14,6 +13,7 @@ import { KeyStore } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
+import { temporaryFolder } from "./temporary-folder.ts";
 
 export class KeyFolder {
   readonly clock: ManualClock = new ManualClock();
@@ -24,17 +24,11 @@ export class KeyFolder {
   readonly unbanned: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
-  private constructor(context: TestContext, path: string) {
-    this.context = context;
-    this.path = path;
-    this.file = join(path, "keys.jsonl");
-  }
-
   /** Removed when the test is over. */
-  static async make(context: TestContext): Promise<KeyFolder> {
-    const path = await mkdtemp(join(tmpdir(), "keys-"));
-    context.after(() => rm(path, { recursive: true, force: true }));
-    return new KeyFolder(context, path);
+  constructor(context: TestContext) {
+    this.context = context;
+    this.path = temporaryFolder(context);
+    this.file = join(this.path, "keys.jsonl");
   }
 
   /** A store as the server has it: its reports and unbans are recorded. */

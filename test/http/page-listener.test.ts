@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+
+import { createPageListener } from "../../src/http/page-listener.ts";
+
+test("createPageListener() serves its page to GET and HEAD; other methods are 405, and other paths 404", async (context) => {
+  let count = 0;
+  const page = { path: "/metrics", contentType: "text/plain", content: () => `scrapes ${++count}\n` };
+  const server = createPageListener(page).listen(0, "127.0.0.1");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const table = [
+    ["GET", "/metrics", 200, "scrapes 1\n"],
+    ["GET", "/metrics?name=value", 200, "scrapes 2\n"],
+    ["HEAD", "/metrics", 200, ""],
+    ["POST", "/metrics", 405, "Only GET and HEAD are allowed\n"],
+    ["GET", "/metrics/", 404, "The only page is /metrics\n"],
+  ] as const;
+  for (const [method, target, status, content] of table) {
+    const response = await fetch(`http://127.0.0.1:${port}${target}`, { method });
+    assert.deepEqual([response.status, await response.text()], [status, content], `${method} ${target}`);
+    assert.equal(response.headers.get("allow"), status === 405 ? "GET, HEAD" : null);
+  }
+});
