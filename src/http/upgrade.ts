@@ -1,7 +1,7 @@
 /**
  * Requests with `Upgrade`. The service offers no other protocol, so it ignores the field (RFC 9110, 7.8). But Node
  * drops the bytes that came in one packet after such a request. If they were a request, its client would take a later
- * response for its own. So the connection is kept only if no bytes can have been dropped.
+ * response for its own. So the connection is kept only if no bytes were dropped.
  *
  * Closing every time would be simpler, but Java's HttpClient sends `Upgrade: h2c` with all its requests to `http:`.
  */
@@ -10,19 +10,16 @@ import type { IncomingMessage } from "node:http";
 
 import { announcesContent } from "./media-type.ts";
 
-/** "GET / HTTP/1.0" with two line ends. */
-const requestBytesMin = 18;
-
 /**
- * Whether a whole request may have come after this one, and been dropped. White space is optional, so the length of a
- * request is not known exactly; but what was read beyond the shortest form of this one is less than a request.
+ * Whether bytes may have come after this request, and been dropped. White space is optional, so the length of a request
+ * is not known exactly; but clients write one space after each colon, or none.
  *
  * @param startBytes the `bytesRead` of the socket at which this request began
  * @returns true also if its content is chunked
  */
 export function mayBeFollowed(incoming: IncomingMessage, startBytes: number): boolean {
   const spareBytes = incoming.socket.bytesRead - startBytes - shortestBytes(incoming);
-  return !(spareBytes >= 0 && spareBytes < requestBytesMin);
+  return spareBytes !== 0 && spareBytes !== incoming.rawHeaders.length / 2;
 }
 
 /** Calls `decide` when all of the request has been read, before its response can be sent whole. */

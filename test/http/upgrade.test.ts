@@ -113,6 +113,8 @@ const followers: Readonly<Record<string, () => Buffer>> = {
   "another Upgrade": get,
   "the shortest request": () => shortest,
   "half a request": () => request({ key }).subarray(0, 40),
+  "the first byte of a request": () => Buffer.from("G"),
+  "the first 13 bytes of a request": () => Buffer.from("GET /v1/pets "),
   "garbage": () => Buffer.from("garbage that is longer than a request\r\n\r\n"),
   "a megabyte of garbage": () => Buffer.alloc(1_000_000, "x"),
 };
