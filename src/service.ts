@@ -158,13 +158,13 @@ export class Service implements AnimalStore {
 
   readonly handle: AnimalStore["handle"] = (incoming, outgoing, next) => {
     const { basePath, baseUrl } = this.#options;
-    if (incoming.httpVersionMajor !== 1) {
-      this.#refuseHttp2(outgoing, next);
-      return;
-    }
     const located = locate(incoming, basePath);
     if (located === undefined && next !== undefined) {
       next();
+      return;
+    }
+    if (incoming.httpVersionMajor !== 1) {
+      this.#refuseHttp2(outgoing, next);
       return;
     }
     const { socket } = incoming;

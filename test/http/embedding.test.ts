@@ -188,18 +188,22 @@ test("a request from an HTTP/2 server is refused with an error that says so, to 
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    const stream = session.request({ ":path": "/v1/pets" });
-    let text = "";
-    stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
-    const [fields] = (await once(stream, "response")) as [Record<string, unknown>];
-    await once(stream, "end");
-    assert.equal(fields[":status"], hasNext ? 200 : 500);
-    assert.match(text, hasNext ? /^passed on$/ : /"internal_error"/);
+    for (const path of ["/v1/pets", "/other"]) {
+      const stream = session.request({ ":path": path });
+      let text = "";
+      stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
+      const [fields] = (await once(stream, "response")) as [Record<string, unknown>];
+      await once(stream, "end");
+      assert.equal(fields[":status"], hasNext ? 200 : 500);
+      assert.match(text, hasNext ? /^passed on$/ : /"internal_error"/);
+    }
     session.close();
     await new Promise((resolve) => server.close(resolve));
   }
   const words = "Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1";
-  assert.deepEqual([errors.length, (errors[0] as Error).message, reports], [1, words, [words]]);
+  assert.equal((errors[0] as Error).message, words);
+  assert.deepEqual([errors.length, errors[1]], [2, undefined], "outside the base path next() is called as always");
+  assert.deepEqual(reports, [words, words]);
 });
 
 test("in an embedding server too, no request is handled after one that was refused for its message", async (context) => {
