@@ -106,9 +106,11 @@ export class Pipeline {
     }
 
     // Public page
+    const isTargetTooLong = (incoming.url ?? "").length > bounds.targetBytesMax;
     const page = this.#publicPages.get(path);
     if (page !== undefined) {
-      return answerPublicPage(incoming.method, page, incoming.headers["if-none-match"]);
+      const { method, headers } = incoming;
+      return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
     }
 
     // Preflight
@@ -127,12 +129,16 @@ export class Pipeline {
     // Limit
     return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
       context.rate = decision;
+      if (decision.kind === "unavailable") {
+        context.route = this.#router.find(path)?.route; // Its fields are in every response but 401 and 429.
+        return errorResponse("storage_unavailable");
+      }
       if (decision.kind !== "allowed") {
-        return decision.kind === "unavailable" ? errorResponse("storage_unavailable") : overLimit(decision);
+        return overLimit(decision);
       }
 
       // Route
-      if ((incoming.url ?? "").length > bounds.targetBytesMax) {
+      if (isTargetTooLong) {
         return errorResponse("uri_too_long");
       }
       const match = this.#router.find(path);

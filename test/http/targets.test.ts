@@ -73,6 +73,14 @@ test("the bound of the target holds in absolute form too, and on every method", 
   }
 });
 
+test("the bound of the target holds on public pages too", async () => {
+  for (const [byteCount, status] of [[8_192, 200], [8_193, 414]] as const) {
+    const response = await exchange(running.port, request({ target: "/healthz?".padEnd(byteCount, "a") }));
+    assert.equal(response.status, status);
+    assertPromised(response, { isPublic: true });
+  }
+});
+
 test("a target that is too long is 414 only after authentication", async () => {
   const response = await exchange(running.port, request({ target: targetOfBytes(8_193) }));
   assert.equal(response.status, 401);

@@ -3,11 +3,21 @@
  */
 
 import assert from "node:assert/strict";
+import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
+import { systemClock } from "../../src/disk/clock.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { openFolder } from "../../src/engine/folder-engine.ts";
+import { bounds } from "../../src/http/bounds.ts";
+import { createListener } from "../../src/http/listener.ts";
+import { Observers } from "../../src/observe/observers.ts";
+import { checkOptions } from "../../src/options.ts";
+import { Service } from "../../src/service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
-import { codeOf } from "../support/wire-response.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, Wire } from "../support/wire.ts";
 
 test("an error thrown while a response is sent closes that connection and reports one line", async (context) => {
@@ -58,6 +68,32 @@ test("a store that returns no JSON text gets 500 and a line, also if its author 
     assert.equal(running.reports.length, 3);
     assert.match(running.reports[0] ?? "", /failed: TypeError: the store returned something that is neither/);
   }
+});
+
+test("while the limits cannot be reached, 503 has the fields of its route, and is counted for it", async (context) => {
+  const shared = { clock: systemClock, disk: nodeDisk, dataDir: temporaryFolder(context), report: () => undefined };
+  const engine = await openFolder({ ...shared, signal: undefined, store: undefined, onGroup: () => undefined });
+  const status = { kind: "unavailable", limit: 60, remaining: 60, resetSeconds: 1_900_000_000 } as const;
+  const limiter = { take: () => status, peek: () => status, quotas: () => Promise.reject(new Error("not asked for")) };
+  const lines: string[] = [];
+  const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
+  const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
+  const listener = createListener(service, bounds);
+  await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));
+  context.after(async () => {
+    await listener.stop(0);
+    await service.close();
+  });
+  const { port } = listener.server.address() as AddressInfo;
+  const { key } = await service.keys.create();
+  const response = await exchange(port, request({ target: "/v1/pets/1", key }));
+  assert.equal(codeOf(response), "storage_unavailable");
+  assertPromised(response);
+  for (const name of ["deprecation", "sunset", "link"]) {
+    assert.notEqual(response.value(name), undefined, name);
+  }
+  observers.close();
+  assert.match(lines.join(""), /"route":"\/pets\/\{petId\}","status":503/);
 });
 
 test("a wrong key on a request that is refused for its message is charged to the address", async (context) => {
