@@ -109,11 +109,15 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
   try {
     const { metricsPort, metricsHost } = settings;
+    let metricsUrl: string | undefined;
     if (metricsPort !== undefined) {
       const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
-      report(`metrics on http://${hostInUrl(metricsHost)}:${port}/metrics`);
+      metricsUrl = `http://${hostInUrl(metricsHost)}:${port}/metrics`;
     }
     const port = await listen(listener.server, { port: settings.port, host: settings.host, prefix: "" }, start);
+    if (metricsUrl !== undefined) {
+      report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
+    }
     stopping.throwIfAborted();
     warnOfClearText(start);
     await showFirstKey(service, port, start);
