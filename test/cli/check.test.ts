@@ -156,6 +156,16 @@ test("check and start name limits.json if it is a folder", async (context) => {
   await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
 });
 
+test("check and start refuse a folder whose server.lock is a file, and leave it", async (context) => {
+  const data = filledFolder(context);
+  writeFileSync(join(data, "server.lock"), "");
+  const checked = await runHere(["check", "--data", data]);
+  assert.equal(checked.code, 1);
+  assert.match(checked.stdout, /^Cannot lock .*server\.lock: it is not a socket\n[^]*the server would not start\n$/);
+  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
+  assert.ok(existsSync(join(data, "server.lock")));
+});
+
 test("check mentions a damaged limits.json, and leaves it", async (context) => {
   const data = filledFolder(context);
   writeFileSync(join(data, "limits.json"), "{}\n");
