@@ -101,14 +101,15 @@ export function oneLine(text: string): string {
 /**
  * Returns the address without a slash at its end and in ASCII, because it becomes part of header fields: its host in
  * lower case and Punycode (WHATWG URL). The path is compared with request targets character by character, so it may
- * hold nothing that a client could write in two ways.
+ * hold nothing that a client could write in two ways, and nothing that a shell would read in the first start's curl.
  *
  * @throws {RangeError} saying what it must be
  */
 export function parseBaseUrl(text: string): string {
-  const path = /^https?:\/\/[^/?#\s@\\]+((?:\/[A-Za-z0-9._~-]+)*\/v1)\/?$/i.exec(text)?.[1];
+  const path = /^https?:\/\/[^/?#\s@\\]+((?:\/[A-Za-z0-9._~+,:=@-]+)*\/v1)\/?$/i.exec(text)?.[1];
   if (path === undefined || !URL.canParse(text) || /\/\.{1,2}(?=\/)/.test(path)) {
-    throw new RangeError("must be an http or https address whose path ends in /v1, such as https://example.com/v1");
+    const form = "whose path has letters, digits and -._~+,:=@ only and ends in /v1";
+    throw new RangeError(`must be an http or https address ${form}, such as https://example.com/v1`);
   }
   if (!path.endsWith("/v1")) {
     throw new RangeError("must have a path that ends in /v1, in lower case");

@@ -112,8 +112,8 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   return "";
 }
 
-/** @throws {Error} the first key could not be written */
-async function checkRoom(disk: Disk, path: string): Promise<void> {
+/** Writes as much as the first key to a new file, and removes it. @throws {Error} the key could not be written */
+export async function checkRoom(disk: Disk, path: string): Promise<void> {
   const file = await disk.openToAppend(path);
   try {
     await appendAll(file, Buffer.alloc(firstKeyBytes));

@@ -59,7 +59,8 @@ async function dispatch(
     const command = await load();
     return command(rest, terminal);
   }
+  const stopping = stopSignal(); // Before the server is loaded, which takes most of a start.
   const { serve } = await import("./serve.ts");
-  await serve(args, terminal, stopSignal());
+  await serve(args, terminal, stopping);
   return exitDone;
 }

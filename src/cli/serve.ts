@@ -5,6 +5,7 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 
 import { systemClock } from "../disk/clock.ts";
 import { messageOf } from "../disk/error-message.ts";
@@ -13,6 +14,7 @@ import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
+import { keyFileName } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";
 import { expositionType } from "../observe/prometheus-text.ts";
 import { Observers } from "../observe/observers.ts";
@@ -108,12 +110,17 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   const content = (): string => observers?.metrics?.expose(service.gauges) ?? "";
   const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
   try {
+    await mustHaveRoom(service, start);
     const { metricsPort, metricsHost } = settings;
+    let metricsUrl: string | undefined;
     if (metricsPort !== undefined) {
       const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
-      report(`metrics on http://${hostInUrl(metricsHost)}:${port}/metrics`);
+      metricsUrl = `http://${hostInUrl(metricsHost)}:${port}/metrics`;
     }
     const port = await listen(listener.server, { port: settings.port, host: settings.host, prefix: "" }, start);
+    if (metricsUrl !== undefined) {
+      report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
+    }
     stopping.throwIfAborted();
     warnOfClearText(start);
     await showFirstKey(service, port, start);
@@ -127,6 +134,20 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     metricsServer.close();
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
     await service.close().finally(() => observers?.close());
+  }
+}
+
+/**
+ * A first start on a full disk ends before it listens. Its key is made later, once the ports are open: nobody would
+ * ever see the key of a start that fails because a port is taken.
+ */
+async function mustHaveRoom({ keys }: Service, start: Start): Promise<void> {
+  const { place } = start.settings;
+  if (place.kind === "folder" && !keys.exists) {
+    const { checkRoom } = await import("./check.ts");
+    await checkRoom(nodeDisk, join(place.dataDir, `${keyFileName}.new`)).catch((error: unknown) => {
+      throw startError(error, start);
+    });
   }
 }
 

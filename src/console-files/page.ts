@@ -1,18 +1,16 @@
 /**
- * The console's document. Every address in it is relative, so that it works below any prefix of a proxy.
+ * The console's document. Every address in it is relative, so that it works below any prefix of a proxy. Tags that HTML
+ * lets a document omit are omitted.
  */
 
 export const page = `<!doctype html>
 <html lang="en">
-<head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Animal store console</title>
 <link rel="icon" href="favicon.ico">
 <link rel="stylesheet" href="console/style.css">
 <script type="module" src="console/main.js"></script>
-</head>
-<body>
 <header>
   <h1>Animal store</h1>
   <nav aria-label="Sections">
@@ -29,11 +27,11 @@ export const page = `<!doctype html>
     <form id="key-form" autocomplete="off">
       <p>The first start printed one; <code>node dist/server.js keys create</code> makes another.</p>
       <div class="row">
-        <label class="wide">API key <input id="key" class="secret" autocomplete="off"
+        <label class="wide">API key <input id="key" class="secret"
           spellcheck="false" aria-describedby="key-hint"></label>
-        <button id="use-key" class="main">Use key</button>
+        <button class="main">Use key</button>
       </div>
-      <p id="key-hint" class="hint">It stays in the memory of this page: reloading forgets it.</p>
+      <p id="key-hint" class="hint">It stays in this page's memory: reloading forgets it.</p>
     </form>
     <div id="key-in-use" class="row" hidden>
       <code id="key-begin"></code>
@@ -44,7 +42,7 @@ export const page = `<!doctype html>
   </div>
   <div>
     <h2>Quota</h2>
-    <p class="hint">Every request takes one from both, whatever comes back. A 429 takes none.</p>
+    <p class="hint">Every request takes one from both; a 429 takes none.</p>
     <div id="meters" hidden>
       <label for="minute">Minute</label> <span id="minute-left"></span>
       <meter id="minute" min="0"></meter> <span id="minute-reset" class="hint"></span>
@@ -62,7 +60,7 @@ export const page = `<!doctype html>
   <h2>Catalogue</h2>
   <form id="list-form" class="row">
     <label>Status <select id="list-status">
-      <option value="">any</option><option>available</option><option>pending</option><option>sold</option>
+      <option value="">any<option>available<option>pending<option>sold
     </select></label>
     <label>Page size <input id="limit" type="number" value="20"></label>
     <button id="list" class="main">List animals</button>
@@ -70,9 +68,9 @@ export const page = `<!doctype html>
   <div id="list-notice" class="notice" role="status">Nothing is listed yet.</div>
   <table id="table" hidden>
     <thead><tr>
-      <th>Id</th><th>Name</th>
-      <th class="number">Category</th><th>Status</th>
-    </tr></thead>
+      <th>Id<th>Name
+      <th class="number">Category<th>Status
+    </thead>
     <tbody id="pets"></tbody>
   </table>
   <div id="pages" class="row" hidden>
@@ -87,7 +85,7 @@ export const page = `<!doctype html>
     <label class="wide">Name <input id="name"></label>
     <label class="wide">Category <input id="category" aria-describedby="add-notice"></label>
     <label>Status <select id="status">
-      <option>available</option><option>pending</option><option>sold</option>
+      <option>available<option>pending<option>sold
     </select></label>
     <button id="add" class="main">Add</button>
     <button id="send-again" type="button" hidden>Send again</button>
@@ -109,6 +107,4 @@ export const page = `<!doctype html>
   <div id="reference-body"></div>
 </section>
 </main>
-</body>
-</html>
 `;

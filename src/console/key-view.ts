@@ -26,6 +26,7 @@ export function startKeyView(session: Session, quotaView: QuotaView): void {
     showKey(key);
     if (key === "") {
       quotaView.forget();
+      byId("send-again").hidden = true; // With another key the same request would add a second animal.
     }
   }
 

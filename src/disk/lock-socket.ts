@@ -10,6 +10,8 @@ import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
 
+import { undefinedIfAbsent } from "./error-message.ts";
+
 /** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
 export type SocketState = "alive" | "stale" | "absent";
 
@@ -18,8 +20,8 @@ const addressBytesMax = process.platform === "linux" ? 107 : 103;
 /** The longest name that callers use, with the separator before it: if this fits, no handle is needed. */
 const nameBytesReserved = 64;
 
-/** This process lacks the resources to connect: these errors say nothing about the other process. */
-const ownShortages: ReadonlySet<string | undefined> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+/** This process lacks the resources or rights to connect: these errors say nothing about the other process. */
+const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
 /** A pause before the next attempt if connecting failed. */
 const retryMs = 10;
@@ -81,25 +83,41 @@ export class SocketFolder {
   }
 
   /**
-   * Only a refused connection shows that no process listens: if the process is stopped or overloaded, or belongs to
-   * another user, connecting fails in other ways.
+   * Only a refused connection shows that no process listens: if the process is stopped or overloaded, connecting fails
+   * in other ways.
    *
-   * @throws {Error} if this process has no descriptor or memory left to connect with
+   * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if the name is no socket's
    */
-  probe(name: string): Promise<SocketState> {
+  async probe(name: string): Promise<SocketState> {
+    const code = await this.#connect(name);
+    if (code === "ENOENT" || code === "ENOTDIR") {
+      return "absent";
+    }
+    if (code !== "ECONNREFUSED") {
+      return "alive";
+    }
+    const path = join(this.path, name);
+    const status = await undefinedIfAbsent(fs.lstat(path));
+    if (status?.isSocket() === false) {
+      throw new Error(`Cannot lock ${path}: it is not a socket`); // It refuses connections too, but is not ours.
+    }
+    return status === undefined ? "absent" : "stale";
+  }
+
+  /** Resolves to undefined if it is connected, else to the code of the error. */
+  #connect(name: string): Promise<string | undefined> {
     const path = this.#address(name);
     return new Promise((resolve, reject) => {
       const connection = connect({ path });
       connection.on("connect", () => {
         connection.destroy();
-        resolve("alive");
+        resolve(undefined);
       });
       connection.on("error", (error: NodeJS.ErrnoException) => {
-        if (ownShortages.has(error.code)) {
+        if (ownFaults.has(error.code)) {
           reject(error);
         } else {
-          const isAbsent = error.code === "ENOENT" || error.code === "ENOTDIR";
-          resolve(error.code === "ECONNREFUSED" ? "stale" : isAbsent ? "absent" : "alive");
+          resolve(error.code);
         }
       });
     });

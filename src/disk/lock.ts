@@ -56,7 +56,8 @@ export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boole
 /**
  * Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
  *
- * @throws {Error} if the file system has no sockets or hard links, or the path is too long for a socket
+ * @throws {Error} if the file system has no sockets or hard links, the path is too long for a socket, this process may
+ * not connect to it, or something else has the name
  */
 export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> {
   const name = basename(path);
@@ -85,7 +86,7 @@ export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> 
   }
 }
 
-/** Whether a living process holds the name `path`. Changes nothing. */
+/** Whether a living process holds the name `path`. Changes nothing. @throws {Error} as `lock` */
 export async function isLocked(path: string): Promise<boolean> {
   const folder = await SocketFolder.open(dirname(path));
   try {
@@ -169,7 +170,8 @@ class Contender {
   async #sweep(): Promise<void> {
     for (const entry of await fs.readdir(this.#folder.path, { withFileTypes: true })) {
       const isLeftover = entry.isSocket() && entry.name.startsWith(`${this.#name}.`);
-      if (isLeftover && (await this.#folder.probe(entry.name)) === "stale") {
+      // One that this process may not connect to is another user's, and stays.
+      if (isLeftover && (await this.#folder.probe(entry.name).catch(() => "alive")) === "stale") {
         await unlinkIfThere(join(this.#folder.path, entry.name));
       }
     }

@@ -58,8 +58,8 @@ const keysPerPiece = 500;
 export class LimitsSnapshot {
   readonly #options: LimitsSnapshotOptions;
   readonly #path: string;
-  /** The limiter's `changeCount` that is on disk. */
-  #savedCount: number | undefined;
+  /** The limiter's `changeCount` that is on disk. Limits that nothing has changed since the opening need no save. */
+  #savedCount = 0;
   #isFailing = false;
   #lastSave: Promise<void> = Promise.resolve();
   #waitingSave: Promise<void> | undefined;
@@ -128,7 +128,6 @@ export class LimitsSnapshot {
       return;
     }
     restoreLimits(limiter, saved, unbannedMs);
-    this.#savedCount = limiter.changeCount;
   }
 }
 

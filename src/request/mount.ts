@@ -33,9 +33,12 @@ export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, ba
   return { target: url, prefix: isCut ? safePrefix(original.slice(0, -url.length)) : "" };
 }
 
-/** A prefix may hold what the client chose (`/:tenant`). It must not end the link it becomes part of, or hold a key. */
+/**
+ * A prefix may hold what the client chose (`/:tenant`). It must not end the link it becomes part of, or hold a key. The
+ * characters are those of a segment (RFC 3986, 3.3). An empty one would make the link lead to another host.
+ */
 function safePrefix(prefix: string): string {
-  return /^(\/[A-Za-z0-9._~%-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";
+  return /^(\/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";
 }
 
 function isBelow(target: string, basePath: string): boolean {

@@ -10,12 +10,13 @@ import { join } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { counted } from "../disk/error-message.ts";
+import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import type { IdempotentAdds } from "./idempotent-adds.ts";
-import { createPetLine, isGroupStart, readPetLine } from "./pet-line.ts";
+import { createPetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
 
@@ -73,8 +74,15 @@ export class PetLineReader implements LineReader {
   }
 
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
+    const line = this.#line;
+    const lineEnd = endOfChecksummedLine(bytes, start, Math.min(end, start + petLineBytesMax));
+    if (lineEnd < 0) {
+      return false;
+    }
+    // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
+    const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
     // A torn tail may hold old pages: the line of an earlier animal proves nothing.
-    return isGroupStart(bytes, start, end, this.#line) && this.#line.id > this.#catalogue.count;
+    return !isKnown || (line.id === line.group && line.id > this.#catalogue.count);
   }
 }
 

@@ -20,7 +20,7 @@
  * are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, endOfChecksummedLine, hasChecksum, writeChecksum } from "../log/checksum.ts";
+import { checksumBytes, hasChecksum, writeChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/byte-literal.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
@@ -95,12 +95,6 @@ export function readPetLine(bytes: DataView, start: number, end: number, line: P
     return { kind: "wrong", reason: "an unknown member: a newer release wrote the line; start that one" };
   }
   return undefined;
-}
-
-/** Whether a sound line starts at `start`, ends no later than `end`, and is the first of its group. */
-export function isGroupStart(bytes: DataView, start: number, end: number, line: PetLine): boolean {
-  const lineEnd = endOfChecksummedLine(bytes, start, Math.min(end, start + petLineBytesMax));
-  return lineEnd > 0 && readMembers(bytes, start, lineEnd + 1 - checksumBytes, line) && line.id === line.group;
 }
 
 /** Returns whether the members of `[start, end)`, a line up to its checksum, are those of the grammar. */

@@ -17,11 +17,13 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
+import { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 
 import { check } from "../../src/cli/check.ts";
+import { run } from "../../src/cli/run.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -154,6 +156,16 @@ test("check and start name limits.json if it is a folder", async (context) => {
   await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
 });
 
+test("check and start refuse a folder whose server.lock is a file, and leave it", async (context) => {
+  const data = filledFolder(context);
+  writeFileSync(join(data, "server.lock"), "");
+  const checked = await runHere(["check", "--data", data]);
+  assert.equal(checked.code, 1);
+  assert.match(checked.stdout, /^Cannot lock .*server\.lock: it is not a socket\n[^]*the server would not start\n$/);
+  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
+  assert.ok(existsSync(join(data, "server.lock")));
+});
+
 test("check mentions a damaged limits.json, and leaves it", async (context) => {
   const data = filledFolder(context);
   writeFileSync(join(data, "limits.json"), "{}\n");
@@ -176,7 +188,7 @@ test("check, import and keys refuse an empty --data, and make nothing", async (c
   assert.deepEqual(readdirSync("."), before);
 });
 
-test("check says that a start without keys fails on a full disk, as it does", {
+test("check says that a start without keys fails on a full disk, as it does in one line before it listens", {
   skip: process.getuid?.() === 0 ? false : "needs root, to mount a small disk",
 }, async (context) => {
   const data = temporaryFolder(context);
@@ -191,7 +203,11 @@ test("check says that a start without keys fails on a full disk, as it does", {
     assert.equal(code, 1);
     assert.match(stdout, /Cannot write the first key: .*(ENOSPC|full)/);
     assert.deepEqual(readdirSync(data), before, "nothing is left behind");
-    await assert.rejects(start(["--data", data]), /ended with 2: [^]*\nCannot use --data .*ENOSPC/);
+    const listen = context.mock.method(Server.prototype, "listen");
+    const terminal = recordingTerminal();
+    assert.equal(await run(["--port", "0", "--data", data], terminal, () => new AbortController().signal), 2);
+    assert.equal(listen.mock.callCount(), 0);
+    assert.match(terminal.output().stderr, /^Cannot use --data .*: Cannot write the first key: .*ENOSPC.*\n$/);
   } finally {
     spawnSync("umount", [data]);
   }

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import { page } from "../../src/console-files/page.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import type { PublicPage } from "../../src/http/public-page.ts";
+import { favicon, type PublicPage } from "../../src/http/public-page.ts";
 import { consolePages } from "../../src/cli/console-pages.ts";
 import { runningService } from "../support/running-service.ts";
 
@@ -76,8 +76,8 @@ test("an embedded service has no page at the root", async (context) => {
   assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 401);
 });
 
-test(`the console has at most ${bytesMax} bytes in all, uncompressed`, async () => {
-  const contents = (await pages()).map((one) => one.show().content);
+test(`the console and its icon have at most ${bytesMax} bytes in all, uncompressed`, async () => {
+  const contents = [...(await pages()), favicon].map((one) => one.show().content);
   const byteCount = contents.reduce((sum, content) => sum + Buffer.from(content ?? "").length, 0);
   assert.ok(byteCount <= bytesMax, `${byteCount} bytes`);
 });

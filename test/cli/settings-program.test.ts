@@ -65,6 +65,8 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   await assertRefused(common, { PORT: port }, new RegExp(`^Cannot use PORT=${port}: .*EADDRINUSE`));
   const metrics = [...common, "--port", "0", "--metrics-port", port];
   await assertRefused(metrics, {}, new RegExp(`Cannot use --metrics-port ${port}: .*EADDRINUSE`));
+  const both = [...common, "--port", port, "--metrics-port", "0"];
+  await assertRefused(both, {}, new RegExp(`^Cannot use --port ${port}: .*EADDRINUSE`));
   const host = [...common, "--port", "0", "--host", "192.0.2.1"];
   await assertRefused(host, {}, /Cannot use --host 192\.0\.2\.1: .*EADDRNOTAVAIL/);
   const lacksZone = [...common, "--port", "0", "--host", "fe80::1"];

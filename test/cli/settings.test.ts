@@ -72,6 +72,7 @@ const rows: readonly Row[] = [
       ["https://example.com/v1", "https://example.com/v1"],
       ["http://localhost:8080/api/store/v1/", "http://localhost:8080/api/store/v1"],
       ["https://[::1]:1/v1", "https://[::1]:1/v1"],
+      ["https://example.com/@acme/a:b/c+d,e=f/v1", "https://example.com/@acme/a:b/c+d,e=f/v1"],
       ["https://例え.example/v1", "https://xn--r8jz45g.example/v1"],
       ["HTTPS://Bücher.Example:443/v1", "https://xn--bcher-kva.example/v1"],
     ],

@@ -12,6 +12,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
+import { run } from "../../src/cli/run.ts";
 import { serve } from "../../src/cli/serve.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/http/bounds.ts";
@@ -32,6 +33,21 @@ test("a server that receives SIGINT twice exits 0 and saves the limits", async (
   assert.equal(await program.stop("SIGINT"), 0);
   assert.ok(existsSync(join(data, "limits.json")));
   assert.ok(!existsSync(join(data, "server.lock")));
+});
+
+test("a signal that arrives while the server is being loaded stops it with exit code 0", async (context) => {
+  const terminal = recordingTerminal();
+  const stopping = new AbortController();
+  const signals: AbortSignal[] = [];
+  const running = run(["--data", temporaryFolder(context)], terminal, () => {
+    signals.push(stopping.signal);
+    return stopping.signal;
+  });
+  const askedCount = signals.length;
+  stopping.abort();
+  assert.equal(await running, 0);
+  assert.equal(askedCount, 1, "it listens to signals before it waits for anything");
+  assert.deepEqual(terminal.output(), { stdout: "", stderr: "" });
 });
 
 test("serve() that is stopped during the start prints nothing, makes no key, and releases the folder", async (context) => {

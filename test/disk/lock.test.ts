@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import fs, { mkdir, readdir } from "node:fs/promises";
+import fs, { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -153,6 +153,50 @@ for (const call of ["lstat", "readdir", "unlink"] as const) {
     assert.equal(await isLocked(path), false, "a release that fails does not keep the lock");
   });
 }
+
+for (const [what, make] of [["file", (path: string) => writeFile(path, "")], ["folder", mkdir]] as const) {
+  test(`lock() and isLocked() reject if a ${what} has the name, and leave it`, async (t) => {
+    const path = join(temporaryFolder(t), name);
+    await make(path);
+    const error = { message: `Cannot lock ${path}: it is not a socket` };
+    await assert.rejects(lock(path), error);
+    await assert.rejects(isLocked(path), error);
+    assert.deepEqual(await readdir(dirname(path)), [name]);
+  });
+}
+
+/** Root may search every folder and connect to every socket. */
+async function withoutRoot(work: () => Promise<void>): Promise<void> {
+  const isRoot = process.getuid?.() === 0;
+  try {
+    process.seteuid?.(isRoot ? 65_534 : (process.getuid?.() ?? 0));
+    await work();
+  } finally {
+    process.seteuid?.(process.getuid?.() ?? 0);
+  }
+}
+
+test("lock() and isLocked() reject if the folder cannot be searched", async (t) => {
+  const folder = temporaryFolder(t);
+  await chmod(folder, 0);
+  await withoutRoot(async () => {
+    await assert.rejects(lock(join(folder, name)), { code: "EACCES" });
+    await assert.rejects(isLocked(join(folder, name)), { code: "EACCES" });
+  }).finally(() => chmod(folder, 0o700));
+});
+
+const skipUser = process.getuid?.() === 0 ? false : "needs root, to be two users";
+test("lock() leaves the temporary sockets of another user where they are", { skip: skipUser }, async (t) => {
+  const folder = temporaryFolder(t);
+  await chmod(folder, 0o777);
+  await leaveStale(t, join(folder, `${name}.left`));
+  await withoutRoot(async () => {
+    const mine = await lock(join(folder, name));
+    assert.ok(mine);
+    await mine.release();
+  });
+  assert.deepEqual(await readdir(folder), [`${name}.left`]);
+});
 
 test("lock() waits until the holder releases, and then has the name", async (t) => {
   const path = join(temporaryFolder(t), name);

@@ -141,6 +141,18 @@ test("a page of an earlier line in the torn tail does not keep the server from s
   assert.equal(served, textOf(lines.length));
 });
 
+test("the start is refused if a line before those of a newer release is damaged, and the file stays as it was", async () => {
+  const newer = lines.map((line, index) => {
+    const json = `${line.slice(0, -checksumBytes)},"colour":"red"}`;
+    return index + 1 < lastGroupId ? line : lineWithChecksum(json);
+  });
+  const content = Buffer.from(newer.join(""));
+  content[Buffer.byteLength(newer.slice(0, 5).join("")) + 10]! ^= 1; // In line 6.
+  const { refusal, disk } = await start(content);
+  assert.match(refusal ?? "served", /^Cannot start: .* is damaged at line 6, byte \d+: .* a sound line at byte \d+ shows/);
+  assert.deepEqual(disk.seen(path), content);
+});
+
 test("with a torn tail that a full disk cannot take, the rest is served, and the tail is set aside once there is room", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, log.subarray(0, -5));

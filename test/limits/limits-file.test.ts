@@ -211,19 +211,19 @@ test("LimitsSnapshot.save() writes only when something has changed", async (cont
   folder.exchange({ rename });
   let snapshot = await folder.start();
   await snapshot.save();
-  assert.equal(renameCount, 1);
+  assert.equal(renameCount, 0, "limits that were never used");
   folder.take();
   await snapshot.save();
   await snapshot.save();
-  assert.equal(renameCount, 2);
+  assert.equal(renameCount, 1);
   snapshot = await folder.start();
   await snapshot.save();
   folder.limiter.peek("key", free);
   await snapshot.save();
-  assert.equal(renameCount, 2);
+  assert.equal(renameCount, 1);
   folder.limiter.unban("key");
   await snapshot.save();
-  assert.equal(renameCount, 3);
+  assert.equal(renameCount, 2);
 });
 
 test("LimitsSnapshot.save() reports a failure once, and when it works again, and tries each time", async (context) => {

@@ -24,12 +24,15 @@ const rows: readonly Row[] = [
   // Mounted below a prefix.
   { basePath: "/v1", url: "/v1/pets", originalUrl: "/shop/v1/pets", place: ["/v1/pets", "/shop"] },
   { basePath: "/shop/v1", url: "/v1/pets", originalUrl: "/shop/v1/pets", place: ["/shop/v1/pets", ""] },
+  { basePath: "/v1", url: "/v1/pets", originalUrl: "/@acme/a:b(c)/v1/pets", place: ["/v1/pets", "/@acme/a:b(c)"] },
+  { basePath: "/v1", url: "/v1/pets", originalUrl: "/%20!$&'*+,;=/v1/pets", place: ["/v1/pets", "/%20!$&'*+,;="] },
   // A prefix that begins with the base path.
   { basePath: "/v1", url: "/v1/pets", originalUrl: "/v1/shop/v1/pets", place: ["/v1/pets", "/v1/shop"] },
   { basePath: "/v1", url: "/v1/pets", originalUrl: "/v1/v1/pets", place: ["/v1/pets", "/v1"] },
   { basePath: "/v1", url: "/v1", originalUrl: "/v1/v1", place: ["/v1", "/v1"] },
   // A prefix that must not become part of a link.
   { basePath: "/v1", url: "/v1/pets", originalUrl: "/a>b/v1/pets", place: ["/v1/pets", ""] },
+  { basePath: "/v1", url: "/v1/pets", originalUrl: "//other.example/v1/pets", place: ["/v1/pets", ""] },
   { basePath: "/v1", url: "/v1/pets", originalUrl: `/${key}/v1/pets`, place: ["/v1/pets", ""] },
   // A url that was rewritten rather than cut.
   { basePath: "/v1", url: "/v1/pets", originalUrl: "/animals", place: ["/v1/pets", ""] },

@@ -8,13 +8,7 @@ import { test } from "node:test";
 
 import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
 import { petToJson } from "../../src/pets/pet.ts";
-import {
-  createPetLine,
-  encodePetLine,
-  isGroupStart,
-  petLineBytesMax,
-  readPetLine,
-} from "../../src/store/pet-line.ts";
+import { createPetLine, encodePetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
 
 const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
 
@@ -86,15 +80,6 @@ test("readPetLine() finds a line without its right checksum damaged", () => {
   const damaged = [line.slice(0, -1), `${line} `, line.replace("Rex", "Max"), line.toUpperCase(), "\0".repeat(50), "{}", "x"];
   for (const one of damaged) {
     assert.equal(read(one), "damage", one);
-  }
-});
-
-test("isGroupStart() is true only for a sound line whose group is its own id", () => {
-  for (const [group, isStart] of [[7, false], [8, true], [9, false]] as const) {
-    const bytes = Buffer.from(checksummed(`{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":${group}}`));
-    assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), isStart);
-    bytes[10] = 0;
-    assert.equal(isGroupStart(viewOf(bytes), 0, bytes.length, createPetLine()), false);
   }
 });
 
