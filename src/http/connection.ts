@@ -30,6 +30,8 @@ export class Connection {
   readonly #waiting: (() => void)[] = [];
   /** How many of those respond. */
   #dueCount = 0;
+  /** Whether the end of the response under way lets the first of them go on. */
+  #isAwaiting = false;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;
   /** The response that says `Connection: close` only because the server stops. */
@@ -122,8 +124,9 @@ export class Connection {
   inTurn(step: () => void): void {
     if (this.#isFree()) {
       step();
-    } else if (this.#waiting.push(step) === 1) {
-      this.#awaitResponse();
+    } else {
+      this.#waiting.push(step);
+      this.#advance();
     }
   }
 
@@ -131,15 +134,18 @@ export class Connection {
     return this.#waiting.length === 0 && this.isAnswered();
   }
 
-  #awaitResponse(): void {
-    this.request?.outgoing?.once("close", () => {
-      for (let step = this.#waiting.shift(); step !== undefined; step = this.#waiting.shift()) {
-        step();
-        if (!this.isAnswered()) {
-          return this.#awaitResponse();
-        }
+  #advance(): void {
+    while (this.#waiting.length > 0 && !this.#isAwaiting) {
+      if (this.isAnswered()) {
+        this.#waiting.shift()?.();
+      } else {
+        this.#isAwaiting = true;
+        this.request?.outgoing?.once("close", () => {
+          this.#isAwaiting = false;
+          this.#advance();
+        });
       }
-    });
+    }
   }
 
   #closeIfFollowed(incoming: IncomingMessage, outgoing: ServerResponse, startBytes: number | undefined): void {

@@ -45,6 +45,31 @@ test("while a request waits for its turn, nothing more is read; later all of the
   wire.destroy();
 });
 
+test("requests that come while a pipelined one is handled wait for their turn too", async (context) => {
+  const store = new GatedStore();
+  const { listener, port, key } = await runningService(context, { options: { store } });
+  const post = request({ method: "POST", key, content: rex });
+  const wire = await Wire.open(port);
+  wire.send(Buffer.concat([post, post]));
+  await store.added(1);
+  await exchange(port, request({ target: "/healthz" }));
+  store.open();
+  await store.added(2);
+  const arrived = once(listener.server, "request");
+  wire.send(Buffer.concat([post, post]));
+  await arrived;
+  for (let id = 2; id <= 4; id++) {
+    await store.added(id);
+    await exchange(port, request({ target: "/healthz" }));
+    assert.equal(store.addCount, id);
+    store.open();
+  }
+  for (let id = 1; id <= 4; id++) {
+    assert.equal((await wire.response()).value("location"), `/v1/pets/${id}`);
+  }
+  wire.destroy();
+});
+
 test("a request that waits for its turn is not handled once its client has gone", async (context) => {
   const store = new GatedStore();
   const { listener, port, key } = await runningService(context, { options: { store } });

@@ -9,8 +9,12 @@
 
 import assert from "node:assert/strict";
 import { connect } from "node:net";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 
+import type { PetPage, PetStore, StoredPet } from "../../src/pets/pet-store.ts";
+import type { NewPet } from "../../src/pets/pet.ts";
+import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { assertPromised, parseHead } from "../support/wire-response.ts";
@@ -80,9 +84,25 @@ function judge(received: Buffer, sent: Buffer, isMutated: boolean): readonly num
   return statuses;
 }
 
-test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response that shifts or breaks a promise`, async (context) => {
+/** Responds some turns of the event loop later, as a database does. */
+class LaterStore extends GatedStore {
+  override add(newPet: NewPet): Promise<StoredPet> {
+    setImmediate(() => this.open());
+    return super.add(newPet);
+  }
+
+  override async list(): Promise<PetPage> {
+    await immediate();
+    return super.list();
+  }
+}
+
+async function fuzz(context: TestContext, store: PetStore | undefined): Promise<void> {
   const seed = seedFromEnvironment();
-  const running = await runningService(context, { options: { trustProxy: 1 }, limits: { fieldsMs: 2_000, requestMs: 3_000, timeoutCheckMs: 50 } });
+  const running = await runningService(context, {
+    options: { trustProxy: 1, ...(store === undefined ? {} : { store }) },
+    limits: { fieldsMs: 2_000, requestMs: 3_000, timeoutCheckMs: 50 },
+  });
   const seen = new Map<number, number>();
   let next = 0;
   const work = async (): Promise<void> => {
@@ -107,4 +127,10 @@ test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response tha
   assert.ok([200, 201, 204, 400, 401, 404, 405, 413, 415].every((status) => seen.has(status)), counts.join(", "));
   assert.deepEqual(running.reports, []);
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
-});
+}
+
+for (const [title, store] of [["", undefined], [", also if the store responds later", new LaterStore()]] as const) {
+  test(`${roundCount} damaged requests: no crash, no hang, no 5xx, no response that shifts or breaks a promise${title}`, (context) => {
+    return fuzz(context, store);
+  });
+}
