@@ -5,6 +5,8 @@
  * sends one four times a second, so everything works again soon after the database does.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
+
 import { messageOf } from "../disk/error-message.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
@@ -16,6 +18,9 @@ const connectMs = 1_500;
 const statementMs = 3_000;
 /** How long a transaction may wait for the next statement of this process, which may read a file first. */
 const idleMs = 30_000;
+/** How long it may take to learn what became of a statement whose answer was lost, and the pause between tries. */
+export const decisionMs = 10_000;
+const decisionPauseMs = 100;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
@@ -94,6 +99,19 @@ export class Database {
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
+  }
+
+  /** As `probe`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
+  async insist(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
+    const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
+    while (!end.aborted) {
+      const rows = await Promise.race([this.probe(text, values).catch(ignore), ended]);
+      if (rows !== undefined) {
+        return rows;
+      }
+      await delay(decisionPauseMs);
+    }
+    return undefined;
   }
 
   /**

@@ -7,7 +7,6 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 
 import type { Clock } from "../disk/clock.ts";
 import {
@@ -22,7 +21,7 @@ import {
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
-import { type Database, DatabaseError } from "./database.ts";
+import { type Database, DatabaseError, decisionMs } from "./database.ts";
 import { answerOf, type Row } from "./pool.ts";
 
 interface Item {
@@ -64,9 +63,6 @@ export const createsMax = 500;
 const getsMax = 500;
 const listsMax = 50;
 
-/** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
-const decisionMs = 10_000;
-const decisionPauseMs = 100;
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
 
@@ -156,23 +152,15 @@ export class PostgresPetStore implements PetStore {
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
   async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
-    const endMs = this.#clock.monotonicMs() + decisionMs;
-    for (;;) {
-      const asked = this.#database.probe(decideText, [commitId]);
-      const commit = (await asked.then(answerOf, () => undefined)) as Commit | undefined;
-      if (commit !== undefined) {
-        if (commit.last !== null) {
-          return addedOf(items, commit);
-        }
-        if (Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
-          throw notStored(cause);
-        }
-      }
-      if (commit !== undefined || this.#clock.monotonicMs() > endMs) {
-        throw new OutcomeUnknownError("the answer of the database was lost", { cause });
-      }
-      await delay(decisionPauseMs);
+    const rows = await this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
+    const commit = rows && (answerOf(rows) as Commit);
+    if (commit !== undefined && commit.last !== null) {
+      return addedOf(items, commit);
     }
+    if (commit !== undefined && Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
+      throw notStored(cause);
+    }
+    throw new OutcomeUnknownError("the answer of the database was lost", { cause });
   }
 
   async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {
