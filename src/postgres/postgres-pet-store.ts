@@ -18,6 +18,7 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
+import { bounds } from "../http/bounds.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
@@ -66,6 +67,9 @@ const listsMax = 50;
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
 
+/** How long after a stop began: then its response can still be sent before connections are closed. */
+const stopDecisionMs = bounds.stopMs - 2_000;
+
 const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
 const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
@@ -82,11 +86,17 @@ export class PostgresPetStore implements PetStore {
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
   readonly #adding = new Set<Promise<unknown>>();
+  /** Resolves when a stop has no time left for decisions. */
+  readonly #stopEnd: Promise<undefined>;
   #isClosed = false;
 
-  constructor(database: Database, clock: Clock) {
+  /** @param stopping aborted when the server begins to stop */
+  constructor(database: Database, clock: Clock, stopping?: AbortSignal) {
     this.#database = database;
     this.#clock = clock;
+    this.#stopEnd = new Promise((resolve) => {
+      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined).unref());
+    });
   }
 
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
@@ -152,7 +162,8 @@ export class PostgresPetStore implements PetStore {
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
   async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
-    const rows = await this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
+    const deciding = this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
+    const rows = await Promise.race([deciding, this.#stopEnd]);
     const commit = rows && (answerOf(rows) as Commit);
     if (commit !== undefined && commit.last !== null) {
       return addedOf(items, commit);
