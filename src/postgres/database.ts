@@ -8,6 +8,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../disk/error-message.ts";
+import { DatabaseError, isRolledBack, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
@@ -23,21 +24,6 @@ export const decisionMs = 10_000;
 const decisionPauseMs = 100;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
-
-export class DatabaseError extends Error {
-  override readonly name = "DatabaseError";
-  /** Whether the statement may have taken effect: "unknown" if its answer was lost. */
-  readonly effect: "none" | "unknown";
-
-  constructor(effect: "none" | "unknown", cause: unknown) {
-    super(messageOf(cause), { cause });
-    this.effect = effect;
-  }
-}
-
-class TimeoutError extends Error {
-  override readonly name = "TimeoutError";
-}
 
 export type Query = (text: string, values?: unknown[]) => Promise<readonly Row[]>;
 
@@ -192,26 +178,6 @@ function release(client: PoolClient, destroy: boolean): void {
     client.on("error", ignore); // Nobody else listens to a connection that is being closed.
   }
   client.release(destroy);
-}
-
-/** The SQLSTATE of an error that the database itself reported. */
-function sqlState(error: unknown): string | undefined {
-  return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
-}
-
-/** Whether the statement was rolled back so that others could go on: a deadlock, or a serialization failure. */
-function isVictim(error: unknown): boolean {
-  return ["40001", "40P01"].includes(sqlState(error) ?? "");
-}
-
-/**
- * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself:
- * classes 08, 57P, 25P, 58 and XX. Nor does it with 40003, which says that it does not know. Nor does an error of the
- * socket, or a time-out.
- */
-function isRolledBack(error: unknown): boolean {
-  const state = sqlState(error);
-  return state !== undefined && !/^(08|57P|25P|40003|58|XX)/.test(state);
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */

@@ -13,7 +13,8 @@ import { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { viewOf } from "../log/checksum.ts";
-import { type Database, DatabaseError, decisionMs } from "./database.ts";
+import { type Database, decisionMs } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {

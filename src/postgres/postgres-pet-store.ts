@@ -22,7 +22,8 @@ import { bounds } from "../http/bounds.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
-import { type Database, DatabaseError, decisionMs } from "./database.ts";
+import { type Database, decisionMs } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { answerOf, type Row } from "./pool.ts";
 
 interface Item {
