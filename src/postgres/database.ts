@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../disk/error-message.ts";
 import { DatabaseError, isRolledBack, isVictim, sqlState, TimeoutError } from "./database-error.ts";
+import { Places } from "./places.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
@@ -33,6 +34,7 @@ export class Database {
   #isAvailable = true;
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
+  readonly #places = new Places();
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -68,20 +70,20 @@ export class Database {
     const client = await this.#connect();
     try {
       const { rows } = await within(statementMs, client.query({ text, values }));
-      release(client, false);
+      this.#release(client, false);
       this.#setAvailable(undefined);
       return rows;
     } catch (error) {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
-      release(client, !isRefused || isReplica);
+      this.#release(client, !isRefused || isReplica);
       if (error instanceof TimeoutError) {
         this.#lossCount += 1;
       }
       if (error instanceof TimeoutError || isReplica) {
         this.#setAvailable(error);
       } else if (isRefused) {
-        this.#reportRefusal(sqlState(error), error);
+        this.#reportRefusal("a statement", error);
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
@@ -112,10 +114,10 @@ export class Database {
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
       await query("COMMIT");
-      release(client, false);
+      this.#release(client, false);
       return result;
     } catch (error) {
-      release(client, true); // This rolls back.
+      this.#release(client, true); // This rolls back.
       throw error;
     }
   }
@@ -126,18 +128,22 @@ export class Database {
 
   /** After a statement that got no answer, older connections may be dead too: they are closed instead of tried. */
   async #connect(): Promise<PoolClient> {
+    const endMs = performance.now() + connectMs;
     for (;;) {
-      const client = await this.#connectOnce();
+      const client = await this.#connectOnce(endMs);
       const lossCount = this.#lossCounts.get(client) ?? this.#lossCount;
       this.#lossCounts.set(client, lossCount);
       if (lossCount === this.#lossCount) {
         return client;
       }
-      release(client, true);
+      this.#release(client, true);
     }
   }
 
-  async #connectOnce(): Promise<PoolClient> {
+  /** A connection that is refused while others work says nothing of the database. */
+  async #connectOnce(endMs: number): Promise<PoolClient> {
+    await this.#places.take(endMs);
+    const otherCount = this.#places.usedCount - 1;
     const connecting = this.#pool.connect();
     try {
       const client = await within(connectMs, connecting);
@@ -145,19 +151,35 @@ export class Database {
       return client;
     } catch (error) {
       connecting.then((client) => client.release(), ignore); // It may come too late.
-      this.#setAvailable(error);
-      throw new DatabaseError("none", error);
+      this.#places.leave();
+      if (sqlState(error) !== "53300" || otherCount + this.#places.usedCount === 0) {
+        this.#setAvailable(error);
+        throw new DatabaseError("none", error);
+      }
+      this.#reportRefusal("a connection", error);
+      this.#places.setFull();
+      return this.#connectOnce(endMs);
     }
   }
 
-  /** A full disk or a missing right: the operator has to do something. */
-  #reportRefusal(state: string | undefined, error: unknown): void {
+  #release(client: PoolClient, destroy: boolean): void {
+    client.off("error", ignore);
+    if (destroy) {
+      client.on("error", ignore); // Nobody else listens to a connection that is being closed.
+    }
+    client.release(destroy);
+    this.#places.leave();
+  }
+
+  /** A full disk, a missing right or too few connections: the operator has to do something. */
+  #reportRefusal(what: string, error: unknown): void {
+    const state = sqlState(error);
     if (state !== undefined && !isVictim(error)) {
       const nowMs = performance.now();
       const isNew = nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs;
       this.#refusals.set(state, nowMs);
       if (isNew) {
-        this.#report(`warning: the database refused a statement: ${messageOf(error)}`);
+        this.#report(`warning: the database refused ${what}: ${messageOf(error)}`);
       }
     }
   }
@@ -170,14 +192,6 @@ export class Database {
       this.#report(isAvailable ? "the database can be used again" : `warning: ${reason}`);
     }
   }
-}
-
-function release(client: PoolClient, destroy: boolean): void {
-  client.off("error", ignore);
-  if (destroy) {
-    client.on("error", ignore); // Nobody else listens to a connection that is being closed.
-  }
-  client.release(destroy);
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */

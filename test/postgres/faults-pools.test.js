@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { after, before, test } from "node:test";
 import { openAnimalStore } from "../../dist/index.js";
-import { skip, startEngine } from "./engine.js";
+import { skip, skipFaults, startEngine } from "./engine.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
@@ -73,6 +73,29 @@ test("a pool of one connection works, also under load", { skip }, async (context
   assert.ok(record.responses.every(({ status }) => [200, 201].includes(status)), "nothing is refused");
   assertEachRemainingOnce(record);
   await assertNothingLostOrDoubled(engine, url, record);
+});
+
+test("when the database takes no more connections, requests share those that it has, and it counts as available", { skip: skipFaults }, async (context) => {
+  const role = "few";
+  await engine.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
+  const url = await engine.createDatabase(`OWNER ${role}`);
+  const few = Object.assign(new URL(url), { username: role }).href;
+  const { instances, clients: [client], key } = await startService(context, [few]);
+  const load = startLoad(instances, key, { clients: 32 });
+  const healths = new Set();
+  const isDone = async () => healths.add(await health(client)) && load.record.responses.length > 1_000;
+  await timeUntil("many are served", isDone);
+  const record = await load.stop();
+  assert.deepEqual([...new Set(record.responses.map(({ status }) => status))].sort(), [200, 201]);
+  assert.deepEqual([...healths], [200]);
+  assert.match(instances[0].reports(), /^warning: the database refused a connection: too many connections for role "few"\n$/);
+  await assertNothingLostOrDoubled(engine, url, record);
+
+  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+  await engine.terminateBackends(url);
+  await timeUntil("it has none", async () => (await health(client)) === 503);
+  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
+  assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
 });
 
 test("with a pool that never connects, the start fails soon", async () => {
