@@ -20,6 +20,11 @@ export class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
+/** Whether no answer came in time: by our limit, or by a shorter `query_timeout` of the pool; its error has no code. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
+}
+
 /** The SQLSTATE of an error that the database itself reported. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;

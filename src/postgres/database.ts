@@ -8,7 +8,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../disk/error-message.ts";
-import { DatabaseError, isRolledBack, isVictim, sqlState, TimeoutError } from "./database-error.ts";
+import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import { Places } from "./places.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
@@ -77,10 +77,10 @@ export class Database {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
       this.#release(client, !isRefused || isReplica);
-      if (error instanceof TimeoutError) {
+      if (isTimeout(error)) {
         this.#lossCount += 1;
       }
-      if (error instanceof TimeoutError || isReplica) {
+      if (isTimeout(error) || isReplica) {
         this.#setAvailable(error);
       } else if (isRefused) {
         this.#reportRefusal("a statement", error);

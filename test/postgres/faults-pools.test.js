@@ -5,6 +5,8 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { after, before, test } from "node:test";
+import pg from "pg";
+import { Database } from "../../build/src/postgres/database.js";
 import { openAnimalStore } from "../../dist/index.js";
 import { skip, skipFaults, startEngine } from "./engine.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
@@ -104,6 +106,16 @@ test("with a pool that never connects, the start fails soon", async () => {
   await assert.rejects(openAnimalStore({ database: pool }), /no answer within/);
   assert.ok(performance.now() - start < 5_000);
   assert.equal(pool.listenerCount("error"), 0);
+});
+
+test("a statement that gets no answer within the pool's own query_timeout shows that the database is away", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await engine.createDatabase(), query_timeout: 200 });
+  context.after(() => pool.end());
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push(message));
+  await assert.rejects(database.run("SELECT pg_sleep(1)"), { effect: "unknown" });
+  assert.equal(database.isAvailable, false);
+  assert.match(reports.join(), /^warning: the database cannot be used, requests get 503 until it can: Query read timeout$/);
 });
 
 test("when no connection becomes free, requests get 503, and all is well when one does", { skip }, async (context) => {
