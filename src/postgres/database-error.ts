@@ -25,6 +25,11 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
 }
 
+/** Whether it waited for too long, also for a lock. */
+export function isWait(error: unknown): boolean {
+  return isTimeout(error) || sqlState(error) === "55P03";
+}
+
 /** The SQLSTATE of an error that the database itself reported. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;

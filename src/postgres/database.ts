@@ -8,7 +8,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../disk/error-message.ts";
-import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
+import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
 import { Places } from "./places.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
@@ -18,6 +18,8 @@ import type { DatabasePool, PoolClient, Row } from "./pool.ts";
  */
 const connectMs = 1_500;
 const statementMs = 3_000;
+/** How long a statement of a transaction may wait for a lock. */
+export const lockMs = 2_000;
 /** How long a transaction may wait for the next statement of this process, which may read a file first. */
 const idleMs = 30_000;
 /** How long it may take to learn what became of a statement whose answer was lost, and the pause between tries. */
@@ -26,7 +28,8 @@ const decisionPauseMs = 100;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
-export type Query = (text: string, values?: unknown[]) => Promise<readonly Row[]>;
+/** Runs a statement of a transaction. @param limitMs how long its answer may take */
+export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
   readonly #pool: DatabasePool;
@@ -105,12 +108,22 @@ export class Database {
   /**
    * Runs several statements on one connection as one transaction. Only for starts and commands, because its locks last
    * as long as this process takes. If it is stopped meanwhile, PostgreSQL rolls back after 30 s.
+   *
+   * @param eachMs how long the answer to a statement may take that has no limit of its own
+   * @throws {Error} after a wait, with the beginning of the statement
    */
-  async transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (query: Query) => Promise<Result>, eachMs: number = statementMs): Promise<Result> {
     const client = await this.#connect();
     try {
-      const query: Query = async (text, values = []) => (await client.query({ text, values })).rows;
+      const query: Query = async (text, values = [], limitMs = eachMs) => {
+        const answer = await within(limitMs, client.query({ text, values })).catch((error: unknown) => {
+          const [start] = text.trim().split("\n");
+          throw isWait(error) ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
+        });
+        return answer.rows;
+      };
       await query("BEGIN");
+      await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
       await query("COMMIT");
