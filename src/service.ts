@@ -71,7 +71,10 @@ export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers | undefined;
-  /** Aborts the opening: it rejects with the signal's reason, and the folder is free again. */
+  /**
+   * Aborted when the server begins to stop. It ends the opening, which then rejects with the signal's reason, and the
+   * folder is free again.
+   */
   readonly signal?: AbortSignal;
   /** Besides those of the service itself. */
   readonly publicPages?: readonly PublicPage[];
@@ -211,9 +214,13 @@ export class Service implements AnimalStore {
     return this.#pipeline.clientErrorToBytes(code, socketAddress);
   }
 
-  /** Makes `healthy` false, and every response of `handle` close its connection. Requests still get responses. */
+  /**
+   * Makes `healthy` false, and every response of `handle` close its connection. Changes of keys are no longer followed.
+   * Requests still get responses.
+   */
   beginStopping(): void {
     this.#isStopping = true;
+    clearInterval(this.#following);
   }
 
   close(): Promise<void> {
@@ -222,8 +229,7 @@ export class Service implements AnimalStore {
   }
 
   async #close(): Promise<void> {
-    this.#isStopping = true;
-    clearInterval(this.#following);
+    this.beginStopping();
     await this.#engine.close();
   }
 }

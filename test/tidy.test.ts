@@ -52,7 +52,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   openapi: ["pets", "limits", "http"],
   request: ["observe", "pets", "keys", "limits", "http", "disk"],
   engine: ["store", "observe", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
-  postgres: ["engine/engine.ts", "store", "pets", "keys", "limits", "log", "disk"],
+  postgres: ["engine/engine.ts", "store", "pets", "keys", "limits", "http/bounds.ts", "log", "disk"],
   "options.ts": ["pets", "http", "postgres/pool.ts"],
   "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/address-limiter.ts", "http", "log", "disk"],
   "index.ts": ["service.ts", "options.ts", "openapi", "postgres/pool.ts", "keys", "limits/plans.ts", "store", "pets", "disk"],

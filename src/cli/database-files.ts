@@ -17,6 +17,9 @@ import { type DatabasePlace, withDatabase } from "./database.ts";
 
 type Report = MoveOptions["report"];
 
+/** How long the answer to a statement may take that moves a piece. */
+const pieceMs = 60_000;
+
 /** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importCatalogue(source: Source, place: DatabasePlace, report: Report): Promise<Moved> {
   return moveIn(source.path, place, async (query) => {
@@ -50,7 +53,7 @@ async function moveIn(path: string, place: DatabasePlace, move: (query: Query) =
         const moved = await move(query);
         isCommitting = true;
         return moved;
-      });
+      }, pieceMs);
     } catch (error) {
       const outcome = isCommitting ? "all of it may have been imported: see check" : "nothing was imported";
       throw new Error(`Cannot import ${path}: ${messageOf(error)}; ${outcome}`, { cause: error });
@@ -88,7 +91,7 @@ export async function exportFolder(folder: string, place: DatabasePlace, report:
         throw new Error(`Cannot export to ${folder}: it has a ${taken} already`);
       }
       await removeAll(newPath); // A crash may have left some.
-      const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)));
+      const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)), pieceMs);
       // The catalogue first: if this process dies in between, no server finds keys without animals and gives ids again.
       for (const name of movedFileNames.toReversed()) {
         if ((await nodeDisk.status(newPath(name))) !== undefined) {

@@ -59,7 +59,9 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    start.options.report(`stopped: all animals are ${kept.database === undefined ? "on disk" : "in the database"}`);
+    // An animal whose answer was lost may be in the database as well.
+    const outcome = kept.database ? "every confirmed animal is in the database" : "all animals are on disk";
+    start.options.report(`stopped: ${outcome}`);
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;

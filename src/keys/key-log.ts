@@ -25,8 +25,13 @@ export abstract class KeyLog {
 
   /** A look that begins after this call, so that it sees everything written before. */
   async refresh(): Promise<void> {
-    await this.#following;
+    await this.settled();
     await this.follow();
+  }
+
+  /** Resolves when no look is under way. */
+  async settled(): Promise<void> {
+    await this.#following;
   }
 
   /**

@@ -198,11 +198,11 @@ export class KeyStore {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }
 
-  /** Resolves when no change is under way. From then on, changes are refused and the log is not followed. */
+  /** Resolves when no change or look is under way. From then on, changes are refused and the log is not followed. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#changing;
-    await this.#log.follow();
+    await this.#log.settled();
   }
 
   /**

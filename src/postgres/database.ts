@@ -5,7 +5,11 @@
  * sends one four times a second, so everything works again soon after the database does.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
+
 import { messageOf } from "../disk/error-message.ts";
+import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
+import { Places } from "./places.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
@@ -14,27 +18,18 @@ import type { DatabasePool, PoolClient, Row } from "./pool.ts";
  */
 const connectMs = 1_500;
 const statementMs = 3_000;
+/** How long a statement of a transaction may wait for a lock. */
+export const lockMs = 2_000;
 /** How long a transaction may wait for the next statement of this process, which may read a file first. */
 const idleMs = 30_000;
+/** How long it may take to learn what became of a statement whose answer was lost, and the pause between tries. */
+export const decisionMs = 10_000;
+const decisionPauseMs = 100;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
-export class DatabaseError extends Error {
-  override readonly name = "DatabaseError";
-  /** Whether the statement may have taken effect: "unknown" if its answer was lost. */
-  readonly effect: "none" | "unknown";
-
-  constructor(effect: "none" | "unknown", cause: unknown) {
-    super(messageOf(cause), { cause });
-    this.effect = effect;
-  }
-}
-
-class TimeoutError extends Error {
-  override readonly name = "TimeoutError";
-}
-
-export type Query = (text: string, values?: unknown[]) => Promise<readonly Row[]>;
+/** Runs a statement of a transaction. @param limitMs how long its answer may take */
+export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
   readonly #pool: DatabasePool;
@@ -42,6 +37,7 @@ export class Database {
   #isAvailable = true;
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
+  readonly #places = new Places();
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -77,41 +73,64 @@ export class Database {
     const client = await this.#connect();
     try {
       const { rows } = await within(statementMs, client.query({ text, values }));
-      release(client, false);
+      this.#release(client, false);
       this.#setAvailable(undefined);
       return rows;
     } catch (error) {
       const isRefused = isRolledBack(error);
       const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
-      release(client, !isRefused || isReplica);
-      if (error instanceof TimeoutError) {
+      this.#release(client, !isRefused || isReplica);
+      if (isTimeout(error)) {
         this.#lossCount += 1;
       }
-      if (error instanceof TimeoutError || isReplica) {
+      if (isTimeout(error) || isReplica) {
         this.#setAvailable(error);
       } else if (isRefused) {
-        this.#reportRefusal(sqlState(error), error);
+        this.#reportRefusal("a statement", error);
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
   }
 
+  /** As `probe`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
+  async insist(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
+    const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
+    while (!end.aborted) {
+      const rows = await Promise.race([this.probe(text, values).catch(ignore), ended]);
+      if (rows !== undefined) {
+        return rows;
+      }
+      await delay(decisionPauseMs);
+    }
+    return undefined;
+  }
+
   /**
    * Runs several statements on one connection as one transaction. Only for starts and commands, because its locks last
    * as long as this process takes. If it is stopped meanwhile, PostgreSQL rolls back after 30 s.
+   *
+   * @param eachMs how long the answer to a statement may take that has no limit of its own
+   * @throws {Error} after a wait, with the beginning of the statement
    */
-  async transaction<Result>(work: (query: Query) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (query: Query) => Promise<Result>, eachMs: number = statementMs): Promise<Result> {
     const client = await this.#connect();
     try {
-      const query: Query = async (text, values = []) => (await client.query({ text, values })).rows;
+      const query: Query = async (text, values = [], limitMs = eachMs) => {
+        const answer = await within(limitMs, client.query({ text, values })).catch((error: unknown) => {
+          const [start] = text.trim().split("\n");
+          throw isWait(error) ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
+        });
+        return answer.rows;
+      };
       await query("BEGIN");
+      await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
       await query("COMMIT");
-      release(client, false);
+      this.#release(client, false);
       return result;
     } catch (error) {
-      release(client, true); // This rolls back.
+      this.#release(client, true); // This rolls back.
       throw error;
     }
   }
@@ -122,18 +141,22 @@ export class Database {
 
   /** After a statement that got no answer, older connections may be dead too: they are closed instead of tried. */
   async #connect(): Promise<PoolClient> {
+    const endMs = performance.now() + connectMs;
     for (;;) {
-      const client = await this.#connectOnce();
+      const client = await this.#connectOnce(endMs);
       const lossCount = this.#lossCounts.get(client) ?? this.#lossCount;
       this.#lossCounts.set(client, lossCount);
       if (lossCount === this.#lossCount) {
         return client;
       }
-      release(client, true);
+      this.#release(client, true);
     }
   }
 
-  async #connectOnce(): Promise<PoolClient> {
+  /** A connection that is refused while others work says nothing of the database. */
+  async #connectOnce(endMs: number): Promise<PoolClient> {
+    await this.#places.take(endMs);
+    const otherCount = this.#places.usedCount - 1;
     const connecting = this.#pool.connect();
     try {
       const client = await within(connectMs, connecting);
@@ -141,19 +164,35 @@ export class Database {
       return client;
     } catch (error) {
       connecting.then((client) => client.release(), ignore); // It may come too late.
-      this.#setAvailable(error);
-      throw new DatabaseError("none", error);
+      this.#places.leave();
+      if (sqlState(error) !== "53300" || otherCount + this.#places.usedCount === 0) {
+        this.#setAvailable(error);
+        throw new DatabaseError("none", error);
+      }
+      this.#reportRefusal("a connection", error);
+      this.#places.setFull();
+      return this.#connectOnce(endMs);
     }
   }
 
-  /** A full disk or a missing right: the operator has to do something. */
-  #reportRefusal(state: string | undefined, error: unknown): void {
+  #release(client: PoolClient, destroy: boolean): void {
+    client.off("error", ignore);
+    if (destroy) {
+      client.on("error", ignore); // Nobody else listens to a connection that is being closed.
+    }
+    client.release(destroy);
+    this.#places.leave();
+  }
+
+  /** A full disk, a missing right or too few connections: the operator has to do something. */
+  #reportRefusal(what: string, error: unknown): void {
+    const state = sqlState(error);
     if (state !== undefined && !isVictim(error)) {
       const nowMs = performance.now();
       const isNew = nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs;
       this.#refusals.set(state, nowMs);
       if (isNew) {
-        this.#report(`warning: the database refused a statement: ${messageOf(error)}`);
+        this.#report(`warning: the database refused ${what}: ${messageOf(error)}`);
       }
     }
   }
@@ -166,34 +205,6 @@ export class Database {
       this.#report(isAvailable ? "the database can be used again" : `warning: ${reason}`);
     }
   }
-}
-
-function release(client: PoolClient, destroy: boolean): void {
-  client.off("error", ignore);
-  if (destroy) {
-    client.on("error", ignore); // Nobody else listens to a connection that is being closed.
-  }
-  client.release(destroy);
-}
-
-/** The SQLSTATE of an error that the database itself reported. */
-function sqlState(error: unknown): string | undefined {
-  return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
-}
-
-/** Whether the statement was rolled back so that others could go on: a deadlock, or a serialization failure. */
-function isVictim(error: unknown): boolean {
-  return ["40001", "40P01"].includes(sqlState(error) ?? "");
-}
-
-/**
- * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself:
- * classes 08, 57P, 25P, 58 and XX. Nor does it with 40003, which says that it does not know. Nor does an error of the
- * socket, or a time-out.
- */
-function isRolledBack(error: unknown): boolean {
-  const state = sqlState(error);
-  return state !== undefined && !/^(08|57P|25P|40003|58|XX)/.test(state);
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */

@@ -21,7 +21,7 @@ export interface PostgresOptions {
   readonly pool: DatabasePool;
   readonly clock: Clock;
   readonly report: (message: string) => void;
-  /** Ends the opening: it rejects with the signal's reason. */
+  /** Ends the opening: it rejects with the signal's reason. Later, it bounds how long creates stay in doubt. */
   readonly signal: AbortSignal | undefined;
 }
 
@@ -36,7 +36,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
-    const store = new PostgresPetStore(database, clock);
+    const store = new PostgresPetStore(database, clock, signal);
     const stopping = new AbortController();
     let purging = Promise.resolve();
     const timer = setInterval(() => (purging = purge(database, stopping.signal)), purgeMs).unref();

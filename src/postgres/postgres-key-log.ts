@@ -2,7 +2,8 @@
  * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
  *
  * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
- * its event is read and the decision is made again. So no lock is needed.
+ * its event is read and the decision is made again. So no lock is needed. If the answer is lost, appending the same
+ * event once more decides: then that number is taken, by this event or by another one, which its line shows.
  */
 
 import { messageOf } from "../disk/error-message.ts";
@@ -12,7 +13,8 @@ import { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { viewOf } from "../log/checksum.ts";
-import { type Database, DatabaseError } from "./database.ts";
+import { type Database, decisionMs } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {
@@ -52,18 +54,41 @@ export class PostgresKeyLog extends KeyLog {
   }
 
   async append(decide: () => KeyEvent | undefined): Promise<void> {
-    for (let isAppended = false; !isAppended; ) {
+    for (let isStored = false; !isStored; ) {
       await this.#read();
       const event = decide();
       if (event === undefined) {
         return;
       }
-      const unbannedId = event.event === "unbanned" ? event.id : null;
-      const line = encodeKeyEvent(event).slice(0, -1);
-      const [row] = await this.#options.database.probe(appendText, [this.#seq + 1, line, unbannedId]);
-      isAppended = row?.["is_appended"] === "true";
+      isStored = await this.#appendNext(event);
     }
     await this.refresh(); // It cannot fail: the event is stored.
+  }
+
+  /** Resolves to false if somebody else has taken the next number. @throws {DatabaseError} */
+  async #appendNext(event: KeyEvent): Promise<boolean> {
+    const { database } = this.#options;
+    const seq = this.#seq + 1;
+    const line = encodeKeyEvent(event).slice(0, -1);
+    const values = [seq, line, event.event === "unbanned" ? event.id : null];
+    try {
+      return isAppended(await database.probe(appendText, values));
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.effect === "none") {
+        throw error;
+      }
+      const end = AbortSignal.timeout(decisionMs);
+      const rows = await database.insist(appendText, values, end);
+      if (rows !== undefined && isAppended(rows)) {
+        return true;
+      }
+      const [stored] = (await database.insist(readText, [seq - 1, 1], end)) ?? [];
+      if (stored === undefined) {
+        const fault = "the answer was lost, so the change may have been made: see keys list";
+        throw new DatabaseError("unknown", new Error(fault, { cause: error }));
+      }
+      return stored["line"] === line;
+    }
   }
 
   /** A database that cannot be reached is reported by `Database`. */
@@ -123,6 +148,10 @@ export class PostgresKeyLog extends KeyLog {
       this.#options.report(`${fault}; keys known so far go on working`);
     }
   }
+}
+
+function isAppended([row]: readonly Row[]): boolean {
+  return row?.["is_appended"] === "true";
 }
 
 function replacedError(): KeyError {

@@ -12,7 +12,8 @@ import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
-import { type Database, DatabaseError } from "./database.ts";
+import type { Database } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { limitsOf, type LimitsNumbers } from "./limits-table.ts";
 import { answerOf } from "./pool.ts";
 

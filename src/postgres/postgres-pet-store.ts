@@ -7,7 +7,6 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { setTimeout as delay } from "node:timers/promises";
 
 import type { Clock } from "../disk/clock.ts";
 import {
@@ -19,10 +18,12 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
+import { bounds } from "../http/bounds.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
-import { type Database, DatabaseError } from "./database.ts";
+import { type Database, decisionMs } from "./database.ts";
+import { DatabaseError } from "./database-error.ts";
 import { answerOf, type Row } from "./pool.ts";
 
 interface Item {
@@ -64,11 +65,11 @@ export const createsMax = 500;
 const getsMax = 500;
 const listsMax = 50;
 
-/** How long a batch whose answer was lost may stay undecided, and the pause between two attempts. */
-const decisionMs = 10_000;
-const decisionPauseMs = 100;
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
+
+/** How long after a stop began: then its response can still be sent before connections are closed. */
+const stopDecisionMs = bounds.stopMs - 2_000;
 
 const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
 const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
@@ -86,11 +87,17 @@ export class PostgresPetStore implements PetStore {
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
   readonly #adding = new Set<Promise<unknown>>();
+  /** Resolves when a stop has no time left for decisions. */
+  readonly #stopEnd: Promise<undefined>;
   #isClosed = false;
 
-  constructor(database: Database, clock: Clock) {
+  /** @param stopping aborted when the server begins to stop */
+  constructor(database: Database, clock: Clock, stopping?: AbortSignal) {
     this.#database = database;
     this.#clock = clock;
+    this.#stopEnd = new Promise((resolve) => {
+      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined).unref());
+    });
   }
 
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
@@ -156,23 +163,16 @@ export class PostgresPetStore implements PetStore {
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
   async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
-    const endMs = this.#clock.monotonicMs() + decisionMs;
-    for (;;) {
-      const asked = this.#database.probe(decideText, [commitId]);
-      const commit = (await asked.then(answerOf, () => undefined)) as Commit | undefined;
-      if (commit !== undefined) {
-        if (commit.last !== null) {
-          return addedOf(items, commit);
-        }
-        if (Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
-          throw notStored(cause);
-        }
-      }
-      if (commit !== undefined || this.#clock.monotonicMs() > endMs) {
-        throw new OutcomeUnknownError("the answer of the database was lost", { cause });
-      }
-      await delay(decisionPauseMs);
+    const deciding = this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
+    const rows = await Promise.race([deciding, this.#stopEnd]);
+    const commit = rows && (answerOf(rows) as Commit);
+    if (commit !== undefined && commit.last !== null) {
+      return addedOf(items, commit);
     }
+    if (commit !== undefined && Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
+      throw notStored(cause);
+    }
+    throw new OutcomeUnknownError("the answer of the database was lost", { cause });
   }
 
   async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {

@@ -6,7 +6,7 @@
  */
 
 import { addFunctions } from "./add-pets-sql.ts";
-import type { Database, Query } from "./database.ts";
+import { type Database, lockMs, type Query } from "./database.ts";
 import { boundWaits, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
 import { purgeFunction } from "./purge.ts";
@@ -115,6 +115,8 @@ export const schemaVersion: number = migrations.length;
 
 /** The number of advisory locks of this program. */
 const migrationLock = 4_207_849_471;
+/** How long a migration may take, and the wait for one. PostgreSQL ends one that has stalled after 30 s. */
+const migrationMs = 40_000;
 
 /**
  * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
@@ -124,7 +126,10 @@ const migrationLock = 4_207_849_471;
 export async function prepareSchema(database: Database): Promise<void> {
   await database.transaction(async (query) => {
     await checkSession(query);
-    await query("SELECT pg_advisory_xact_lock($1)", [migrationLock]);
+    await query(`SET LOCAL lock_timeout = ${migrationMs}`);
+    const lockText = "SELECT pg_advisory_xact_lock($1) /* while another start makes the schema */";
+    await query(lockText, [migrationLock], migrationMs);
+    await query(`SET LOCAL lock_timeout = ${lockMs}`);
     const version = await readSchemaVersion(query);
     if (version === 0) {
       await checkMayCreate(query);
@@ -135,7 +140,7 @@ export async function prepareSchema(database: Database): Promise<void> {
       await query("INSERT INTO animal_store.version VALUES (0)");
     }
     for (const migration of migrations.slice(version)) {
-      await query(migration);
+      await query(migration, [], migrationMs);
     }
     if (version < schemaVersion) {
       await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);

@@ -124,6 +124,18 @@ describe("lost answers", { concurrency: 4 }, () => {
     }
   });
 
+  test("a rotation whose fate cannot be learnt within 10 s says that it may have been made", { skip: skipFaults }, async (context) => {
+    const { url, proxy, instances: [instance], id } = await startBehindProxy(context, engine, 1);
+    const { release } = await lock(context, url, "LOCK TABLE animal_store.key_events IN SHARE MODE");
+    const rotating = instance.keys.rotate(id);
+    rotating.catch(() => undefined);
+    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'append_key_event'";
+    await timeUntil("the event waits", async () => (await engine.query(waiting, [], url)).length === 1);
+    proxy.cut();
+    await release();
+    await assert.rejects(rotating, { message: "the answer was lost, so the change may have been made: see keys list" });
+  });
+
   test("creates that arrive late, after a cut, are stored only if they get 201", { skip: skipFaults }, async (context) => {
     const url = await engine.createDatabase();
     await startService(context, [url]);

@@ -5,8 +5,10 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { after, before, test } from "node:test";
+import pg from "pg";
+import { Database } from "../../build/src/postgres/database.js";
 import { openAnimalStore } from "../../dist/index.js";
-import { skip, startEngine } from "./engine.js";
+import { skip, skipFaults, startEngine } from "./engine.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
@@ -75,12 +77,45 @@ test("a pool of one connection works, also under load", { skip }, async (context
   await assertNothingLostOrDoubled(engine, url, record);
 });
 
+test("when the database takes no more connections, requests share those that it has, and it counts as available", { skip: skipFaults }, async (context) => {
+  const role = "few";
+  await engine.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
+  const url = await engine.createDatabase(`OWNER ${role}`);
+  const few = Object.assign(new URL(url), { username: role }).href;
+  const { instances, clients: [client], key } = await startService(context, [few]);
+  const load = startLoad(instances, key, { clients: 32 });
+  const healths = new Set();
+  const isDone = async () => healths.add(await health(client)) && load.record.responses.length > 1_000;
+  await timeUntil("many are served", isDone);
+  const record = await load.stop();
+  assert.deepEqual([...new Set(record.responses.map(({ status }) => status))].sort(), [200, 201]);
+  assert.deepEqual([...healths], [200]);
+  assert.match(instances[0].reports(), /^warning: the database refused a connection: too many connections for role "few"\n$/);
+  await assertNothingLostOrDoubled(engine, url, record);
+
+  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+  await engine.terminateBackends(url);
+  await timeUntil("it has none", async () => (await health(client)) === 503);
+  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
+  assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
+});
+
 test("with a pool that never connects, the start fails soon", async () => {
   const pool = Object.assign(new EventEmitter(), { connect: () => new Promise(() => undefined) });
   const start = performance.now();
   await assert.rejects(openAnimalStore({ database: pool }), /no answer within/);
   assert.ok(performance.now() - start < 5_000);
   assert.equal(pool.listenerCount("error"), 0);
+});
+
+test("a statement that gets no answer within the pool's own query_timeout shows that the database is away", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await engine.createDatabase(), query_timeout: 200 });
+  context.after(() => pool.end());
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push(message));
+  await assert.rejects(database.run("SELECT pg_sleep(1)"), { effect: "unknown" });
+  assert.equal(database.isAvailable, false);
+  assert.match(reports.join(), /^warning: the database cannot be used, requests get 503 until it can: Query read timeout$/);
 });
 
 test("when no connection becomes free, requests get 503, and all is well when one does", { skip }, async (context) => {

@@ -14,6 +14,7 @@ import { lock, startService } from "./faults.js";
 import { until } from "./guarded-folder.js";
 import { freePort } from "./installation.js";
 import { startInstance } from "./instance.js";
+import { runCommand } from "./program.js";
 import { startProxy } from "./proxy.js";
 
 let engine;
@@ -52,6 +53,25 @@ test("an address that nobody listens on, or that stays silent, stops the start",
   context.after(() => proxy.stop());
   proxy.cut();
   await assertRefused(proxy.url, /timeout/);
+});
+
+test("somebody's lock, or a network that is cut during the start, stops it and commands, which say what they waited for", { skip: skipFaults }, async (context) => {
+  const url = await engine.createDatabase();
+  await startService(context, [url]);
+  const { release } = await lock(context, url, "LOCK TABLE animal_store.version");
+  await assertRefused(url, /: canceling statement due to lock timeout: SELECT version FROM animal_store\.version\n$/);
+  for (const command of [["check"], ["keys", "list"]]) {
+    const { stdout, stderr } = await runCommand([...command, "--database", url]);
+    assert.match(stdout + stderr, /^Cannot use --database \S+: .* lock timeout: SELECT version FROM animal_store\.version\n/);
+  }
+
+  const proxy = await startProxy(url);
+  context.after(() => proxy.stop());
+  const starting = assertRefused(proxy.url, /: no answer within 3 s: SELECT version FROM animal_store\.version\n$/);
+  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+  await until("it waits", async () => (await engine.query(waiting, [], url)).length === 1);
+  proxy.cut();
+  await Promise.all([starting, release()]);
 });
 
 test("a role that may not make the schema stops the start", { skip: skipFaults }, async () => {

@@ -9,7 +9,7 @@ import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { skip } from "./engine.js";
-import { createPlace } from "./places.js";
+import { createPlace, withQuery } from "./places.js";
 
 const pet = { name: "Rex", categoryId: 1n, status: "sold" };
 
@@ -17,26 +17,14 @@ const pet = { name: "Rex", categoryId: 1n, status: "sold" };
 async function open(context, clock, meanwhile) {
   const { pool, remove } = await createPlace();
   context.after(remove);
-  const losing = {
-    on: (...args) => pool.on(...args),
-    off: (...args) => pool.off(...args),
-    async connect() {
-      const client = await pool.connect();
-      return {
-        on: (...args) => client.on(...args),
-        off: (...args) => client.off(...args),
-        release: (destroy) => client.release(destroy),
-        async query(statement) {
-          const result = await client.query(statement);
-          if (statement.text.includes("animal_store.add($1")) {
-            await meanwhile(pool);
-            throw new Error("Connection terminated unexpectedly");
-          }
-          return result;
-        },
-      };
-    },
-  };
+  const losing = withQuery(pool, async (client, statement) => {
+    const result = await client.query(statement);
+    if (statement.text.includes("animal_store.add($1")) {
+      await meanwhile(pool);
+      throw new Error("Connection terminated unexpectedly");
+    }
+    return result;
+  });
   const database = new Database(losing, assert.fail);
   await prepareSchema(database);
   return new PostgresPetStore(database, clock);

@@ -1,5 +1,5 @@
 /**
- * The log of keys in the database, when it is not what it was.
+ * The log of keys in the database, when it is not what it was, and when an answer is lost.
  */
 
 import assert from "node:assert/strict";
@@ -11,13 +11,13 @@ import { Database } from "../../build/src/postgres/database.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { skip } from "./engine.js";
-import { createPlace } from "./places.js";
+import { createPlace, withQuery } from "./places.js";
 
 /** Two instances on a new database, with two keys. */
-async function start(context) {
+async function start(context, query = (client, statement) => client.query(statement)) {
   const { pool, remove } = await createPlace();
   context.after(remove);
-  const database = new Database(pool, () => undefined);
+  const database = new Database(withQuery(pool, query), () => undefined);
   await prepareSchema(database);
   const reports = [];
   const open = async (report) => {
@@ -53,3 +53,34 @@ test("an event in place of a known one is reported, and a new instance has it", 
   assert.equal(reports.length, 1);
   assert.equal(restarted.keyring.authenticate(`Bearer ${made[0].key}`).kind, "invalid");
 });
+
+/** Loses the answer of the first statement that matches. Does `meanwhile` in place of sending it, if it is given. */
+function lose(pattern, meanwhile) {
+  let isLost = false;
+  return async (client, statement) => {
+    if (isLost || !pattern.test(statement.text)) {
+      return client.query(statement);
+    }
+    isLost = true;
+    await (meanwhile ?? ((sender) => sender.query(statement)))(client);
+    throw new Error("Connection terminated unexpectedly");
+  };
+}
+
+for (const [title, meanwhile] of [
+  ["it is stored", undefined],
+  ["it never arrives", () => undefined],
+  ["another change takes its number", (client) => client.query(`INSERT INTO animal_store.key_events
+    SELECT seq + 1, line FROM animal_store.key_events ORDER BY seq DESC LIMIT 1`)],
+]) {
+  test(`a key is made once, and its secret returned, although the answer is lost (${title})`, { skip }, async (context) => {
+    let query = (client, statement) => client.query(statement);
+    const { one, made, open } = await start(context, (...args) => query(...args));
+    await one.plan(made[0].id, { plan: "pro" }); // This change may come twice.
+    query = lose(/append_key_event/, meanwhile);
+    const { id, key } = await one.create();
+    const restarted = await open(assert.fail);
+    assert.deepEqual(restarted.keyring.list().map((entry) => entry.id), [...made.map((entry) => entry.id), id]);
+    assert.equal(restarted.keyring.authenticate(`Bearer ${key}`).kind, "key");
+  });
+}

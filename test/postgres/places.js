@@ -42,6 +42,14 @@ export async function createPlace(clock) {
 /** Tells the time to a connection before each statement. */
 function withClock(pool, clock) {
   const setClock = "SELECT set_config('test.now_ms', $1, false)";
+  return withQuery(pool, async (client, statement) => {
+    await client.query({ text: setClock, values: [String(Math.floor(clock.wallMs()))] });
+    return client.query(statement);
+  });
+}
+
+/** The pool with another `query(client, statement)` in place of `client.query(statement)`. */
+export function withQuery(pool, query) {
   return {
     on: (...args) => pool.on(...args),
     off: (...args) => pool.off(...args),
@@ -51,10 +59,7 @@ function withClock(pool, clock) {
         on: (...args) => client.on(...args),
         off: (...args) => client.off(...args),
         release: (destroy) => client.release(destroy),
-        async query(statement) {
-          await client.query({ text: setClock, values: [String(Math.floor(clock.wallMs()))] });
-          return client.query(statement);
-        },
+        query: (statement) => query(client, statement),
       };
     },
   };

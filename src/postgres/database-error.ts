@@ -1,0 +1,51 @@
+/**
+ * Why a statement failed, and what that says about its effect.
+ */
+
+import { messageOf } from "../disk/error-message.ts";
+
+export class DatabaseError extends Error {
+  override readonly name = "DatabaseError";
+  /** Whether the statement may have taken effect: "unknown" if its answer was lost. */
+  readonly effect: "none" | "unknown";
+
+  constructor(effect: "none" | "unknown", cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.effect = effect;
+  }
+}
+
+/** A statement, or a connection, took too long. */
+export class TimeoutError extends Error {
+  override readonly name = "TimeoutError";
+}
+
+/** Whether no answer came in time: by our limit, or by a shorter `query_timeout` of the pool; its error has no code. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
+}
+
+/** Whether it waited for too long, also for a lock. */
+export function isWait(error: unknown): boolean {
+  return isTimeout(error) || sqlState(error) === "55P03";
+}
+
+/** The SQLSTATE of an error that the database itself reported. */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
+}
+
+/** Whether the statement was rolled back so that others could go on: a deadlock, or a serialization failure. */
+export function isVictim(error: unknown): boolean {
+  return ["40001", "40P01"].includes(sqlState(error) ?? "");
+}
+
+/**
+ * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself:
+ * classes 08, 57P, 25P, 58 and XX. Nor does it with 40003, which says that it does not know. Nor does an error of the
+ * socket, or a time-out.
+ */
+export function isRolledBack(error: unknown): boolean {
+  const state = sqlState(error);
+  return state !== undefined && !/^(08|57P|25P|40003|58|XX)/.test(state);
+}
