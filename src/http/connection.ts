@@ -39,8 +39,14 @@ export class Connection {
 
   constructor(socket: Duplex) {
     this.#socket = socket;
-    // Node resumes the socket at the end of each message.
-    socket.on("resume", () => void (this.#dueCount > 0 && socket.pause()));
+    // Node resumes the socket at the end of each message, and begins to read with this event. If `pause` was called
+    // before the event, the socket counts as paused already and does not emit "pause" again, so Node would read on.
+    socket.on("resume", () => {
+      if (this.#dueCount > 0) {
+        socket.pause();
+        socket.emit("pause");
+      }
+    });
   }
 
   /**

@@ -45,6 +45,47 @@ test("while a request waits for its turn, nothing more is read; later all of the
   wire.destroy();
 });
 
+test("the content of a request that waits for its turn is not read, whatever came before it in its packet", async (context) => {
+  const store = new GatedStore();
+  const { listener, port, key } = await runningService(context, { options: { store } });
+  const post = request({ method: "POST", key, content: rex });
+  const upload = request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] });
+  const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
+  for (const waitingCount of [0, 1, 2]) {
+    const connection = once(listener.server, "connection");
+    const wire = await Wire.open(port);
+    const [socket] = (await connection) as [Socket];
+    const count = store.addCount;
+    wire.send(Buffer.concat([post, ...Array<Buffer>(waitingCount).fill(post), upload]));
+    await store.added(count + 1);
+    for (let sent = 0; sent < 50; sent++) {
+      wire.send(chunk);
+      await exchange(port, request({ target: "/healthz" }));
+    }
+    assert.ok(socket.bytesRead < 300_000, `${socket.bytesRead} bytes were read behind ${waitingCount} that wait`);
+    wire.destroy();
+    store.open();
+  }
+});
+
+test("responses that are due are sent before a malformed request is refused, however much comes after it", async (context) => {
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { options: { store } });
+  const post = request({ method: "POST", key, content: rex });
+  const wire = await Wire.open(port);
+  wire.send(Buffer.concat([post, post, Buffer.from("malformed\r\n\r\n")]));
+  await store.added(1);
+  for (let sent = 0; sent < 24; sent++) {
+    wire.send(Buffer.alloc(65_536, "x"));
+    await exchange(port, request({ target: "/healthz" }));
+  }
+  store.open();
+  await store.added(2);
+  store.open();
+  assert.deepEqual([(await wire.response()).status, (await wire.response()).status, (await wire.response()).status], [201, 201, 400]);
+  wire.destroy();
+});
+
 test("requests that come while a pipelined one is handled wait for their turn too", async (context) => {
   const store = new GatedStore();
   const { listener, port, key } = await runningService(context, { options: { store } });
