@@ -11,11 +11,13 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatcherOptions {
+export interface BatcherOptions<Item> {
   /** Batches under way at a time. */
   readonly lanes: number;
-  /** The most items in a batch. */
+  /** The largest sum of sizes in a batch. A larger item has a batch of its own. */
   readonly sizeMax: number;
+  /** By default each item counts as 1. */
+  readonly sizeOf?: (item: Item) => number;
 }
 
 /**
@@ -26,12 +28,12 @@ export const waitingMax = 10_000;
 
 export class Batcher<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
-  readonly #options: BatcherOptions;
+  readonly #options: BatcherOptions<Item>;
   #queue: Waiting<Item, Result>[] = [];
   #idleLanes: number;
 
   /** @param run returns a result for each item. If it rejects, all of its items do. */
-  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions) {
+  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item>) {
     this.#run = run;
     this.#options = options;
     this.#idleLanes = options.lanes;
@@ -53,7 +55,7 @@ export class Batcher<Item, Result> {
 
   async #runLane(): Promise<void> {
     while (this.#queue.length > 0) {
-      const batch = this.#queue.splice(0, this.#options.sizeMax);
+      const batch = this.#queue.splice(0, this.#nextCount());
       try {
         const results = await this.#run(batch.map(({ item }) => item));
         batch.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
@@ -62,5 +64,13 @@ export class Batcher<Item, Result> {
       }
     }
     this.#idleLanes++;
+  }
+
+  /** How many of those that wait fit into a batch. */
+  #nextCount(): number {
+    const { sizeMax, sizeOf = () => 1 } = this.#options;
+    let size = 0;
+    const end = this.#queue.findIndex(({ item }) => (size += sizeOf(item)) > sizeMax);
+    return end === -1 ? this.#queue.length : Math.max(end, 1);
   }
 }

@@ -63,7 +63,8 @@ type PetRow = readonly [id: number, name: string, categoryId: string, status: Pe
 /** The most creates in a statement, which stores all of them or none. */
 export const createsMax = 500;
 const getsMax = 500;
-const listsMax = 50;
+/** The most animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
+const listedMax = 1_000;
 
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
@@ -85,7 +86,11 @@ export class PostgresPetStore implements PetStore {
     sizeMax: createsMax,
   });
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
-  readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), { lanes: 2, sizeMax: listsMax });
+  readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), {
+    lanes: 2,
+    sizeMax: listedMax,
+    sizeOf: ({ limit }) => limit,
+  });
   readonly #adding = new Set<Promise<unknown>>();
   /** Resolves when a stop has no time left for decisions. */
   readonly #stopEnd: Promise<undefined>;
