@@ -8,9 +8,18 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 
+import type { Listener } from "../../src/http/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
+
+/** A connection, and the server's socket of it. */
+async function openBoth(listener: Listener, port: number): Promise<{ wire: Wire; socket: Socket }> {
+  const connection = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connection) as [Socket];
+  return { wire, socket };
+}
 
 test("a pipelined request is handled after the response to the one before it: a GET finds the animal of the POST", async (context) => {
   const { port, key } = await runningService(context);
@@ -26,9 +35,7 @@ test("a pipelined request is handled after the response to the one before it: a 
 test("while a request waits for its turn, nothing more is read; later all of them get their responses, in order", async (context) => {
   const store = new GatedStore();
   const { listener, port, key } = await runningService(context, { options: { store } });
-  const connection = once(listener.server, "connection");
-  const wire = await Wire.open(port);
-  const [socket] = (await connection) as [Socket];
+  const { wire, socket } = await openBoth(listener, port);
   const count = 1_500;
   wire.send(Buffer.concat(Array.from({ length: count }, () => request({ method: "POST", key, content: rex }))));
   await store.added(1);
@@ -52,9 +59,7 @@ test("the content of a request that waits for its turn is not read, whatever cam
   const upload = request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] });
   const chunk = Buffer.concat([Buffer.from("10000\r\n"), Buffer.alloc(65_536, " "), Buffer.from("\r\n")]);
   for (const waitingCount of [0, 1, 2]) {
-    const connection = once(listener.server, "connection");
-    const wire = await Wire.open(port);
-    const [socket] = (await connection) as [Socket];
+    const { wire, socket } = await openBoth(listener, port);
     const count = store.addCount;
     wire.send(Buffer.concat([post, ...Array<Buffer>(waitingCount).fill(post), upload]));
     await store.added(count + 1);
@@ -114,9 +119,7 @@ test("requests that come while a pipelined one is handled wait for their turn to
 test("a request that waits for its turn is not handled once its client has gone", async (context) => {
   const store = new GatedStore();
   const { listener, port, key } = await runningService(context, { options: { store } });
-  const connection = once(listener.server, "connection");
-  const wire = await Wire.open(port);
-  const [socket] = (await connection) as [Socket];
+  const { wire, socket } = await openBoth(listener, port);
   const arrived = once(listener.server, "request");
   wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ method: "POST", key, content: rex })]));
   await arrived;
