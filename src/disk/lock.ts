@@ -170,10 +170,21 @@ class Contender {
   async #sweep(): Promise<void> {
     for (const entry of await fs.readdir(this.#folder.path, { withFileTypes: true })) {
       const isLeftover = entry.isSocket() && entry.name.startsWith(`${this.#name}.`);
-      // One that this process may not connect to is another user's, and stays.
-      if (isLeftover && (await this.#folder.probe(entry.name).catch(() => "alive")) === "stale") {
+      if (isLeftover && (await this.#isStale(entry.name))) {
         await unlinkIfThere(join(this.#folder.path, entry.name));
       }
+    }
+  }
+
+  /** A leftover that this process may not connect to is another user's, and stays. */
+  async #isStale(name: string): Promise<boolean> {
+    try {
+      return (await this.#folder.probe(name)) === "stale";
+    } catch (error) {
+      if (hasCode(error, "EACCES")) {
+        return false;
+      }
+      throw error;
     }
   }
 
