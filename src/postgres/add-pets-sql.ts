@@ -25,7 +25,9 @@ BEGIN
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
 
   IF cardinality(array_remove(hashes, NULL)) > 0 THEN
-    DELETE FROM animal_store.once WHERE hash = ANY (hashes) AND at < now() - interval '24 hours';
+    DELETE FROM animal_store.once
+      WHERE hash = ANY (hashes) AND (at < now() - interval '24 hours'
+        OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
     SELECT jsonb_object_agg(place, ${petArray})
       INTO replayed
       FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)

@@ -25,6 +25,21 @@ testPetStore("in PostgreSQL", async () => {
   };
 });
 
+test("an idempotency key whose animal was deleted by hand adds it again, and fails no other create", { skip }, async (context) => {
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  const database = new Database(pool, assert.fail);
+  await prepareSchema(database);
+  const store = new PostgresPetStore(database, systemClock);
+  const pet = { name: "Rex", categoryId: 1n, status: "available" };
+  const hash = "0123456789abcdefghijkl";
+  await store.add(pet, hash);
+  await pool.query("DELETE FROM animal_store.pets");
+  const [again, other] = await Promise.all([store.add(pet, hash), store.add(pet)]);
+  assert.deepEqual([again.id, other.id], [2, 3]);
+  assert.equal((await store.add(pet, hash)).id, 2);
+});
+
 test("lists that are asked for at once are read by statements of 1,000 animals at most", { skip }, async (context) => {
   const lengths = [];
   const { pool, remove } = await createPlace();
