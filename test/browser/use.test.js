@@ -73,7 +73,7 @@ test("each request shows its target, status, every header field, raw content and
   assert.equal(await shown.locator(".content").textContent(), await response.text());
   await page.getByLabel("Page size").fill("0");
   for (let count = 0; count < 10; count++) {
-    await press(page, "List animals", "#list-notice", /400 invalid_parameter .*"limit".* Mend what the message names/);
+    await press(page, "List animals", "#list-notice", /400 invalid_parameter .*"limit".* Correct what the message names/);
     await page.waitForFunction((most) => document.querySelectorAll("#requests li").length >= most, Math.min(10, count + 3));
   }
   assert.equal(await page.locator("#requests li").count(), 10);
