@@ -40,8 +40,8 @@ export interface PlanChoice extends QuotaChoice {
 export interface KeyChoice extends PlanChoice {
   /** At most 64 printable characters. */
   readonly label?: string | undefined;
-  /** RFC 3339: a date, which means its first instant in UTC, or a time with its offset. In the future. */
-  readonly expires?: string | undefined;
+  /** In the future. As a text: RFC 3339, a date, which means its first instant in UTC, or a time with its offset. */
+  readonly expires?: string | Date | undefined;
 }
 
 export interface NewSecret {

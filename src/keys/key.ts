@@ -166,11 +166,12 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
 /**
  * Returns the expiry in Unix milliseconds.
  *
- * @param isoDate a date, which means its first instant in UTC, or a time with its offset (RFC 3339; the seconds may be
+ * @param expires a date, which means its first instant in UTC, or a time with its offset (RFC 3339; the seconds may be
  *   left out)
  * @throws {RangeError} if it is neither, or not in the future
  */
-export function expiryMs(isoDate: string, nowMs: number): number {
+export function expiryMs(expires: string | Date, nowMs: number): number {
+  const isoDate = expires instanceof Date ? expires.toISOString() : expires;
   const hasForm = typeof isoDate === "string" && (date.test(isoDate) || instant.test(isoDate));
   const expiresMs = hasForm ? Date.parse(isoDate) : NaN;
   if (!hasForm || !isRealDay(isoDate.slice(0, 10)) || expiresMs > lastInstantMs) {

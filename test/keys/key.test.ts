@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { test } from "node:test";
+import { inspect } from "node:util";
 
 import type { ApiKey } from "../../src/keys/key.ts";
 import * as key from "../../src/keys/key.ts";
@@ -92,18 +93,19 @@ test("checkedLabel() rejects what is not printable", () => {
   }
 });
 
-const expiries: readonly (readonly [text: string, expiresMs: number])[] = [
+const expiries: readonly (readonly [expires: string | Date, expiresMs: number])[] = [
   ["2027-01-31", Date.UTC(2027, 0, 31)],
   ["2028-02-29", Date.UTC(2028, 1, 29)],
   ["2027-01-31T00:00Z", Date.UTC(2027, 0, 31)],
   ["2027-01-31T23:59:59Z", Date.UTC(2027, 0, 31, 23, 59, 59)],
   ["2027-01-31T23:59:59.5+01:00", Date.UTC(2027, 0, 31, 22, 59, 59, 500)],
   ["2026-11-21T12:00:00.001Z", nowMs + 1],
+  [new Date(nowMs + 1), nowMs + 1],
 ];
 
-for (const [text, expected] of expiries) {
-  test(`expiryMs() reads ${text}; a date is its first instant in UTC`, () => {
-    assert.equal(key.expiryMs(text, nowMs), expected);
+for (const [expires, expected] of expiries) {
+  test(`expiryMs() reads ${inspect(expires)}; a date is its first instant in UTC`, () => {
+    assert.equal(key.expiryMs(expires, nowMs), expected);
   });
 }
 
