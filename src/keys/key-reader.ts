@@ -97,7 +97,7 @@ function findingOf(end: LogEnd, firstLine: number): Finding {
 }
 
 function tornText(tornBytes: number, reason: string): string {
-  return `ends in ${tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`} not a whole line: ${reason}`;
+  return `ends in ${tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`} not a sound line: ${reason}`;
 }
 
 function damageAt(lineNumber: number, offset: number, reason: string): Finding {

@@ -115,7 +115,7 @@ test("KeyStore.follow() reports a half-written last line only if it is the same 
   await store.follow();
   await store.follow();
   assert.equal(folder.reports.length, 1);
-  assert.match(folder.reports[0] ?? "", /ends in (?:\d+ bytes that are|1 byte that is) not a whole line: .*; keys known so far go on/);
+  assert.match(folder.reports[0] ?? "", /ends in (?:\d+ bytes that are|1 byte that is) not a sound line: .*; keys known so far go on/);
   await folder.append("\n");
   await store.follow();
   assert.equal(ask(store, keys[0] ?? ""), "invalid");
@@ -159,7 +159,7 @@ test("KeyStore.open() reports a torn last line at once, and the keys before it w
     await store.follow();
     await store.follow();
     assert.equal(folder.reports.length, 1);
-    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut === 1 ? "1 byte that is" : `${cut} bytes that are`} not a whole line`));
+    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut === 1 ? "1 byte that is" : `${cut} bytes that are`} not a sound line`));
   }
 });
 
