@@ -72,7 +72,8 @@ export async function keys(
   const [name = "", ...rest] = args;
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (command === undefined) {
-    throw new UsageError(`Cannot run keys: must be one of ${Object.keys(commands).join(", ")}; see keys --help`);
+    const names = Object.keys(commands).join(", ");
+    throw new UsageError(`Cannot run keys: the next word must be one of ${names}; see keys --help`);
   }
   const { values: flags, operands } = parseFlags(rest, [...placeFlags, ...command.flags], ["json"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {

@@ -115,16 +115,17 @@ export interface SettingsRead {
   readonly cite: (name: SettingName) => string;
 }
 
-const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
+export const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
 
 /**
  * @param args flags of the server, without the program's name
  * @throws {UsageError} one line that names the setting, as the flag or the variable it came from, and the value
  */
 export function readSettings(args: readonly string[], environment: NodeJS.ProcessEnv): SettingsRead {
-  const { values, operands } = parseFlags(args, settingNames);
-  if (operands.length > 0) {
-    throw new UsageError(`Cannot use "${operands[0]}": no such command; see --help`);
+  const { values, operands: [word] } = parseFlags(args, settingNames);
+  if (word !== undefined) {
+    const reason = word === args[0] ? "no such command" : "a command comes before all flags";
+    throw new UsageError(`Cannot use "${word}": ${reason}; see --help`);
   }
   const given = new GivenSettings(values, environment);
   const settings: Settings = {
@@ -140,10 +141,14 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     metricsPort: given.read("metrics-port", parsePort),
     metricsHost: given.readRequired("metrics-host", parseText),
   };
+  const { port, host, metricsPort, metricsHost } = settings;
+  if (port !== 0 && port === metricsPort && host === metricsHost) {
+    throw new UsageError(`Cannot use ${given.cite("metrics-port")}: it is the port of the API`);
+  }
   return { settings, cite: (name) => given.cite(name) };
 }
 
-/** Where a command finds what is kept. Commands have no other setting. @throws {UsageError} */
+/** Where a command finds what is kept. @throws {UsageError} */
 export function readPlace(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Place {
   return new GivenSettings(values, environment).readPlace();
 }

@@ -174,7 +174,7 @@ test("keys rotate prints the new key alone, and the old one works for the grace 
 });
 
 const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = [
-  [[], /^Cannot run keys: must be one of create, list, revoke, plan, rotate, unban; see keys --help$/],
+  [[], /^Cannot run keys: the next word must be one of create, list, revoke, plan, rotate, unban; see keys --help$/],
   [["remove"], /must be one of/],
   [["--plan", "pro"], /must be one of/],
   [["create", "x"], /^Cannot run keys create: it takes flags only; see keys create --help$/],

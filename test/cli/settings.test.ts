@@ -146,6 +146,13 @@ test("cite() names a setting as it was given", () => {
   assert.deepEqual([cite("port"), cite("data"), cite("host")], ["--port 80", "ANIMAL_STORE_DATA=/x", "--host 127.0.0.1"]);
 });
 
+test("readSettings() refuses one address for the API and the metrics, unless its port is picked", () => {
+  const both = (port: string, host: string) => () => readSettings(["--port", port, "--metrics-port", port, "--host", host], {});
+  assert.throws(both("4000", "127.0.0.1"), /^UsageError: Cannot use --metrics-port 4000: it is the port of the API$/);
+  both("4000", "127.0.0.2")();
+  both("0", "127.0.0.1")();
+});
+
 test("readSettings() refuses an unknown flag, a flag without its value, and a word that is no command", () => {
   const table = [
     [["--colour", "red"], /^Cannot use --colour: unknown flag/],
@@ -154,6 +161,7 @@ test("readSettings() refuses an unknown flag, a flag without its value, and a wo
     [["--PORT", "1"], /^Cannot use --PORT: unknown flag/],
     [["--port"], /^Cannot use --port: its value is missing$/],
     [["serve"], /^Cannot use "serve": no such command/],
+    [["--data", "x", "check"], /^Cannot use "check": a command comes before all flags; see --help$/],
   ] as const;
   for (const [args, message] of table) {
     assert.throws(() => readSettings(args, {}), (error) => error instanceof UsageError && message.test(error.message));
