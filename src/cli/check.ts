@@ -1,5 +1,5 @@
 /**
- * `check`: says whether the server would start with a data folder or a database, without starting it.
+ * `check`: says whether the server would start with the same settings, without starting it.
  */
 
 import { randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readPlace } from "./settings.ts";
+import { readSettings, settingNames } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** More than the line of a key. */
@@ -23,11 +23,11 @@ const firstKeyBytes = 1_024;
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
-  const { values, operands } = parseFlags(args, ["data", "database"]);
-  if (operands[0] !== undefined) {
-    throw new UsageError(`Cannot check "${operands[0]}": name the folder with --data, or a database with --database`);
+  const { operands: [word] } = parseFlags(args, settingNames);
+  if (word !== undefined) {
+    throw new UsageError(`Cannot check "${word}": name the folder with --data, or a database with --database`);
   }
-  const place = readPlace(values, terminal.environment);
+  const { place } = readSettings(args, terminal.environment).settings;
   if (place.kind === "database") {
     const { checkDatabase } = await import("./database.ts");
     return conclude(await runChecks([() => checkDatabase(place)], terminal), "", terminal);
@@ -71,10 +71,11 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
   const keyCount = (await keys.list()).length;
   await keys.close();
-  const found = keys.exists
-    ? `the key file is sound: ${counted(keyCount, "key")}`
-    : `${join(dataDir, keyFileName)} does not exist: a start would create it`;
-  return [found, ...findings].join("; ");
+  if (!keys.exists) {
+    return `${join(dataDir, keyFileName)} does not exist: a start would create it`;
+  }
+  const state = findings.length === 0 ? "is sound:" : "has";
+  return [`the key file ${state} ${counted(keyCount, "key")}`, ...findings].join("; ");
 }
 
 /** @throws {Error} why the server would not start */

@@ -13,11 +13,12 @@ const quotaFlags = `  --per-minute N      requests per minute; required for ente
 
 /** By command, as in `animal-store keys create`. */
 const commandHelp: Readonly<Record<string, string>> = {
-  check: `Usage: animal-store check [--data FOLDER | --database URL]
+  check: `Usage: animal-store check [FLAGS]
 
-Reads the data folder or the database and says whether the server would start with it, without starting it. Changes
-nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: wrong usage,
-or the client of the database is not installed.
+Says whether the server would start with the same flags and variables, without starting it: reads the settings, and the
+data folder or the database. Whether the ports are free is not looked at. Changes nothing, and can be run while servers
+are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, or the client of the database
+is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
 the file from a backup. Or stop the server and cut pets.jsonl before that byte, which loses every animal from there on:
@@ -122,7 +123,7 @@ function programHelp(): string {
        animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, revokes and unbans API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
        animal-store export FOLDER [FLAGS]  writes a data folder from a database
-       animal-store check [FLAGS]          says whether the server would start with a data folder or a database
+       animal-store check [FLAGS]          says whether the server would start with the same flags
 
 ${settings.join("")}
   --help, --version         also after each command

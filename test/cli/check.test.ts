@@ -81,7 +81,12 @@ const damages: Readonly<Record<string, Damage>> = {
   "a torn key file": {
     damage: (_, keys) => cut(keys, 9),
     code: 0,
-    says: /4 animals\n.*1 key; .*keys\.jsonl ends in \d+ bytes .*\nthe server would start\n$/,
+    says: /4 animals\nthe key file has 1 key; .*keys\.jsonl ends in \d+ bytes .*\nthe server would start\n$/,
+  },
+  "an emptied key file": {
+    damage: (_, keys) => truncateSync(keys),
+    code: 0,
+    says: /4 animals\nthe key file has 0 keys; .*keys\.jsonl is empty; .*\nthe server would start\n$/,
   },
   "a damaged catalogue": {
     damage: (pets) => writeFileSync(pets, readFileSync(pets, "utf8").replace("Rex", "Max")),
@@ -106,6 +111,22 @@ for (const [name, { damage, code, says }] of Object.entries(damages)) {
     assert.deepEqual([checked.code, checked.stderr], [code, ""]);
   });
 }
+
+test("check and start refuse the same flags and variables", async (context) => {
+  const data = filledFolder(context);
+  for (const [flags, environment, setting] of [
+    [["--port", "abc"], {}, "--port abc"],
+    [[], { ANIMAL_STORE_LOG: "loud" }, "ANIMAL_STORE_LOG=loud"],
+    [["--base-url", "https://example.com"], {}, "--base-url https://example.com"],
+  ] as const) {
+    for (const command of [["check"], []]) {
+      const refused = await runHere([...command, "--data", data, ...flags], environment);
+      assert.deepEqual([refused.code, refused.stdout], [2, ""]);
+      assert.ok(refused.stderr.startsWith(`Cannot use ${setting}: must be `), refused.stderr);
+    }
+  }
+  assert.equal((await runHere(["check", "--data", data, "--port", "0", "--log", "off"])).code, 0);
+});
 
 test("check beside a server changes nothing, and does not report writes under way as damage", async (context) => {
   const data = filledFolder(context);
