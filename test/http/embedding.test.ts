@@ -55,6 +55,18 @@ function cutOff(prefix: string, incoming: IncomingMessage & { originalUrl?: stri
   incoming.url = incoming.originalUrl.slice(prefix.length);
 }
 
+test("handle() takes an X-Request-Id that the program sets, so that its log has the id of the response", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    incoming.headers["x-request-id"] = "from-the-program";
+    service.handle(incoming, outgoing);
+  });
+  for (const fields of [[], ["X-Request-Id: from-the-client"]]) {
+    const response = await exchange(port, request({ key, fields }));
+    assert.equal(response.value("x-request-id"), "from-the-program");
+  }
+});
+
 test("handle() ignores a request that already has a response: no token is taken, nothing is added or written", async (context) => {
   const { service, key } = await open(context);
   let calls = 0;
