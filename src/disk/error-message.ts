@@ -2,22 +2,25 @@
  * The texts and codes of errors, and counts for messages.
  */
 
-import { inspect } from "node:util";
+import { inspect, types } from "node:util";
 
 /**
  * The error's message. Anything else that was thrown is shown as text; not every object has `toString`. If a name has
  * several addresses, a failure to connect to them has no message, only its errors have.
  */
 export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === "") {
+  if (!isError(error)) {
+    return typeof error === "string" ? error : inspect(error);
+  }
+  if (error.message === "" && "errors" in error && Array.isArray(error.errors)) {
     return error.errors.map(messageOf).join("; ");
   }
-  return error instanceof Error ? error.message : typeof error === "string" ? error : inspect(error);
+  return error.message;
 }
 
 /** Whether it is an error of the system, or of Node, with this code. */
 export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+  return isError(error) && "code" in error && error.code === code;
 }
 
 /** Resolves to undefined if there is no such file. */
@@ -34,8 +37,16 @@ export async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise
 
 /** A failure to read the file, with its path: a system error about an open file does not contain it. */
 export function readError(path: string, cause: unknown): Error {
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  const code = isError(cause) && "code" in cause ? cause.code : undefined;
   return Object.assign(new Error(`Cannot read ${path}: ${messageOf(cause)}`, { cause }), { code, path });
+}
+
+/**
+ * Whether it is an error of any realm. Jest runs each test file in a realm of its own, where the errors of Node are not
+ * instances of `Error`.
+ */
+function isError(error: unknown): error is Error {
+  return error instanceof Error || types.isNativeError(error);
 }
 
 /** "1 key", "2 keys". @param noun in the singular */

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { runInNewContext } from "node:vm";
 
-import { counted, messageOf } from "../../src/disk/error-message.ts";
+import { counted, messageOf, readError, undefinedIfAbsent } from "../../src/disk/error-message.ts";
 
 test("messageOf() of a failure to connect to several addresses names each, since it has no message itself", () => {
   const failures = [new Error("connect ECONNREFUSED ::1:1"), new Error("connect ECONNREFUSED 127.0.0.1:1")];
@@ -11,4 +12,15 @@ test("messageOf() of a failure to connect to several addresses names each, since
 
 test("counted() uses the singular only for one", () => {
   assert.deepEqual([0, 1, 2].map((count) => counted(count, "key")), ["0 keys", "1 key", "2 keys"]);
+});
+
+test("errors of another realm are read as our own: under Jest, the library and Node have different ones", async () => {
+  const absent = runInNewContext('Object.assign(new Error("no such file"), { code: "ENOENT" })') as Error;
+  const unreached = runInNewContext('new AggregateError([new Error("refused"), new Error("unreachable")])') as Error;
+  assert.equal(absent instanceof Error, false);
+  assert.equal(await undefinedIfAbsent(Promise.reject(absent)), undefined);
+  assert.equal(messageOf(absent), "no such file");
+  assert.equal(messageOf(unreached), "refused; unreachable");
+  const { message, code } = readError("keys.jsonl", absent) as NodeJS.ErrnoException;
+  assert.deepEqual([message, code], ["Cannot read keys.jsonl: no such file", "ENOENT"]);
 });
