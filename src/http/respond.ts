@@ -32,7 +32,7 @@ export function respond(
   wire: WireResponse,
   bounds: DrainBounds,
 ): MaybePromise<void> {
-  if (incoming.complete || !announcesContent(incoming)) {
+  if (isWhole(incoming) || !announcesContent(incoming)) {
     writeHead(incoming, outgoing, wire);
     outgoing.end(wire.content);
     return;
@@ -47,13 +47,18 @@ export function respond(
     if (outgoing.headersSent) {
       return; // An embedding program has sent a response of its own in this turn.
     }
-    if (incoming.complete) {
+    if (isWhole(incoming)) {
       writeHead(incoming, outgoing, wire);
       outgoing.end(wire.content);
     } else {
       respondEarly(incoming, outgoing, wire, bounds);
     }
   });
+}
+
+/** An imitated request, such as one of Fastify's `inject`, has no `complete`; but it ends. */
+function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
+  return complete || readableEnded;
 }
 
 /**
@@ -84,7 +89,7 @@ function respondEarly(
   if (wire.content === undefined) {
     outgoing.flushHeaders(); // It does not report when the bytes are sent: the end closes the sending side.
   } else {
-    outgoing.write(wire.content, () => socket.end());
+    outgoing.write(wire.content, () => outgoing.socket?.end());
   }
   const finish = (): void => {
     clearTimeout(timer);

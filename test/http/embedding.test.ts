@@ -3,13 +3,15 @@
  */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { PassThrough, Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
@@ -318,5 +320,33 @@ test("handle() closes a connection on which Node may have dropped bytes after Up
   const upgrade = request({ key, fields: ["Connection: Upgrade", "Upgrade: h2c"] });
   for (const [bytes, connection] of [[upgrade, "keep-alive"], [Buffer.concat([upgrade, upgrade]), "close"]] as const) {
     assert.equal((await exchange(port, bytes, "GET")).value("connection"), connection);
+  }
+});
+
+/** As Fastify's `inject` makes it: a stream with the fields of a request, on a socket that only emits events. */
+function imitatedPost(fields: Record<string, string>, content: string): IncomingMessage {
+  const pieces = [content, null];
+  const stream = new Readable({
+    read() {
+      setImmediate(() => this.push(pieces.shift() ?? null));
+    },
+  });
+  const headers = { host: "localhost", "content-length": String(content.length), ...fields };
+  const rawHeaders = Object.entries(headers).flat();
+  const line = { method: "POST", url: "/v1/pets", httpVersion: "1.1", httpVersionMajor: 1 };
+  // It is no IncomingMessage: that is what the test is about.
+  return Object.assign(stream, line, { headers, rawHeaders, socket: new EventEmitter() }) as unknown as IncomingMessage;
+}
+
+test("a request that was imitated without a network gets its response, whether or not its content is read", async (context) => {
+  const { service, key } = await open(context);
+  for (const [fields, status] of [[{ authorization: `Bearer ${key}` }, 201], [{}, 401]] as const) {
+    const incoming = imitatedPost(fields, rex);
+    const outgoing = new ServerResponse(incoming);
+    const wire = new PassThrough();
+    outgoing.assignSocket(wire as unknown as Socket); // Any stream will do for it.
+    outgoing.once("finish", () => wire.end());
+    service.handle(incoming, outgoing);
+    assert.match(await text(wire), new RegExp(`^HTTP/1.1 ${status} `));
   }
 });
