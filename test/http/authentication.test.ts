@@ -26,6 +26,11 @@ const table: readonly (readonly [name: string, fields: (key: string) => readonly
   ["a key after two spaces", (key) => [`Authorization:  Bearer  ${key}`], undefined],
   ["the scheme in lower case", (key) => [`authorization: bearer ${key}`], undefined],
   ["the scheme in upper case", (key) => [`AUTHORIZATION: BEARER ${key}`], undefined],
+  ["a key after 3,000 other fields", (key) => [...Array<string>(3_000).fill("a:"), `Authorization: Bearer ${key}`], undefined],
+  ["a second one after 3,000 other fields", (key) => {
+    const field = `Authorization: Bearer ${key}`;
+    return [field, ...Array<string>(3_000).fill("a:"), field];
+  }, "invalid_api_key"],
 ];
 
 test("each way to send a key is 200, or 401 with its code and challenge, on known paths and unknown ones", async (context) => {

@@ -223,6 +223,17 @@ test("CONNECT after a POST that is being stored waits for its 201", async () => 
   assert.equal((await wire.closed()).rest, "");
 });
 
+test("CONNECT whose client resets the connection after the response harms nobody", async () => {
+  const connection = once(running.listener.server, "connection");
+  const wire = await Wire.open(running.port);
+  const [socket] = (await connection) as [Socket];
+  assert.equal((await wire.send(request({ method: "CONNECT", target: "example.com:443", key })).response()).status, 404);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  wire.socket.resetAndDestroy();
+  await closed;
+  assert.equal((await exchange(running.port, request({ key }))).status, 200);
+});
+
 test("OPTIONS * is handled like other requests: 401 without a key, 404 with one", async () => {
   for (const [secret, status] of [["", 401], [key, 404]] as const) {
     const response = await exchange(running.port, request({ method: "OPTIONS", target: "*", key: secret }));

@@ -10,7 +10,7 @@ import { test } from "node:test";
 
 import type { Listener } from "../../src/http/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
-import { runningService } from "../support/running-service.ts";
+import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 /** A connection, and the server's socket of it. */
@@ -116,9 +116,11 @@ test("requests that come while a pipelined one is handled wait for their turn to
   wire.destroy();
 });
 
-test("a request that waits for its turn is not handled once its client has gone", async (context) => {
+test("a request that waits for its turn is not handled once its client has gone, and takes no token", async (context) => {
   const store = new GatedStore();
-  const { listener, port, key } = await runningService(context, { options: { store } });
+  const running = await runningService(context, { options: { store } });
+  const { listener, port } = running;
+  const key = await keyWithQuota(running, 10);
   const { wire, socket } = await openBoth(listener, port);
   const arrived = once(listener.server, "request");
   wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ method: "POST", key, content: rex })]));
@@ -127,9 +129,26 @@ test("a request that waits for its turn is not handled once its client has gone"
   socket.destroy();
   await closed;
   store.open();
-  await exchange(port, request({ target: "/healthz" }));
+  const next = await exchange(port, request({ key }));
+  assert.equal(next.value("x-ratelimit-remaining"), "8");
   assert.equal(store.addCount, 1);
   wire.destroy();
+});
+
+test("a request that waits for its turn is not handled after a response that closes the connection", async (context) => {
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { options: { store } });
+  const post = request({ method: "POST", key, content: rex });
+  for (const [index, fields] of [["Host: a", "Host: b"], ["Connection: keep-alive, close"]].entries()) {
+    const wire = await Wire.open(port);
+    wire.send(Buffer.concat([post, request({ key, version: fields.length === 2 ? "1.1" : "1.0", fields }), post]));
+    await store.added(index + 1);
+    store.open();
+    assert.equal((await wire.response()).value("connection"), "keep-alive");
+    assert.equal((await wire.response()).value("connection"), "close");
+    assert.equal((await wire.closed()).rest, "");
+    assert.equal(store.addCount, index + 1);
+  }
 });
 
 test("content that turns out malformed while its request waits for its turn: the earlier response, then 400, then close", async (context) => {

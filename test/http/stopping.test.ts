@@ -52,24 +52,56 @@ test("stop() loses no pipelined request; the last response closes the connection
   await stopped;
 });
 
-test("stop() closes after Upgrade: a request that Node dropped does not get the response to a later one", async (context) => {
+for (const isEarly of [true, false]) {
+  const order = isEarly ? "before" : "after";
+  test(`Upgrade ${order} stop() closes: a request that Node dropped does not get the response to a later one`, async (context) => {
+    const store = new GatedStore();
+    const { service, listener, port, key } = await runningService(context, { options: { store } });
+    const wire = await Wire.open(port);
+    const creation = request({ method: "POST", key, fields: ["Connection: Upgrade", "Upgrade: h2c"], content: rex });
+    wire.send(creation.subarray(0, 20));
+    await exchange(port, request({ target: "/healthz" }));
+    const sendRest = (): Promise<void> => {
+      wire.send(Buffer.concat([creation.subarray(20), request({ target: "/healthz" })]));
+      return store.added(1);
+    };
+    if (isEarly) {
+      await sendRest();
+    }
+    service.beginStopping();
+    const stopped = listener.stop(10_000);
+    if (!isEarly) {
+      await sendRest();
+    }
+    wire.send(request({ method: "POST", key, content: rex }));
+    await once(listener.server, "request");
+    store.open();
+    const response = await wire.response();
+    assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
+    assert.equal((await wire.closed()).rest, "");
+    assert.equal(store.addCount, 1);
+    await stopped;
+  });
+}
+
+test("stop() handles no request that comes after a response that says Connection: close, also while that is being sent", async (context) => {
   const store = new GatedStore();
-  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  store.listJson = `[${"1,".repeat(4_000_000)}1]`;
+  const { listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);
-  const creation = request({ method: "POST", key, fields: ["Connection: Upgrade", "Upgrade: h2c"], content: rex });
-  wire.send(creation.subarray(0, 20));
-  await exchange(port, request({ target: "/healthz" }));
-  service.beginStopping();
-  const stopped = listener.stop(10_000);
-  wire.send(Buffer.concat([creation.subarray(20), request({ target: "/healthz" })]));
-  await store.added(1);
+  wire.socket.pause();
+  let stopped: Promise<void> | undefined;
+  listener.server.once("request", () => (stopped = listener.stop(10_000)));
+  const listed = once(listener.server, "request");
+  wire.send(request({ key }));
+  await listed;
+  const arrived = once(listener.server, "request");
   wire.send(request({ method: "POST", key, content: rex }));
-  await once(listener.server, "request");
-  store.open();
-  const response = await wire.response();
-  assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
+  await arrived;
+  wire.socket.resume();
+  assert.equal((await wire.response()).value("connection"), "close");
   assert.equal((await wire.closed()).rest, "");
-  assert.equal(store.addCount, 1);
+  assert.equal(store.addCount, 0);
   await stopped;
 });
 

@@ -11,7 +11,7 @@ import { setImmediate as immediate } from "node:timers/promises";
 
 import { bounds } from "../../src/http/bounds.ts";
 import { GatedStore } from "../support/gated-store.ts";
-import { runningService } from "../support/running-service.ts";
+import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -30,12 +30,15 @@ test("fields that take too long are 408, also if only an empty line came, then t
   }
 });
 
-test("what comes after the 408 is not handled, also if it makes the request whole", async (context) => {
+test("what comes after the 408 is not handled and takes no token, also if it makes the request whole", async (context) => {
   const store = new GatedStore();
-  const { port, key } = await runningService(context, { limits: { ...limits, drainMs: 5_000 }, options: { store } });
+  const running = await runningService(context, { limits: { ...limits, drainMs: 5_000 }, options: { store } });
+  const { port } = running;
+  const key = await keyWithQuota(running, 10);
   const whole = request({ method: "POST", key, content: rex });
+  const list = request({ key });
   const connect = request({ method: "CONNECT", target: "example.com:443", key });
-  for (const [isKept, bytes] of [[false, whole], [true, whole], [false, connect]] as const) {
+  for (const [isKept, bytes] of [[false, whole], [true, whole], [false, list], [false, connect]] as const) {
     const wire = await Wire.open(port);
     if (isKept) {
       assert.equal((await wire.send(request({ target: "/healthz" })).response()).status, 200);
@@ -47,6 +50,7 @@ test("what comes after the 408 is not handled, also if it makes the request whol
     assert.equal((await exchange(port, request({ target: "/healthz" }))).status, 200);
   }
   assert.equal(store.addCount, 0);
+  assert.equal((await exchange(port, list)).value("x-ratelimit-remaining"), "9");
 });
 
 test("content that takes too long is 408 with the key's fields, and nothing is stored", async (context) => {
@@ -162,6 +166,37 @@ test("a connection whose client has half-closed is closed as soon as its respons
     assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
     assert.ok(performance.now() - startMs < bounds.drainMs, `waited: ${String(bytes)}`);
   }
+});
+
+test("a client that does not close its side after the last response is cut off", async (context) => {
+  const { port, key, listener } = await runningService(context, { limits });
+  for (const bytes of [Buffer.from("garbage\r\n\r\n"), request({ method: "CONNECT", target: "example.com:443", key })]) {
+    const connection = once(listener.server, "connection");
+    const wire = await Wire.open(port);
+    const [socket] = (await connection) as [Socket];
+    const closed = once(socket, "close");
+    await wire.send(bytes).response();
+    await closed;
+    wire.destroy();
+  }
+});
+
+test("a client that has half-closed within its content gets a late response to HEAD, and does not wait for the end", async (context) => {
+  const store = new GatedStore();
+  let list: (() => void) | undefined;
+  store.list = () => new Promise((resolve) => (list = () => resolve({ json: "[]", nextAfter: undefined })));
+  const { port, key, listener } = await runningService(context, { options: { store } });
+  const halfClosed = once(listener.server, "clientError");
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "HEAD", key, fields: ["Content-Length: 30"], content: rex })).halfClose();
+  const [, socket] = (await halfClosed) as [Error, Socket];
+  const closed = once(socket, "close");
+  const startMs = performance.now();
+  list?.();
+  assert.equal((await wire.response("HEAD")).status, 200);
+  await closed;
+  assert.ok(performance.now() - startMs < bounds.drainMs);
+  wire.destroy();
 });
 
 test("a response given before the content has come closes the sending side at once", async (context) => {
