@@ -128,12 +128,8 @@ export class Connection {
 
   /** Calls `step` when the operating system has taken all responses that are due. */
   inTurn(step: () => void): void {
-    if (this.#isFree()) {
-      step();
-    } else {
-      this.#waiting.push(step);
-      this.#advance();
-    }
+    this.#waiting.push(step);
+    this.#advance();
   }
 
   #isFree(): boolean {
