@@ -167,9 +167,6 @@ function isSent({ writableEnded, socket }: ServerResponse): boolean {
 
 /** Gives the client time to read the last response before unread bytes reset the connection (RFC 9112, 9.6). */
 export function linger(socket: Duplex, drainMs: number): void {
-  if (socket.destroyed) {
-    return; // "close" does not come again: the timer would keep the process alive.
-  }
-  const timer = setTimeout(() => socket.destroy(), drainMs);
+  const timer = setTimeout(() => socket.destroy(), drainMs).unref();
   socket.once("close", () => clearTimeout(timer));
 }
