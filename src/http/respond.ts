@@ -38,10 +38,6 @@ export function respond(
     return;
   }
   incoming.resume();
-  if (!outgoing.shouldKeepAlive) {
-    respondEarly(incoming, outgoing, wire, bounds); // At once: no further request is read on this connection.
-    return;
-  }
   // Content that came in one packet with the fields is complete by the next turn, and the connection can be kept.
   return eventLoopTurn().then(() => {
     if (outgoing.headersSent) {
