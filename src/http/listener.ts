@@ -105,7 +105,6 @@ function createHttpServer(limits: ListenerLimits): Server {
   });
   // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types lack this.
   (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
-  server.maxRequestsPerSocket = 0;
   server.maxHeadersCount = 0; // Node would drop the fields beyond its count; `maxHeaderSize` bounds them as well.
   return server;
 }
