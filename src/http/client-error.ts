@@ -32,8 +32,7 @@ export function handleClientError(
   connection.failure = { code, atBytes: socket.bytesRead };
   const { request } = connection;
   if (request !== undefined && !request.incoming.complete) {
-    request.failContent(code); // If content is not being read, its response closes the connection.
-    connection.inTurn(() => linger(socket, bounds.drainMs));
+    request.failContent(code); // Its response closes the connection, since its content has not come.
     return;
   }
   connection.respondInTurn(() => {
