@@ -25,7 +25,7 @@ export function handleClientError(
     return;
   }
   const code = errorCodeOf(error);
-  if (connection === undefined || code === undefined || !socket.writable || socket.bytesRead === 0) {
+  if (connection === undefined || code === undefined || socket.bytesRead === 0) {
     socket.destroy(); // The client reset it or never sent a byte: it does not wait for a response.
     return;
   }
