@@ -12,6 +12,7 @@ import { Histogram, family } from "../../src/observe/prometheus-text.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
+import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
@@ -39,6 +40,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
   await exchange(port, request({ key: "as_wrong" }));
   await exchange(port, request({ target: "/healthz" }));
   const damaged = await exchange(port, "garbage\r\n\r\n");
+  const connect = await exchange(port, request({ method: "CONNECT", target: "example.com:443", key }));
   assert.deepEqual(writes, [], "lines are gathered");
   observers.close();
   assert.equal(writes.length, 1);
@@ -51,6 +53,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
     { id: lines[2]?.id, method: "GET", route: "none", status: 401, bytes: lines[2]?.bytes, key: null },
     { id: lines[3]?.id, method: "GET", route: "none", status: 200, bytes: 15, key: null },
     { id: damaged.value("x-request-id"), method: "", route: "none", status: 400, bytes: damaged.contentBytes, key: null },
+    { id: connect.value("x-request-id"), method: "CONNECT", route: "none", status: 404, bytes: connect.contentBytes, key: keyId },
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
@@ -71,6 +74,32 @@ test("the line of a request whose client has gone has status 0 and the address o
   observers.close();
   const lines = writes.join("").trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
+});
+
+test("a line has the time at which its request arrived, and how long it took", async (context) => {
+  const clock = new ManualClock();
+  const writes: string[] = [];
+  const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { clock, observers, options: { store } });
+  const response = exchange(port, request({ method: "POST", key, content: rex }));
+  await store.added(1);
+  clock.advance(1_500.25);
+  store.open();
+  await response;
+  observers.close();
+  const { time, ms } = JSON.parse(writes.join("")) as RequestLine;
+  assert.deepEqual([time, ms], ["2026-11-21T12:00:00.000Z", 1_500.25]);
+  const buckets = observers.metrics?.expose({ banCount: 0, isHealthy: true }).match(/le="(1|2.5)"} (0|1)$/gm);
+  assert.deepEqual(buckets?.slice(0, 2), ['le="1"} 0', 'le="2.5"} 1']);
+});
+
+test("what an operator has not turned on is not observed", async (context) => {
+  const observers = new Observers({ clock: new ManualClock(), hasMetrics: false, writeRequests: undefined });
+  const { port, key } = await runningService(context, { observers });
+  assert.equal((await exchange(port, request({ key }))).status, 200);
+  observers.close();
+  assert.equal(observers.metrics, undefined);
 });
 
 test("RequestLog writes lines together: after a moment, when much waits, and at the end", (context) => {
@@ -136,6 +165,7 @@ test("metrics count requests by route pattern, method and status, and refusals b
     'animal_store_refusals_total{reason="key_banned"} 0',
     "animal_store_animals 1",
     "animal_store_healthy 1",
+    "animal_store_append_duration_seconds_count 1",
     "animal_store_fsync_duration_seconds_count 1",
   ]) {
     assert.ok(text.split("\n").includes(sample), `${sample}\n${text}`);
@@ -174,9 +204,35 @@ test("the README of this room lists exactly the fields of a line in the request 
   assert.deepEqual(documented("field | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
 });
 
-test("a client cannot add values of a label, whatever it sends", (context) => {
+test("a service that has done nothing exposes zeros, and not what it does not know", () => {
+  const text = new Metrics().expose({ banCount: 0, isHealthy: false });
+  for (const sample of ['refusals_total{reason="rate_limited"} 0', 'refusals_total{reason="key_banned"} 0', "healthy 0", "bans_total 0"]) {
+    assert.ok(text.split("\n").includes(`animal_store_${sample}`), `${sample}\n${text}`);
+  }
+  assert.doesNotMatch(text, /animal_store_(animals|log_bytes|banned_keys)/);
+});
+
+test("a refusal is a 429: not the 400 of a message whose address has failed too often", () => {
+  const observers = new Observers({ clock: new ManualClock(), hasMetrics: true, writeRequests: undefined });
+  const asked = { requestId: "a", method: "GET", routePattern: "none", keyId: undefined, address: "::/64", receivedMs: 0 };
+  for (const [kind, status] of [["rate_limited", 400], ["key_banned", 429], ["unavailable", 503], ["allowed", 401]] as const) {
+    observers.observe({ ...asked, rate: { kind } }, status, 0);
+  }
+  const refusals = observers.metrics?.expose({ banCount: 0, isHealthy: true }).match(/^animal_store_refusals_total.*$/gm);
+  const [limited, banned] = ['animal_store_refusals_total{reason="rate_limited"} 0', 'animal_store_refusals_total{reason="key_banned"} 1'];
+  assert.deepEqual(refusals, [limited, banned]);
+});
+
+test("requests are counted by the methods that clients use", () => {
   const metrics = new Metrics();
-  context.after(() => metrics.close());
+  const methods = ["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"];
+  methods.forEach((method) => metrics.countRequest("/pets", method, 200, 1));
+  const text = metrics.expose({ banCount: 0, isHealthy: true });
+  assert.deepEqual(Array.from(text.matchAll(/_requests_total\{.*method="(\w+)"/g), ([, method]) => method), methods);
+});
+
+test("a client cannot add values of a label, whatever it sends", () => {
+  const metrics = new Metrics();
   for (let count = 0; count < 1_000; count++) {
     metrics.countRequest("none", `METHOD${count}`, 404, 1);
   }
