@@ -34,7 +34,7 @@ export class Histogram {
 
   observe(seconds: number): void {
     let index = 0;
-    while (index < this.#bounds.length && seconds > (this.#bounds[index] ?? Infinity)) {
+    while (seconds > (this.#bounds[index] ?? Infinity)) {
       index++;
     }
     this.#counts[index] = (this.#counts[index] ?? 0) + 1;
