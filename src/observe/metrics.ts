@@ -70,10 +70,6 @@ export class Metrics {
     return this.#exposeRequests(gauges) + this.#exposeStore(gauges) + this.#exposeProcess();
   }
 
-  close(): void {
-    this.#eventLoopDelay.disable();
-  }
-
   #exposeRequests({ bannedKeyCount, banCount }: Gauges): string {
     const series = [...this.#requests.values()];
     const totals = series.map(({ labels, durations }) => ({ labels, value: durations.count }));

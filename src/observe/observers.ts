@@ -63,6 +63,5 @@ export class Observers {
 
   close(): void {
     this.#requestLog?.flush();
-    this.metrics?.close();
   }
 }
