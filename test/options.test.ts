@@ -84,3 +84,11 @@ test("checkOptions() refuses wrong options in one line without keys", () => {
     });
   }
 });
+
+test("checkOptions() refuses a store that lacks any of its methods, and names it", () => {
+  const store: Readonly<Record<string, unknown>> = { add() {}, get() {}, list() {}, isWritable() {}, close() {} };
+  for (const name of Object.keys(store)) {
+    const options = { dataDir: "data", store: { ...store, [name]: undefined } } as unknown as AnimalStoreOptions; // Wrong on purpose.
+    assert.throws(() => checkOptions(options), { message: `Cannot open animal store: store must have the method "${name}"` });
+  }
+});

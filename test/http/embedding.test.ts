@@ -15,6 +15,8 @@ import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
+import { GatedStore } from "../support/gated-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 interface Opened {
@@ -108,6 +110,23 @@ test("handle() sends nothing if the program has responded first", async (context
     assert.equal((await wire.response()).status, 200);
     wire.destroy();
   }
+});
+
+test("handle() sends nothing if the program has responded while an animal was being stored", async (context) => {
+  const store = new GatedStore();
+  const reports: string[] = [];
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context), store, report: (message) => reports.push(message) });
+  context.after(() => service.close());
+  const { key } = await service.keys.create({ plan: "free" });
+  const port = await serve(context, (incoming, outgoing) => {
+    service.handle(incoming, outgoing);
+    void store.added(1).then(() => {
+      say(outgoing, "late");
+      store.open();
+    });
+  });
+  assert.equal((await exchange(port, request({ method: "POST", key, content: rex }))).content, "late");
+  assert.deepEqual(reports, []);
 });
 
 test("handle() below two prefixes responds once, with links below the prefix of the request", async (context) => {
