@@ -91,6 +91,16 @@ test("AddressLimiter stays within its bound in a flood of 400,000 addresses, and
   assert.equal(addresses.count, 1);
 });
 
+test("AddressLimiter has room again after a silence of two minutes, also if it was full before", () => {
+  const clock = new ManualClock();
+  const addresses = new AddressLimiter({ clock, addressesMax: 2 });
+  ["192.0.2.1", "192.0.2.2"].forEach((address) => addresses.take(address));
+  clock.advance(2 * minute);
+  for (const address of ["192.0.2.3", "192.0.2.4"]) {
+    assert.equal(addresses.take(address).remaining, 59, address);
+  }
+});
+
 test(
   "AddressLimiter admits no address more than 60 times in a minute of its own, whenever it comes",
   seeded((random) => {

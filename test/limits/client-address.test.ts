@@ -36,7 +36,7 @@ const forwarded: readonly (readonly [field: string, trustedProxyCount: number, b
   ["198.51.100.9, 192.0.2.1, 10.0.0.2", 2, "192.0.2.1", "the outer of two proxies wrote it"],
   ["192.0.2.1,10.0.0.2", 2, "192.0.2.1", "white space may be missing"],
   ["\t192.0.2.1 ,\t10.0.0.2 ", 2, "192.0.2.1", "white space may be anywhere"],
-  ["10.0.0.2", 2, "10.0.0.2", "the list is shorter: the nearest hop that is known"],
+  ["192.0.2.10", 2, "192.0.2.10", "the list is shorter: the nearest hop that is known"],
   ["10.0.0.2", 1_000_000_000, "10.0.0.2", "the list is shorter, however many are trusted"],
   ["", 1, "10.0.0.1", "it is empty"],
   [",", 2, "10.0.0.1", "its elements are empty"],
