@@ -66,7 +66,6 @@ export class AddressLimiter {
   /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
     const nowMs = this.#timeline.nowMs();
-    this.#turn(nowMs);
     return this.#status(this.#find(address, nowMs) ?? closedBucket(), nowMs);
   }
 
