@@ -141,7 +141,7 @@ test("responses to pipelined requests come in the order of the requests", async 
 });
 
 test("Connection: close is obeyed, and HTTP/1.0 closes unless the client asks to keep the connection", async () => {
-  const closing = ["close", "CLOSE", "TE, close", "TE,\tclose", "close, keep-alive", "keep-alive,close ,"];
+  const closing = ["close", "CLOSE", "TE, close", "TE,\tclose", "close, keep-alive", "keep-alive, CLOSE", "keep-alive,close ,"];
   for (const version of ["1.0", "1.1"]) {
     for (const option of closing) {
       const wire = await Wire.open(running.port);
