@@ -5,12 +5,12 @@
 import { inspect, types } from "node:util";
 
 /**
- * The error's message. Anything else that was thrown is shown as text; not every object has `toString`. If a name has
+ * The error's message. Anything else that was thrown is inspected: not every object has `toString`. If a name has
  * several addresses, a failure to connect to them has no message, only its errors have.
  */
 export function messageOf(error: unknown): string {
   if (!isError(error)) {
-    return typeof error === "string" ? error : inspect(error);
+    return inspect(error);
   }
   if (error.message === "" && "errors" in error && Array.isArray(error.errors)) {
     return error.errors.map(messageOf).join("; ");
