@@ -43,7 +43,7 @@ function unlessConflict(error: unknown): undefined {
  * @throws {IdempotencyConflictError} it is another animal
  */
 export function replay(id: number, json: JsonText | undefined, newPet: NewPet): StoredPet {
-  if (json === undefined || json !== newPetToJson(id, newPet)) {
+  if (json !== newPetToJson(id, newPet)) {
     throw new IdempotencyConflictError("the hash belongs to another animal");
   }
   return { id, json, isReplay: true };
