@@ -42,7 +42,5 @@ export async function addInBatches(
     batch.push(newPet);
     batchBytes += lineBytes;
   }
-  if (batch.length > 0) {
-    await finish();
-  }
+  await finish();
 }
