@@ -37,7 +37,7 @@ export async function writeFile(
   const file = await disk.openToAppend(path);
   try {
     for await (const piece of pieces) {
-      await appendAll(file, typeof piece === "string" ? Buffer.from(piece) : piece);
+      await appendAll(file, Buffer.from(piece));
       await eventLoopTurn();
     }
     await file.sync();
