@@ -73,6 +73,13 @@ test("updateUnderLock() leaves no empty log if its first append fails", async ()
   }
 });
 
+test("updateUnderLock() reports its first failure if the empty log cannot be removed either", async () => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  simulated.plan = (_, name) => (name === "append" ? "short" : name === "remove" ? "error" : "none");
+  const updating = updateUnderLock(simulated.boot(), path, async () => ({ lines: [added], lengthBytes: 0 }));
+  await assert.rejects(updating, /the disk may be full/);
+});
+
 const tornTails: Readonly<Record<string, Buffer>> = {
   "half a line": Buffer.from(added.slice(0, -5)),
   "a whole line but its newline": Buffer.from(added.slice(0, -1)),

@@ -169,3 +169,18 @@ test("replaceFile() leaves nothing beside the file if it fails", async () => {
     assert.equal(disk.seen(path).toString(), "old", call);
   }
 });
+
+test("setTornTailAside() and replaceFile() report their first failure if they cannot undo what they wrote either", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, Buffer.from("sound.torn tail"));
+  const process = disk.boot();
+  // Before it writes, replaceFile() removes what a crash may have left.
+  let isWriting = false;
+  disk.plan = (_, name) => {
+    isWriting ||= name === "append";
+    return name === "append" ? "short" : name === "remove" && isWriting ? "error" : "none";
+  };
+  await assert.rejects(setAside(process, "sound.".length), /the disk may be full/);
+  isWriting = false;
+  await assert.rejects(replaceFile(process, path, ["new content"]), /the disk may be full/);
+});
