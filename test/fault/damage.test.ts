@@ -143,8 +143,8 @@ test("a page of an earlier line in the torn tail does not keep the server from s
 
 test("the start is refused if a line before those of a newer release is damaged, and the file stays as it was", async () => {
   const newer = lines.map((line, index) => {
-    const json = `${line.slice(0, -checksumBytes)},"colour":"red"}`;
-    return index + 1 < lastGroupId ? line : lineWithChecksum(json);
+    const json = line.slice(0, -checksumBytes).replace(',"group"', ',"colour":"red","group"');
+    return index + 1 < lastGroupId ? line : lineWithChecksum(`${json}}`);
   });
   const content = Buffer.from(newer.join(""));
   content[Buffer.byteLength(newer.slice(0, 5).join("")) + 10]! ^= 1; // In line 6.

@@ -61,13 +61,16 @@ test("readPetLine() finds a line with a right checksum and unknown members wrong
     good.replace('"status":"sold",', ""),
     good.replace("sold", "lost"),
     good.replace('"id":8', '"id":0'),
+    good.replace('"group":7', '"group":0'),
     good.replace('"id":8', '"id":"8"'),
     good.replace('"categoryId":1', '"categoryId":1.5'),
+    good.replace('"categoryId":1', '"categoryId":1e5'),
     good.replace('"Rex"', "null"),
     good.replace('{"id"', '{ "id"'),
     good.replace('"Rex"', '"Rex","colour":"red"'),
     good.replace('"Rex"', '"Rex\\"'),
     good.replace('"group":7', '"group":7,"once":"x"'),
+    ...["name", "categoryId", "status", "group"].map((member) => good.replace(`"${member}"`, `"${member.toUpperCase()}"`)),
     '{"a":1}',
   ];
   for (const deviation of deviations) {
