@@ -78,5 +78,5 @@ test("import fails if the file is shortened meanwhile, and says how many animals
   });
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);
-  assert.match(imported.stderr, /^Cannot import all of .*: the file changed .*; added the first 0 of 2 animals, no others\n$/);
+  assert.match(imported.stderr, /^Cannot import all of .*: the file changed while it was read; added the first 0 of 2 animals, no others\n$/);
 });

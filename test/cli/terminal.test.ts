@@ -48,7 +48,7 @@ test("Output.write() drops lines while the disk is full, and writes again when t
 test("Output.write() keeps lines for a stalled reader up to its bound, and drops the rest", async () => {
   const descriptor = new Descriptor();
   descriptor.code = "EAGAIN";
-  const output = new Output(descriptor.write, 16);
+  const output = new Output(descriptor.write, 15);
   descriptor.room = 3;
   assert.deepEqual(["0123456\n", "1234567\n", "x\n", "y\n"].map((line) => output.write(line)), [true, true, true, false]);
   assert.notEqual(await output.finish(0), undefined, "finish() does not wait longer than it may");
