@@ -29,8 +29,6 @@ export interface DiskFile {
 export interface FileStatus {
   readonly size: number;
   readonly modifiedMs: number;
-  /** Differs from that of any other file that exists at the same time. */
-  readonly inode: number;
 }
 
 /** A name that this process holds until it releases it or dies. */

@@ -108,8 +108,8 @@ async function overwrite(path: string, bytes: Uint8Array, position: number): Pro
 }
 
 async function statusOf(path: string): Promise<FileStatus> {
-  const { size, mtimeMs, ino } = await stat(path);
-  return { size, modifiedMs: mtimeMs, inode: ino };
+  const { size, mtimeMs } = await stat(path);
+  return { size, modifiedMs: mtimeMs };
 }
 
 /**

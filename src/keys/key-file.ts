@@ -1,8 +1,8 @@
 /**
  * Follows keys.jsonl, to which commands and servers append at any time.
  *
- * The file is read whenever its size, time or inode has changed. Reading takes no lock, so an unfinished last line is
- * most likely still being written: it is reported only if it is there at the next look too. Any other fault is reported
+ * The file is read whenever its size or time has changed. Reading takes no lock, so an unfinished last line is most
+ * likely still being written: it is reported only if it is there at the next look too. Any other fault is reported
  * once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
  *
  * An event is decided and appended under the file's lock, after the lines of others have been read.
@@ -186,11 +186,5 @@ export class KeyFile extends KeyLog {
 }
 
 function isSame(status: FileStatus | undefined, other: FileStatus | undefined): boolean {
-  return (
-    status !== undefined &&
-    other !== undefined &&
-    status.size === other.size &&
-    status.modifiedMs === other.modifiedMs &&
-    status.inode === other.inode
-  );
+  return status?.size === other?.size && status?.modifiedMs === other?.modifiedMs;
 }

@@ -31,9 +31,7 @@ interface File {
   readonly versions: Map<number, Buffer[]>;
   /** Sizes since the last sync, the synced one first. */
   sizes: number[];
-  /** How often it was changed, for its time of modification. */
-  changes: number;
-  readonly inode: number;
+  modifiedMs: number;
 }
 
 const never = new Promise<never>(() => undefined);
@@ -49,7 +47,8 @@ export class SimulatedDisk {
   #seenNames = new Map<string, File>();
   #keptNames = new Map<string, File>();
   #locks = new Set<string>();
-  #inodes = 0;
+  /** Passes with every change of a file. */
+  #nowMs = 0;
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -131,7 +130,7 @@ export class SimulatedDisk {
       status: (path) =>
         call("status", () => {
           const file = this.#seenNames.get(path);
-          return file && { size: file.seen.length, modifiedMs: file.changes, inode: file.inode };
+          return file && { size: file.seen.length, modifiedMs: file.modifiedMs };
         }),
       rename: (from, to) =>
         call("rename", () => {
@@ -207,7 +206,7 @@ export class SimulatedDisk {
     file.seen.copy(seen);
     seen.set(bytes, position);
     file.seen = seen;
-    file.changes++;
+    file.modifiedMs = ++this.#nowMs;
     file.sizes.push(seen.length);
     for (let page = Math.floor(position / pageBytes); page * pageBytes < end; page++) {
       const versions = file.versions.get(page) ?? [];
@@ -218,7 +217,7 @@ export class SimulatedDisk {
 
   #truncate(file: File, size: number): void {
     file.seen = Buffer.from(file.seen.subarray(0, size));
-    file.changes++;
+    file.modifiedMs = ++this.#nowMs;
     file.sizes.push(size);
   }
 
@@ -291,6 +290,6 @@ export class SimulatedDisk {
 
   #newFile(): File {
     const empty = Buffer.alloc(0);
-    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], changes: 0, inode: ++this.#inodes };
+    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], modifiedMs: ++this.#nowMs };
   }
 }
