@@ -143,11 +143,10 @@ class Contender {
         return linking;
       }
       const identity = await identityOf(path);
-      const state = await this.#folder.probe(name);
-      if (state === "alive") {
+      if ((await this.#folder.probe(name)) === "alive") {
         return "held";
       }
-      if (identity === undefined || state === "absent") {
+      if (identity === undefined) {
         continue;
       }
       const right = `${this.#name}.${identity}`;
