@@ -198,6 +198,14 @@ test("lock() leaves the temporary sockets of another user where they are", { ski
   assert.deepEqual(await readdir(folder), [`${name}.left`]);
 });
 
+test("lock() leaves the sockets of other names where they are", async (t) => {
+  const folder = temporaryFolder(t);
+  await leaveStale(t, join(folder, "other.lock"));
+  const mine = await lock(join(folder, name));
+  await mine?.release();
+  assert.deepEqual(await readdir(folder), ["other.lock"]);
+});
+
 test("lock() waits until the holder releases, and then has the name", async (t) => {
   const path = join(temporaryFolder(t), name);
   const first = await lock(path);
