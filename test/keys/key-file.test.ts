@@ -156,6 +156,7 @@ test("KeyStore.open() reports a torn last line at once, and the keys before it w
     folder.reports.length = 0;
     const store = await folder.open();
     assert.deepEqual(keys.map((key) => ask(store, key)), [ids[0], ids[1], "invalid"]);
+    assert.equal(folder.reports.length, 1);
     await store.follow();
     await store.follow();
     assert.equal(folder.reports.length, 1);

@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
+import type { Disk } from "../../src/disk/disk.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { graceSecondsMax } from "../../src/keys/key-store.ts";
 import { KeyError } from "../../src/keys/key.ts";
@@ -276,6 +279,8 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
     assert.match(folder.reports[0] ?? "", fault);
     assert.match(folder.reports[0] ?? "", /there are no keys/);
     await store.follow();
+    await store.follow();
+    assert.equal(folder.reports.length, 1, "it is not repeated");
     const { id, key } = await store.create();
     assert.equal(ask(await folder.open(), key), id);
   }
@@ -306,6 +311,21 @@ test("KeyStore.open() reads when each key was last unbanned", async (context) =>
   const { keyring } = await folder.open();
   assert.deepEqual([keyring.get(id)?.unbannedMs, keyring.get(otherId)?.unbannedMs], [folder.clock.wallMs(), undefined]);
   assert.deepEqual(folder.unbanned, []);
+});
+
+test("KeyStore.close() waits for the look under way", async (context) => {
+  const folder = new KeyFolder(context);
+  const looks: string[] = [];
+  const status: Disk["status"] = async (path) => {
+    looks.push("begun");
+    await eventLoopTurn();
+    looks.push("over");
+    return nodeDisk.status(path);
+  };
+  const store = await folder.open({ disk: { ...nodeDisk, status } });
+  void store.follow();
+  await store.close();
+  assert.deepEqual(looks, ["begun", "over", "begun", "over"]);
 });
 
 test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {
