@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -79,4 +79,13 @@ test("import fails if the file is shortened meanwhile, and says how many animals
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);
   assert.match(imported.stderr, /^Cannot import all of .*: the file changed while it was read; added the first 0 of 2 animals, no others\n$/);
+});
+
+test("import of no file or of two is wrong usage, and adds nothing", async (context) => {
+  const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
+  for (const files of [[], [file, file]]) {
+    const { code, stdout, stderr } = await runHere(["import", ...files, "--data", data]);
+    assert.deepEqual([code, stdout, stderr], [2, "", "Cannot import: name one JSON-lines file, as in import animals.jsonl\n"]);
+  }
+  assert.equal(existsSync(data), false);
 });

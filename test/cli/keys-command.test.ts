@@ -215,14 +215,15 @@ for (const [args, message] of misuses) {
   });
 }
 
-test("keys revoke, plan, rotate and unban of a key that is not there exit with 1 and one line", async (context) => {
+test("keys revoke, plan, rotate and unban of a key that is not there exit with 1 and one line, and make no folder", async (context) => {
   const folder = new KeyFolder(context);
   const id = "key_000000000000000";
   for (const args of [["revoke", id], ["plan", id, "--plan", "pro"], ["rotate", id], ["unban", id]]) {
-    const { code, out, error } = await keys(folder, ...args);
+    const { code, out, error } = await keys(folder, ...args, "--data", join(folder.path, "none"));
     assert.deepEqual([code, out], [1, ""]);
     assert.match(error, /^Cannot \w+ key: no key has the id "key_000000000000000"\n$/);
   }
+  assert.deepEqual(await readdir(folder.path), []);
 });
 
 test("keys exits with 1 and one line if the file is damaged or the folder cannot be used", async (context) => {
