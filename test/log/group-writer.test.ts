@@ -112,3 +112,27 @@ test("GroupWriter.add() says that the outcome is unknown if the log is replaced 
   assert.equal(reports.length, 1);
   await writer.end("closing");
 });
+
+test("GroupWriter.add() reports once that writing fails, and once that it works again", async () => {
+  const { writer, disk, reports } = await setUp();
+  disk.plan = (_, name) => (name === "append" ? "error" : "none");
+  await assert.rejects(writer.add("a\n"), /^Error: absent: /);
+  await assert.rejects(writer.add("b\n"), /^Error: absent: /);
+  disk.plan = () => "none";
+  await writer.add("c\n");
+  await writer.add("d\n");
+  assert.equal(reports.length, 2, reports.join("; "));
+  assert.match(reports[0] ?? "", /^warning: \/log\/log\.jsonl cannot be written: EIO.*; nothing can be added until writing works again$/);
+  assert.equal(reports[1], "/log/log.jsonl can be written again");
+});
+
+test("GroupWriter.add() keeps what another process appends after half a group that could not be cut off", async () => {
+  const { writer, disk } = await setUp();
+  disk.plan = (_, name) => (name === "append" ? "short" : name === "truncate" ? "error" : "none");
+  await assert.rejects(writer.add("x".repeat(100)), /^Error: unknown: /);
+  disk.plan = () => "none";
+  const others = "y".repeat(200);
+  disk.append(path, others);
+  await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
+  assert.ok(disk.seen(path).toString().endsWith(others));
+});
