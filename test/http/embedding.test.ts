@@ -3,6 +3,7 @@
  */
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { EventEmitter, once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
@@ -13,6 +14,7 @@ import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
+import { promisify } from "node:util";
 
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
 import { GatedStore } from "../support/gated-store.ts";
@@ -368,4 +370,16 @@ test("a request that was imitated without a network gets its response, whether o
     service.handle(incoming, outgoing);
     assert.match(await text(wire), new RegExp(`^HTTP/1.1 ${status} `));
   }
+});
+
+test("a program that never closes its service ends when it has nothing else to do", async (context) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-embedded-"));
+  context.after(() => rm(dataDir, { recursive: true }));
+  const index = new URL("../../src/index.js", import.meta.url).href;
+  const program = `
+    import { openAnimalStore } from ${JSON.stringify(index)};
+    await openAnimalStore({ dataDir: ${JSON.stringify(dataDir)} });
+    console.log("opened");`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], { timeout: 15_000 });
+  assert.equal(stdout, "opened\n");
 });
