@@ -4,8 +4,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { Database } from "../../build/src/postgres/database.js";
 import { isRolledBack } from "../../build/src/postgres/database-error.js";
+
+const listening = { on() {}, off() {} };
 
 test("a failed statement has no effect only if the database says so, and does not fail or end the connection itself", () => {
   const isWithoutEffect = (members) => isRolledBack(Object.assign(new Error("a failure"), members));
@@ -21,9 +24,56 @@ test("a failed statement has no effect only if the database says so, and does no
 test("a connection that leads to a replica is closed, since the next one may lead to the primary", async () => {
   const failure = Object.assign(new Error("cannot execute INSERT in a read-only transaction"), { code: "25006", severity: "ERROR" });
   const released = [];
-  const listening = { on() {}, off() {} };
   const client = { ...listening, query: () => Promise.reject(failure), release: (isClosed) => released.push(isClosed) };
   const database = new Database({ ...listening, connect: async () => client }, () => undefined);
   await assert.rejects(database.run("INSERT"), { effect: "none" });
   assert.deepEqual(released, [true]);
+});
+
+test("a connection that comes too late is given back", async (context) => {
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const released = [];
+  let connect;
+  const pool = { ...listening, connect: () => new Promise((resolve) => (connect = resolve)) };
+  const running = new Database(pool, () => undefined).run("SELECT 1");
+  await eventLoopTurn();
+  context.mock.timers.tick(1_500);
+  await assert.rejects(running, { effect: "none" });
+  connect({ ...listening, release: (isClosed) => released.push(isClosed) });
+  await eventLoopTurn();
+  assert.deepEqual(released, [undefined]);
+});
+
+test("while the database takes no more connections, a statement waits for one in use instead of asking again", async () => {
+  const tooMany = Object.assign(new Error("sorry, too many clients already"), { code: "53300", severity: "FATAL" });
+  const answers = [];
+  let connectCount = 0;
+  let usedCount = 0;
+  const client = {
+    ...listening,
+    query: () => new Promise((resolve) => answers.push(() => resolve({ rows: [] }))),
+    release: () => (usedCount -= 1),
+  };
+  const connect = async () => {
+    connectCount += 1;
+    await eventLoopTurn();
+    if (usedCount > 0) throw tooMany;
+    usedCount += 1;
+    return client;
+  };
+  const database = new Database({ ...listening, connect }, () => undefined);
+  const first = database.run("SELECT 1");
+  const turns = async () => {
+    for (let count = 0; count < 20; count += 1) await eventLoopTurn();
+  };
+  await turns();
+  const second = database.run("SELECT 2");
+  await turns();
+  assert.equal(connectCount, 2);
+  answers.shift()();
+  await first;
+  await turns();
+  answers.shift()();
+  await second;
+  assert.equal(connectCount, 3);
 });
