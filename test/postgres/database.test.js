@@ -77,3 +77,15 @@ test("while the database takes no more connections, a statement waits for one in
   await second;
   assert.equal(connectCount, 3);
 });
+
+test("a statement that is rolled back so that others can go on is sent once more, and nothing is reported", async () => {
+  for (const code of ["40001", "40P01"]) {
+    const failures = [Object.assign(new Error("deadlock detected"), { code, severity: "ERROR" })];
+    const query = async () => {
+      if (failures.length > 0) throw failures.pop();
+      return { rows: [{ answer: "1" }] };
+    };
+    const pool = { ...listening, connect: async () => ({ ...listening, query, release() {} }) };
+    assert.deepEqual(await new Database(pool, assert.fail).run("SELECT 1"), [{ answer: "1" }]);
+  }
+});

@@ -6,7 +6,10 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { systemClock as clock } from "../../build/src/disk/clock.js";
+import { encodeKeyEvent } from "../../build/src/keys/key-line.js";
+import { createKeyId, digestOf } from "../../build/src/keys/key.js";
 import { KeyStore } from "../../build/src/keys/key-store.js";
+import { createPlan } from "../../build/src/limits/plans.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
@@ -84,3 +87,25 @@ for (const [title, meanwhile] of [
     assert.equal(restarted.keyring.authenticate(`Bearer ${key}`).kind, "key");
   });
 }
+
+/** A database with so many keys, whose events are rows. */
+function databaseWith(count) {
+  const rows = Array.from({ length: count }, (_, index) => {
+    const made = { event: "made", timeMs: 0, id: createKeyId(randomBytes), sha256: digestOf(`${index}`), plan: createPlan("free") };
+    return { seq: String(index + 1), line: encodeKeyEvent(made).slice(0, -1) };
+  });
+  const probe = async (_text, [after, length]) => rows.filter(({ seq }) => Number(seq) > after).slice(0, length);
+  return { rows, open: () => PostgresKeyLog.open({ database: { probe }, clock, report: assert.fail }) };
+}
+
+test("an instance reads all key events, however many", async () => {
+  for (const count of [0, 999, 1_000, 1_001, 2_500]) {
+    assert.equal((await databaseWith(count).open()).keyring.list().length, count);
+  }
+});
+
+test("an instance does not start if a key event in the middle is missing: it may be a revocation", async () => {
+  const { rows, open } = databaseWith(3);
+  rows.splice(1, 1);
+  await assert.rejects(open(), { code: "key_file_damaged", message: /key event 3 in the database: the events before it are missing$/ });
+});

@@ -166,3 +166,27 @@ test("take() of a batch in which the plan changes says of every refusal when a r
   const refused = { kind: "rate_limited", limit: 10, remaining: 0, resetSeconds: 61, retryAfterSeconds: 60 };
   assert.deepEqual(decisions, [refused, refused]);
 });
+
+test("unban() of a key that was never banned forgets its refusals, and its next ban lasts as long as a first one", { skip }, async (context) => {
+  const clock = new ManualClock();
+  const { options, remove } = await createPlace(clock);
+  context.after(remove);
+  const database = new Database(options.database, assert.fail);
+  const limiter = new PostgresLimiter(database, clock);
+  const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report: assert.fail }), { clock, randomBytes });
+  const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+  const { id } = await keys.create();
+  const takeEachSecond = async (count) => {
+    const kinds = [];
+    for (let taken = 0; taken < count; taken += 1) {
+      const { kind, retryAfterSeconds } = await limiter.take(id, plan);
+      kinds.push(kind === "key_banned" ? retryAfterSeconds : kind);
+      clock.advance(1_000);
+    }
+    return kinds;
+  };
+  const refused = Array(9).fill("rate_limited");
+  assert.deepEqual(await takeEachSecond(10), ["allowed", ...refused]);
+  await keys.unban(id);
+  assert.deepEqual(await takeEachSecond(10), [...refused, 300]);
+});
