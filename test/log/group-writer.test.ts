@@ -136,3 +136,13 @@ test("GroupWriter.add() keeps what another process appends after half a group th
   await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
   assert.ok(disk.seen(path).toString().endsWith(others));
 });
+
+test("GroupWriter.add() writes nothing that waited while publishing threw", async () => {
+  const encode: GroupOwner<string, string>["encode"] = ([first], bytes) => {
+    return { byteCount: bytes.write(first?.item ?? ""), results: [first?.item ?? ""] };
+  };
+  const { writer, disk } = await setUp({ encode, publish: () => assert.fail("out of memory") });
+  const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
+  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
+  assert.equal(disk.seen(path).toString(), "a\n");
+});
