@@ -8,7 +8,7 @@
 import { existsSync } from "node:fs";
 import { loadavg } from "node:os";
 import { join, resolve } from "node:path";
-import { skipFaults, startEngine } from "../postgres/engine.js";
+import { skipFaults, startPostgres } from "../postgres/postgres-server.js";
 import { describeMachine } from "./machine.js";
 import { choose, exitWithUsage, inFolder, readCount, readFlags } from "./options.js";
 import { Instances } from "./postgres/instances.js";
@@ -55,22 +55,22 @@ if (skipFaults !== false) exitWithUsage(skipFaults);
 const progress = (text) => console.error(`… ${text}`);
 
 await inFolder(async (folder) => {
-  const engine = await startEngine({ settings });
+  const postgres = await startPostgres({ settings });
   try {
-    const before = `PostgreSQL ${engine.release}; load average before the start: ${loadavg()[0].toFixed(1)}`;
+    const before = `PostgreSQL ${postgres.release}; load average before the start: ${loadavg()[0].toFixed(1)}`;
     console.log([...describeMachine(folder), before].map((line) => `- ${line}`).join("\n"));
-    await measureInstances(engine);
+    await measureInstances(postgres);
     const httpSettings = { dist: builds[0], folder, launches, rounds: Math.min(rounds, 3), seconds: 1, warmUpSeconds: 1, progress };
-    if (isChosen.has("http")) print(await measureWholeRequests(engine, httpSettings));
+    if (isChosen.has("http")) print(await measureWholeRequests(postgres, httpSettings));
   } finally {
-    await engine.stop();
+    await postgres.stop();
   }
 });
 
-async function measureInstances(engine) {
+async function measureInstances(postgres) {
   const started = [];
   try {
-    for (const dist of builds) started.push(await Instances.start(engine, dist, instanceCount));
+    for (const dist of builds) started.push(await Instances.start(postgres, dist, instanceCount));
     const common = { rounds, ms, progress };
     if (isChosen.has("rates")) print(await measureRates(started, common, chosenJobs));
     if (isChosen.has("latencies")) print(await measureLatencies(started[0], common));

@@ -6,20 +6,20 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { skip, skipFaults, startEngine } from "./engine.js";
+import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { guardedFolder, until } from "./guarded-folder.js";
 import { lock, lockCounter, waitingAdd } from "./faults.js";
 import { startProxy } from "./proxy.js";
 import { createKey, newClient, runCommand, startProgram } from "./program.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 test("three first starts at once on an empty database make one key, which works on all", { skip }, async (context) => {
-  const store = ["--database", await engine.createDatabase()];
+  const store = ["--database", await postgres.createDatabase()];
   const programs = await Promise.all([1, 2, 3].map(() => startProgram(store)));
   context.after(() => programs.forEach((program) => program.kill()));
   assert.match((await runCommand(["keys", "list", ...store])).stdout, /^key_\w+  active  free .* first key\n$/);
@@ -37,7 +37,7 @@ test("three first starts at once on an empty database make one key, which works 
 });
 
 test("keys are made, listed with use and bans, changed, rotated, unbanned and revoked beside a server", { skip }, async (context) => {
-  const store = ["--database", await engine.createDatabase()];
+  const store = ["--database", await postgres.createDatabase()];
   assert.deepEqual(await runCommand(["keys", "list", ...store]), { code: 0, stdout: "", stderr: "no keys in the database\n" });
   const key = await createKey(store, "free");
   const program = await startProgram(store);
@@ -50,7 +50,7 @@ test("keys are made, listed with use and bans, changed, rotated, unbanned and re
   const { id, ...first } = await list();
   assert.deepEqual([first.state, first.plan, first.minute.used, first.day.used, first.bannedUntil], ["active", "free", 1, 1, null]);
 
-  await engine.query(
+  await postgres.query(
     "UPDATE animal_store.limits SET ban_ms = 300000, ban_until = animal_store.clock_ms() + 300000",
     [], store[1],
   );
@@ -77,7 +77,7 @@ test("keys are made, listed with use and bans, changed, rotated, unbanned and re
 });
 
 test("import adds new animals after those that are there, and names lines that are not valid", { skip }, async () => {
-  const store = ["--database", await engine.createDatabase()];
+  const store = ["--database", await postgres.createDatabase()];
   const file = join(guardedFolder("animals"), "animals.jsonl");
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n'.repeat(1_200));
   for (const _ of [1, 2]) {
@@ -92,7 +92,7 @@ test("import adds new animals after those that are there, and names lines that a
 
 /** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
 test("a list that the API gave is no pets.jsonl: its import fails and says so", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const path = join(guardedFolder("list"), "list.jsonl");
   writeFileSync(path, '{"id":1,"name":"Rex","categoryId":1,"status":"available"}\n');
   const { code, stdout, stderr } = await runCommand(["import", path, "--database", url]);
@@ -108,7 +108,7 @@ const unusable = [
     "has a newer schema",
     async (url) => {
       await runCommand(["keys", "list", "--database", url]);
-      await engine.query("UPDATE animal_store.version SET version = 99", [], url);
+      await postgres.query("UPDATE animal_store.version SET version = 99", [], url);
     },
     /has version 99, this release knows \d+: a newer release made it/,
   ],
@@ -116,7 +116,7 @@ const unusable = [
   [
     "grants no right to make a schema",
     async (url) => {
-      await engine.query("CREATE ROLE guest LOGIN");
+      await postgres.query("CREATE ROLE guest LOGIN");
       return url.replace("app@", "guest@");
     },
     /may not create the tables: the right CREATE on the database is missing/,
@@ -125,10 +125,10 @@ const unusable = [
     "grants not every right on its tables",
     async (url) => {
       await runCommand(["keys", "list", "--database", url]);
-      await engine.query("CREATE ROLE reader LOGIN");
-      await engine.query("GRANT USAGE ON SCHEMA animal_store TO reader", [], url);
-      await engine.query("GRANT ALL ON ALL TABLES IN SCHEMA animal_store TO reader", [], url);
-      await engine.query("REVOKE UPDATE, DELETE ON animal_store.once FROM reader", [], url);
+      await postgres.query("CREATE ROLE reader LOGIN");
+      await postgres.query("GRANT USAGE ON SCHEMA animal_store TO reader", [], url);
+      await postgres.query("GRANT ALL ON ALL TABLES IN SCHEMA animal_store TO reader", [], url);
+      await postgres.query("REVOKE UPDATE, DELETE ON animal_store.once FROM reader", [], url);
       return url.replace("app@", "reader@");
     },
     /the user has no right to (UPDATE, DELETE|DELETE, UPDATE) on the table animal_store.once/,
@@ -136,9 +136,9 @@ const unusable = [
 ];
 
 test("a user who may not make a schema can use the one that an administrator made for it", { skip: skipFaults }, async () => {
-  const url = await engine.createDatabase();
-  await engine.query("CREATE ROLE tenant LOGIN");
-  await engine.query("CREATE SCHEMA animal_store AUTHORIZATION tenant", [], url);
+  const url = await postgres.createDatabase();
+  await postgres.query("CREATE ROLE tenant LOGIN");
+  await postgres.query("CREATE SCHEMA animal_store AUTHORIZATION tenant", [], url);
   const database = ["--database", url.replace("app@", "tenant@")];
   assert.equal((await runCommand(["check", ...database])).code, 0);
   assert.equal((await runCommand(["keys", "create", ...database])).code, 0);
@@ -146,12 +146,12 @@ test("a user who may not make a schema can use the one that an administrator mad
 });
 
 async function alter(url, setting) {
-  await engine.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
+  await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET ${setting}`);
 }
 
 for (const [what, spoil, reason] of unusable) {
   test(`a database that ${what} stops check with exit code 1, a start and keys with 2, in one line`, { skip: skipFaults }, async () => {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     const spoilt = ["--database", (await spoil(url)) ?? url];
     const checked = await runCommand(["check", ...spoilt]);
     assert.deepEqual([checked.code, checked.stderr], [1, ""]);
@@ -165,20 +165,20 @@ for (const [what, spoil, reason] of unusable) {
 }
 
 test("check says that a start would make the schema, makes nothing, and then what the database holds", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const check = () => runCommand(["check", "--database", url]);
   const stdout = "the database has no schema animal_store: a start would make it\nthe server would start\n";
   assert.deepEqual(await check(), { code: 0, stdout, stderr: "" });
-  assert.equal((await engine.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
+  assert.equal((await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
   await createKey(["--database", url]);
   assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 key\nthe server would start\n$/);
-  await engine.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
+  await postgres.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
   const damaged = await check();
   assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);
 });
 
 test("a database that cannot be reached is one line within 3 s, and no command prints a password", { skip }, async () => {
-  const url = (await engine.createDatabase()).replace("app@", "app:sesame-123@");
+  const url = (await postgres.createDatabase()).replace("app@", "app:sesame-123@");
   const folder = guardedFolder("folder");
   const away = url.replace(/:\d+\//, ":1/");
   writeFileSync(join(folder, "new.jsonl"), '{"name":"Rex","categoryId":1}\n');
@@ -201,26 +201,26 @@ test("a database that cannot be reached is one line within 3 s, and no command p
   const client = newClient(program, "sesame");
   await client.get("/v1/pets");
   client.close();
-  await engine.terminateBackends(url);
+  await postgres.terminateBackends(url);
   await program.stop();
   printed.push(program.stdout(), program.stderr());
   assert.doesNotMatch(printed.join(""), /sesame/);
 });
 
 test("a server stops within 10 s although the database hangs", { skip: skipFaults }, async () => {
-  const program = await startProgram(["--database", await engine.createDatabase()]);
-  engine.pause();
+  const program = await startProgram(["--database", await postgres.createDatabase()]);
+  postgres.pause();
   try {
     const begunMs = Date.now();
     await program.stop();
     assert.ok(Date.now() - begunMs < 10_000);
   } finally {
-    engine.resume();
+    postgres.resume();
   }
 });
 
 test("a create that is in doubt when a server stops gets its response, and the stop ends within 10 s", { skip }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const proxy = await startProxy(url);
   context.after(() => proxy.stop());
   const key = await createKey(["--database", url]);
@@ -230,7 +230,7 @@ test("a create that is in doubt when a server stops gets its response, and the s
   context.after(() => client.close());
   const { release } = await lock(context, url, lockCounter);
   const adding = client.add({ name: "Rex", categoryId: 1 });
-  await waitingAdd(engine, url);
+  await waitingAdd(postgres, url);
   proxy.cut();
   await release();
   const begunMs = Date.now();

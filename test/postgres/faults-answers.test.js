@@ -9,7 +9,7 @@ import pg from "pg";
 import { systemClock } from "../../dist/disk/clock.js";
 import { Database } from "../../dist/postgres/database.js";
 import { PostgresPetStore } from "../../dist/postgres/postgres-pet-store.js";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, lock, lockCounter, startBehindProxy, startService, timeUntil, waitingAdd } from "./faults.js";
 import { until } from "./guarded-folder.js";
 import { installation } from "./installation.js";
@@ -19,21 +19,21 @@ const skipBefore17 = installation?.release < 17 && "only PostgreSQL 17 and later
 
 /** At once, because they wait most of the time. */
 describe("lost answers", { concurrency: 4 }, () => {
-  let engine;
+  let postgres;
   before(async () => {
-    engine = await startEngine();
+    postgres = await startPostgres();
   });
-  after(() => engine?.stop());
+  after(() => postgres?.stop());
 
-  const isStored = async (url, name) => (await engine.query("SELECT FROM animal_store.pets WHERE name = $1", [name], url)).length === 1;
+  const isStored = async (url, name) => (await postgres.query("SELECT FROM animal_store.pets WHERE name = $1", [name], url)).length === 1;
 
   test("idle connections that are forgotten in a cut delay the recovery by less than 2 s, however many", { skip: skipFaults }, async (context) => {
-    const { url, proxy, clients } = await startBehindProxy(context, engine, 1);
+    const { url, proxy, clients } = await startBehindProxy(context, postgres, 1);
     const { release } = await lock(context, url, "LOCK TABLE animal_store.pets, animal_store.counter, animal_store.key_events");
     const requests = [clients[0].get("/v1/pets"), clients[0].get("/v1/pets/1"), clients[0].add({ name: "Rex", categoryId: 1 })];
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     const connections = requests.length + 1; // The other one looks for keys.
-    await timeUntil("all wait", async () => (await engine.query(waiting, [], url)).length >= connections);
+    await timeUntil("all wait", async () => (await postgres.query(waiting, [], url)).length >= connections);
     await release();
     await Promise.all(requests);
     assert.ok(proxy.connectionCount() >= connections);
@@ -49,7 +49,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     ["limits", "SELECT animal_store.take(array(SELECT key_id FROM animal_store.limits), '{1}', '{9}', '{9}')"],
   ]) {
     test(`a message of ${title} that never ends holds others up for 3 s`, { skip: skipFaults || skipBefore17 }, async (context) => {
-      const url = await engine.createDatabase();
+      const url = await postgres.createDatabase();
       const { clients: [client] } = await startService(context, [url]);
       assert.equal((await client.get("/v1/pets")).status, 200);
       const cutOff = new pg.Client({ connectionString: url });
@@ -61,7 +61,7 @@ describe("lost answers", { concurrency: 4 }, () => {
       cutOff.connection.execute({});
       cutOff.connection.flush(); // What would follow is Sync, which commits.
       const holds = "SELECT FROM pg_locks WHERE mode = 'RowExclusiveLock' AND relation::regclass::text ~ 'counter|limits'";
-      await timeUntil("it holds its locks", async () => (await engine.query(holds, [], url)).length > 0);
+      await timeUntil("it holds its locks", async () => (await postgres.query(holds, [], url)).length > 0);
       const heldMs = await timeUntil("a create works", async () => (await client.add({ name: "Rex", categoryId: 1 })).status === 201);
       assert.ok(heldMs < 4_000, `${heldMs} ms`);
     });
@@ -72,10 +72,10 @@ describe("lost answers", { concurrency: 4 }, () => {
     ["nothing is heard of it", () => setTimeout(3_500)],
   ]) {
     test(`a create that is stored while its answer is lost gets 201 (${title})`, { skip: skipFaults }, async (context) => {
-      const { url, proxy, clients } = await startBehindProxy(context, engine);
+      const { url, proxy, clients } = await startBehindProxy(context, postgres);
       const { release } = await lock(context, url, lockCounter);
       const adding = clients[0].add({ name: "Rex", categoryId: 1 });
-      await waitingAdd(engine, url);
+      await waitingAdd(postgres, url);
       proxy.holdResponses();
       await release();
       await timeUntil("it is stored", () => isStored(url, "Rex"));
@@ -87,11 +87,11 @@ describe("lost answers", { concurrency: 4 }, () => {
   }
 
   test("a create whose connection ends before it is stored gets 503, and is never stored", { skip: skipFaults }, async (context) => {
-    const { url, clients } = await startBehindProxy(context, engine);
+    const { url, clients } = await startBehindProxy(context, postgres);
     const { release } = await lock(context, url, lockCounter);
     const adding = clients[0].add({ name: "Rex", categoryId: 1 });
-    const { pid } = await waitingAdd(engine, url);
-    await engine.query("SELECT pg_terminate_backend($1)", [pid]);
+    const { pid } = await waitingAdd(postgres, url);
+    await postgres.query("SELECT pg_terminate_backend($1)", [pid]);
     const { status, text } = await adding;
     assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
     await release();
@@ -100,12 +100,12 @@ describe("lost answers", { concurrency: 4 }, () => {
   });
 
   test("a create whose fate cannot be learnt within 10 s is outcome_unknown, and can be repeated", { skip: skipFaults }, async (context) => {
-    const { url, proxy, clients } = await startBehindProxy(context, engine);
+    const { url, proxy, clients } = await startBehindProxy(context, postgres);
     const { release } = await lock(context, url, lockCounter);
     const fields = { "idempotency-key": "once" };
     const startedAt = performance.now();
     const adding = clients[0].add({ name: "Rex", categoryId: 1 }, fields);
-    await waitingAdd(engine, url);
+    await waitingAdd(postgres, url);
     const waiting = clients[0].add({ name: "Bello", categoryId: 1 }).then((response) => ({ ...response, at: performance.now() }));
     await setTimeout(50);
     proxy.cut();
@@ -125,19 +125,19 @@ describe("lost answers", { concurrency: 4 }, () => {
   });
 
   test("a rotation whose fate cannot be learnt within 10 s says that it may have been made", { skip: skipFaults }, async (context) => {
-    const { url, proxy, instances: [instance], id } = await startBehindProxy(context, engine, 1);
+    const { url, proxy, instances: [instance], id } = await startBehindProxy(context, postgres, 1);
     const { release } = await lock(context, url, "LOCK TABLE animal_store.key_events IN SHARE MODE");
     const rotating = instance.keys.rotate(id);
     rotating.catch(() => undefined);
     const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'append_key_event'";
-    await timeUntil("the event waits", async () => (await engine.query(waiting, [], url)).length === 1);
+    await timeUntil("the event waits", async () => (await postgres.query(waiting, [], url)).length === 1);
     proxy.cut();
     await release();
     await assert.rejects(rotating, { message: "the answer was lost, so the change may have been made: see keys list" });
   });
 
   test("creates that arrive late, after a cut, are stored only if they get 201", { skip: skipFaults }, async (context) => {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     await startService(context, [url]);
     const senders = await Promise.all(["Rex", "Bello", "Luna", "Mimi"].map(async (name) => {
       const proxy = await startProxy(url);
@@ -154,7 +154,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     senders.forEach(({ proxy }) => proxy.heal());
     const outcomes = await adding;
     const active = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()";
-    await until("no statement is on its way", async () => (await engine.query(active, [], url)).length === 0);
+    await until("no statement is on its way", async () => (await postgres.query(active, [], url)).length === 0);
     for (const [index, { name }] of senders.entries()) {
       const { status, reason } = outcomes[index];
       assert.equal(reason?.name ?? "StorageUnavailableError", "StorageUnavailableError");

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { startEngine } from "./engine.js";
+import { startPostgres } from "./postgres-server.js";
 import { health, startService, timeUntil } from "./faults.js";
 import { createDatabaseOnSmallDisk, skipSmallDisk } from "./small-disk.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 test("on a full disk creates get 503 and reads go on; with room again, everything works", { skip: skipSmallDisk }, async (context) => {
-  const disk = await createDatabaseOnSmallDisk(engine);
+  const disk = await createDatabaseOnSmallDisk(postgres);
   const { instances, clients: [client] } = await startService(context, [disk.url]);
   const add = (number) => client.add({ name: `${number} ${"x".repeat(200)}`, categoryId: 1 });
   assert.equal((await add(1)).status, 201);
@@ -31,7 +31,7 @@ test("on a full disk creates get 503 and reads go on; with room again, everythin
     const { status, headers } = await client.get(`/v1/pets/${added}`);
     assert.deepEqual([status, Number(headers["x-ratelimit-remaining"])], [200, 999_999 - added - 1 - round]);
   }
-  const [{ count }] = await engine.query("SELECT count(*)::int AS count FROM animal_store.pets", [], disk.url);
+  const [{ count }] = await postgres.query("SELECT count(*)::int AS count FROM animal_store.pets", [], disk.url);
   assert.equal(count, added);
   disk.free();
   const recoveryMs = await timeUntil("creates work again", async () => (await add(added + 1)).status === 201);

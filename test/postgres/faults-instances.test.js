@@ -5,19 +5,19 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { createKey, startProgram } from "./program.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 test("an instance that is killed under load loses nothing, doubles nothing and delays nobody", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const store = ["--database", url];
   const key = await createKey(store);
   const instances = await Promise.all([1, 2, 3].map(() => startProgram(store)));
@@ -30,11 +30,11 @@ test("an instance that is killed under load loses nothing, doubles nothing and d
   assert.ok(record.added.length > 100, `${record.added.length} animals`);
   [1, 2].forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
   assertEachRemainingOnce(record);
-  await assertNothingLostOrDoubled(engine, url, record);
+  await assertNothingLostOrDoubled(postgres, url, record);
 });
 
 test("a stopped instance delays the others by less than 0.5 s, and goes on where it was", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [url, url, url]);
   const load = startLoad(instances, key);
   await setTimeout(500);
@@ -50,5 +50,5 @@ test("a stopped instance delays the others by less than 0.5 s, and goes on where
   assert.ok(record.longestGapMs(0) > 500, "the gap of the stopped one is seen");
   [1, 2].forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
   assertEachRemainingOnce(record);
-  await assertNothingLostOrDoubled(engine, url, record);
+  await assertNothingLostOrDoubled(postgres, url, record);
 });

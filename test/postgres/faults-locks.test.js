@@ -8,30 +8,30 @@ import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/purge.js";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
 import { newClient } from "./program.js";
 
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: 4 }, () => {
-  let engine;
+  let postgres;
   before(async () => {
-    engine = await startEngine();
+    postgres = await startPostgres();
   });
-  after(() => engine?.stop());
+  after(() => postgres?.stop());
 
   async function start(context) {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     return { url, ...(await startService(context, [url])) };
   }
 
-  const storedCount = async (url) => (await engine.query("SELECT FROM animal_store.pets", [], url)).length;
+  const storedCount = async (url) => (await postgres.query("SELECT FROM animal_store.pets", [], url)).length;
 
   /** How long the oldest statement has waited for a lock. */
   async function longestWaitMs(url) {
     const text = `SELECT coalesce(max(extract(epoch FROM clock_timestamp() - query_start)), 0)::float8 * 1000 AS ms
       FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    return (await engine.query(text, [], url))[0].ms;
+    return (await postgres.query(text, [], url))[0].ms;
   }
 
   async function timed(send) {
@@ -99,7 +99,7 @@ describe("locks", { concurrency: 4 }, () => {
   }
 
   test("while somebody locks a key's limits, its unban fails, and all other requests are served", { skip }, async (context) => {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     const { instances: [first, second], clients } = await startService(context, [url, url]);
     const { id, key } = await first.keys.create();
     const client = newClient(first, key);
@@ -162,11 +162,11 @@ describe("locks", { concurrency: 4 }, () => {
           IF nextval('public.victims') <> 2 THEN RAISE EXCEPTION USING ERRCODE = '${state}'; END IF; RETURN NULL; END $$`,
         "CREATE TRIGGER victim BEFORE INSERT ON animal_store.pets EXECUTE FUNCTION become_victim()",
       ]) {
-        await engine.query(statement, [], url);
+        await postgres.query(statement, [], url);
       }
       assert.deepEqual([(await client.add({ name: "Rex", categoryId: 1 })).status, await storedCount(url)], [201, 1]);
       assert.deepEqual([(await client.add({ name: "Rex", categoryId: 1 })).status, await storedCount(url)], [503, 1]);
-      const [{ last_value: count }] = await engine.query("SELECT last_value::int FROM victims", [], url);
+      const [{ last_value: count }] = await postgres.query("SELECT last_value::int FROM victims", [], url);
       assert.equal(count, 4);
     });
   }

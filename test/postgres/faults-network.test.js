@@ -5,22 +5,22 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startBehindProxy, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 for (const [title, heal] of [
   ["connections go on", (proxy) => proxy.heal()],
   ["connections are forgotten", (proxy) => proxy.heal({ forget: true })],
 ]) {
   test(`in a cut requests get 503 quickly; within 2 s after it all is well (${title})`, { skip: skipFaults }, async (context) => {
-    const { url, proxy, instances, clients, key } = await startBehindProxy(context, engine);
+    const { url, proxy, instances, clients, key } = await startBehindProxy(context, postgres);
     const load = startLoad(instances, key, { clients: 16 });
     await setTimeout(700);
     proxy.cut();
@@ -43,12 +43,12 @@ for (const [title, heal] of [
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     assert.ok(record.longestGapMs(1) < 500, `the other instance had a gap of ${record.longestGapMs(1)} ms`);
     assertEachRemainingOnce(record);
-    await assertNothingLostOrDoubled(engine, url, record);
+    await assertNothingLostOrDoubled(postgres, url, record);
   });
 }
 
 test("when connections are reset under load, no animal is lost or doubled", { skip: skipFaults }, async (context) => {
-  const { url, proxy, instances, key } = await startBehindProxy(context, engine);
+  const { url, proxy, instances, key } = await startBehindProxy(context, postgres);
   const load = startLoad(instances, key);
   for (let round = 0; round < 20; round += 1) {
     await setTimeout(100);
@@ -62,5 +62,5 @@ test("when connections are reset under load, no animal is lost or doubled", { sk
   assert.ok(record.added.length > 100);
   assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
   assertEachRemainingOnce(record);
-  await assertNothingLostOrDoubled(engine, url, record);
+  await assertNothingLostOrDoubled(postgres, url, record);
 });

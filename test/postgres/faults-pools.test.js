@@ -8,16 +8,16 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { openAnimalStore } from "../../dist/index.js";
-import { skip, skipFaults, startEngine } from "./engine.js";
+import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 /** Every operation, and every change of a key. */
 async function assertWorks({ instances, clients, id }) {
@@ -45,42 +45,42 @@ async function assertWorks({ instances, clients, id }) {
 }
 
 test("behind PgBouncer in transaction mode everything works, also under load and when it reconnects", { skip: skipPgBouncer }, async (context) => {
-  const bouncer = await startPgBouncer(engine, { settings: { default_pool_size: 5 } });
+  const bouncer = await startPgBouncer(postgres, { settings: { default_pool_size: 5 } });
   context.after(() => bouncer.stop());
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   await assertWorks(await startService(context, [bouncer.urlOf(url), bouncer.urlOf(url)]));
 
-  const loaded = await engine.createDatabase();
+  const loaded = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [bouncer.urlOf(loaded), bouncer.urlOf(loaded)]);
   const load = startLoad(instances, key);
   await timeUntil("animals are added", () => load.record.added.length > 100);
-  await engine.terminateBackends(loaded);
+  await postgres.terminateBackends(loaded);
   await timeUntil("more are added", () => load.record.added.length > 200);
-  await engine.kill();
-  await engine.start();
+  await postgres.kill();
+  await postgres.start();
   const areServing = async () => (await Promise.all(clients.map(isServing))).every(Boolean);
   const recoveryMs = await timeUntil("all serve again", areServing);
   assert.ok(recoveryMs < 3_500, `recovered after ${recoveryMs} ms`); // server_login_retry is 1 s.
   const record = await load.stop();
-  await assertNothingLostOrDoubled(engine, loaded, record);
+  await assertNothingLostOrDoubled(postgres, loaded, record);
 });
 
 test("a pool of one connection works, also under load", { skip }, async (context) => {
-  await assertWorks(await startService(context, [await engine.createDatabase()], { pool: { max: 1 } }));
-  const url = await engine.createDatabase();
+  await assertWorks(await startService(context, [await postgres.createDatabase()], { pool: { max: 1 } }));
+  const url = await postgres.createDatabase();
   const { instances, key } = await startService(context, [url, url], { pool: { max: 1 } });
   const load = startLoad(instances, key, { clients: 32 });
   await timeUntil("animals are added", () => load.record.added.length > 200);
   const record = await load.stop();
   assert.ok(record.responses.every(({ status }) => [200, 201].includes(status)), "nothing is refused");
   assertEachRemainingOnce(record);
-  await assertNothingLostOrDoubled(engine, url, record);
+  await assertNothingLostOrDoubled(postgres, url, record);
 });
 
 test("when the database takes no more connections, requests share those that it has, and it counts as available", { skip: skipFaults }, async (context) => {
   const role = "few";
-  await engine.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
-  const url = await engine.createDatabase(`OWNER ${role}`);
+  await postgres.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
+  const url = await postgres.createDatabase(`OWNER ${role}`);
   const few = Object.assign(new URL(url), { username: role }).href;
   const { instances, clients: [client], key } = await startService(context, [few]);
   const load = startLoad(instances, key, { clients: 32 });
@@ -91,12 +91,12 @@ test("when the database takes no more connections, requests share those that it 
   assert.deepEqual([...new Set(record.responses.map(({ status }) => status))].sort(), [200, 201]);
   assert.deepEqual([...healths], [200]);
   assert.match(instances[0].reports(), /^warning: the database refused a connection: too many connections for role "few"\n$/);
-  await assertNothingLostOrDoubled(engine, url, record);
+  await assertNothingLostOrDoubled(postgres, url, record);
 
-  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
-  await engine.terminateBackends(url);
+  await postgres.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+  await postgres.terminateBackends(url);
   await timeUntil("it has none", async () => (await health(client)) === 503);
-  await engine.query(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
+  await postgres.query(`ALTER ROLE ${role} CONNECTION LIMIT 2`);
   assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
 });
 
@@ -109,7 +109,7 @@ test("with a pool that never connects, the start fails soon", async () => {
 });
 
 test("a statement that gets no answer within the pool's own query_timeout shows that the database is away", { skip }, async (context) => {
-  const pool = new pg.Pool({ connectionString: await engine.createDatabase(), query_timeout: 200 });
+  const pool = new pg.Pool({ connectionString: await postgres.createDatabase(), query_timeout: 200 });
   context.after(() => pool.end());
   const reports = [];
   const database = new Database(pool, (message) => reports.push(message));
@@ -119,14 +119,14 @@ test("a statement that gets no answer within the pool's own query_timeout shows 
 });
 
 test("when no connection becomes free, requests get 503, and all is well when one does", { skip }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const name = new URL(url).pathname.slice(1);
   const { clients: [client] } = await startService(context, [url]);
-  await engine.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
-  await engine.terminateBackends(url);
+  await postgres.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await postgres.terminateBackends(url);
   await timeUntil("it is noticed", async () => (await health(client)) === 503);
   const { status, headers } = await client.get("/v1/pets");
   assert.deepEqual([status, headers["x-ratelimit-limit"]], [503, "1000000"]);
-  await engine.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+  await postgres.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
   assert.ok((await timeUntil("it serves", () => isServing(client))) < 2_000);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, startService, timeUntil } from "./faults.js";
 import { until } from "./guarded-folder.js";
 import { startInstance } from "./instance.js";
@@ -10,7 +10,7 @@ import { startStandby } from "./standby.js";
 let primary;
 let url;
 before(async () => {
-  primary = await startEngine();
+  primary = await startPostgres();
   url = await primary?.createDatabase();
 });
 after(() => primary?.stop());

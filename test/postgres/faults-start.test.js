@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/purge.js";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { lock, startService } from "./faults.js";
 import { until } from "./guarded-folder.js";
 import { freePort } from "./installation.js";
@@ -17,11 +17,11 @@ import { startInstance } from "./instance.js";
 import { runCommand } from "./program.js";
 import { startProxy } from "./proxy.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 /** The start fails soon, with one line, and the process ends. */
 async function assertRefused(url, reason) {
@@ -35,28 +35,28 @@ async function assertRefused(url, reason) {
 }
 
 test("a wrong password stops the start, and is not repeated", { skip: skipFaults }, async () => {
-  const hba = join(engine.folder, "data", "pg_hba.conf");
+  const hba = join(postgres.folder, "data", "pg_hba.conf");
   writeFileSync(hba, `host all locked 127.0.0.1/32 scram-sha-256\n${readFileSync(hba, "utf8")}`);
-  await engine.query("CREATE ROLE locked LOGIN PASSWORD 'right'");
-  await engine.set("work_mem", "5MB"); // This reads the file too.
-  const url = Object.assign(new URL(await engine.createDatabase()), { username: "locked", password: "wrong-secret" }).href;
+  await postgres.query("CREATE ROLE locked LOGIN PASSWORD 'right'");
+  await postgres.set("work_mem", "5MB"); // This reads the file too.
+  const url = Object.assign(new URL(await postgres.createDatabase()), { username: "locked", password: "wrong-secret" }).href;
   await assertRefused(url, /^(?!.*wrong-secret).*: password authentication failed for user "locked"\n$/);
 });
 
 test("a database that does not exist stops the start", { skip: skipFaults }, async () => {
-  await assertRefused(engine.url("nowhere"), /: database "nowhere" does not exist\n$/);
+  await assertRefused(postgres.url("nowhere"), /: database "nowhere" does not exist\n$/);
 });
 
 test("an address that nobody listens on, or that stays silent, stops the start", { skip: skipFaults }, async (context) => {
   await assertRefused(`postgres://app@127.0.0.1:${await freePort()}/postgres`, /ECONNREFUSED/);
-  const proxy = await startProxy(engine.url());
+  const proxy = await startProxy(postgres.url());
   context.after(() => proxy.stop());
   proxy.cut();
   await assertRefused(proxy.url, /timeout/);
 });
 
 test("somebody's lock, or a network that is cut during the start, stops it and commands, which say what they waited for", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   await startService(context, [url]);
   const { release } = await lock(context, url, "LOCK TABLE animal_store.version");
   await assertRefused(url, /: canceling statement due to lock timeout: SELECT version FROM animal_store\.version\n$/);
@@ -69,75 +69,75 @@ test("somebody's lock, or a network that is cut during the start, stops it and c
   context.after(() => proxy.stop());
   const starting = assertRefused(proxy.url, /: no answer within 3 s: SELECT version FROM animal_store\.version\n$/);
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-  await until("it waits", async () => (await engine.query(waiting, [], url)).length === 1);
+  await until("it waits", async () => (await postgres.query(waiting, [], url)).length === 1);
   proxy.cut();
   await Promise.all([starting, release()]);
 });
 
 test("a role that may not make the schema stops the start", { skip: skipFaults }, async () => {
-  await engine.query("CREATE ROLE guest LOGIN");
-  const url = await engine.createDatabase();
+  await postgres.query("CREATE ROLE guest LOGIN");
+  const url = await postgres.createDatabase();
   await assertRefused(Object.assign(new URL(url), { username: "guest" }).href, /: the user may not create the tables: /);
 });
 
 test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a role needs", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   await startService(context, [url]);
-  await engine.query("CREATE ROLE least LOGIN");
+  await postgres.query("CREATE ROLE least LOGIN");
   const least = Object.assign(new URL(url), { username: "least" }).href;
   await assertRefused(least, /: the user has no right to USAGE of the schema animal_store/);
-  await engine.query("GRANT USAGE ON SCHEMA animal_store TO least", [], url);
-  await engine.query("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
+  await postgres.query("GRANT USAGE ON SCHEMA animal_store TO least", [], url);
+  await postgres.query("GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
   await assertRefused(least, /: the user has no right to DELETE on the table animal_store\.commits/);
 
-  await engine.query("GRANT DELETE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
+  await postgres.query("GRANT DELETE ON ALL TABLES IN SCHEMA animal_store TO least", [], url);
   const { clients: [client] } = await startService(context, [least]);
   for (const isReplay of [false, true]) {
     const { headers, status } = await client.add({ name: "Rex", categoryId: 1 }, { "idempotency-key": "rex" });
     assert.deepEqual([status, headers["idempotent-replayed"] === "true"], [201, isReplay]);
   }
-  await engine.query("UPDATE animal_store.once SET at = '-infinity'", [], url);
+  await postgres.query("UPDATE animal_store.once SET at = '-infinity'", [], url);
   const pool = new pg.Pool({ connectionString: least });
   context.after(() => pool.end());
   await purge(new Database(pool, assert.fail), new AbortController().signal);
-  assert.deepEqual(await engine.query("SELECT FROM animal_store.once", [], url), []);
+  assert.deepEqual(await postgres.query("SELECT FROM animal_store.once", [], url), []);
 });
 
 test("a schema of a newer release, or another isolation level, stops the start and changes nothing", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   await startService(context, [url]);
-  await engine.query("UPDATE animal_store.version SET version = 99", [], url);
+  await postgres.query("UPDATE animal_store.version SET version = 99", [], url);
   await assertRefused(url, /: the schema animal_store has version 99, this release knows 1: a newer release made it\n$/);
-  assert.deepEqual(await engine.query("SELECT version FROM animal_store.version", [], url), [{ version: 99 }]);
+  assert.deepEqual(await postgres.query("SELECT version FROM animal_store.version", [], url), [{ version: 99 }]);
 
-  const other = await engine.createDatabase();
-  await engine.query(`ALTER DATABASE ${new URL(other).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`);
+  const other = await postgres.createDatabase();
+  await postgres.query(`ALTER DATABASE ${new URL(other).pathname.slice(1)} SET default_transaction_isolation = 'serializable'`);
   await assertRefused(other, /: the isolation level is serializable: it must be read committed\n$/);
-  assert.deepEqual(await engine.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], other), []);
+  assert.deepEqual(await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], other), []);
 });
 
 test("three first starts at the same instant all serve, on one schema", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const { release } = await lock(context, url, "SELECT pg_advisory_xact_lock(4207849471)"); // The migrations' own.
   const starting = startService(context, [url, url, url]);
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()";
-  await until("all three wait", async () => (await engine.query(waiting, [], url)).length === 3);
+  await until("all three wait", async () => (await postgres.query(waiting, [], url)).length === 3);
   await release();
   const { clients } = await starting;
   const added = await Promise.all(clients.map((client) => client.add({ name: "Rex", categoryId: 1 })));
   assert.deepEqual(added.map(({ text }) => JSON.parse(text).id).sort(), [1, 2, 3]);
-  assert.equal((await engine.query("SELECT FROM animal_store.version", [], url)).length, 1);
+  assert.equal((await postgres.query("SELECT FROM animal_store.version", [], url)).length, 1);
 });
 
 test("a start that is killed while it makes the schema leaves nothing behind, and no lock", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const { release } = await lock(context, url, "CREATE SCHEMA animal_store"); // It waits for this one's fate, holding its lock.
   const starting = startInstance(url);
   starting.catch(() => undefined);
   const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-  await until("it waits", async () => (await engine.query(waiting, [], url)).length === 1);
-  const [{ pid }] = await engine.query(waiting, [], url);
-  await engine.query("SELECT pg_terminate_backend($1)", [pid]);
+  await until("it waits", async () => (await postgres.query(waiting, [], url)).length === 1);
+  const [{ pid }] = await postgres.query(waiting, [], url);
+  await postgres.query("SELECT pg_terminate_backend($1)", [pid]);
   await assert.rejects(starting, /terminat/);
   await release();
   await startService(context, [url]);

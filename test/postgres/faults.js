@@ -27,8 +27,8 @@ export async function startService(context, urls, { plan = enterprise, pool } = 
 }
 
 /** Two instances, the first one behind a proxy, or that one alone. */
-export async function startBehindProxy(context, engine, count = 2) {
-  const url = await engine.createDatabase();
+export async function startBehindProxy(context, postgres, count = 2) {
+  const url = await postgres.createDatabase();
   const proxy = await startProxy(url);
   context.after(() => proxy.stop());
   return { url, proxy, ...(await startService(context, [proxy.url, url].slice(0, count))) };
@@ -55,10 +55,10 @@ export async function lock(context, url, statement) {
 export const lockCounter = "SELECT FROM animal_store.counter FOR UPDATE";
 
 /** Resolves with the backend in which a batch of creates waits for a lock. */
-export function waitingAdd(engine, url) {
+export function waitingAdd(postgres, url) {
   const question = `SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'animal_store.add'`;
-  return until("a batch of creates waits", async () => (await engine.query(question, [], url))[0]);
+  return until("a batch of creates waits", async () => (await postgres.query(question, [], url))[0]);
 }
 
 /** How long it takes until the check is true, in milliseconds. */

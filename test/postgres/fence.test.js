@@ -8,7 +8,7 @@ import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
-import { skip } from "./engine.js";
+import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
 
 const pet = { name: "Rex", categoryId: 1n, status: "sold" };

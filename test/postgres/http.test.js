@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 
 const suites = [
   ...["authentication", "content", "cors", "idempotency", "malformed", "public-pages", "responses", "smuggling"],
@@ -16,12 +16,12 @@ const others = ["request/limits", "request/pipeline", "property/requests"];
 const tests = fileURLToPath(new URL("../../build/test/", import.meta.url));
 
 test("the tests of the HTTP interface pass on PostgreSQL", { skip }, async (context) => {
-  const engine = await startEngine();
-  context.after(() => engine.stop());
+  const postgres = await startPostgres();
+  context.after(() => postgres.stop());
   const files = [...suites, ...others].map((name) => `${tests}${name}.test.js`);
   const env = {
     ...process.env,
-    ANIMAL_STORE_TEST_DATABASE: engine.url(),
+    ANIMAL_STORE_TEST_DATABASE: postgres.url(),
     ANIMAL_STORE_TEST_PLACES: new URL("places.js", import.meta.url).href,
     NODE_TEST_CONTEXT: undefined, // It is a run of its own, not a part of this one.
   };

@@ -40,7 +40,7 @@ export function ownFolder(name) {
 }
 
 /**
- * A port that is free. None of those that the kernel gives to outgoing connections: while the engine is down, such a
+ * A port that is free. None of those that the kernel gives to outgoing connections: while PostgreSQL is down, such a
  * connection could take it, or connect to itself.
  */
 export async function freePort() {

@@ -13,7 +13,7 @@ import { createPlan } from "../../build/src/limits/plans.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
-import { skip } from "./engine.js";
+import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
 
 /** Two instances on a new database, with two keys. */

@@ -14,7 +14,7 @@ import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
 import { purge } from "../../build/src/postgres/purge.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
-import { skip } from "./engine.js";
+import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
 const decisionCount = Number(process.env.LIMITS_DECISIONS ?? 100_000);

@@ -127,8 +127,8 @@ function newRecord(places) {
 }
 
 /** Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. */
-export async function assertNothingLostOrDoubled(engine, url, { added, refused }) {
-  const rows = await engine.query("SELECT id::float8 AS id, name FROM animal_store.pets ORDER BY pets.id", [], url);
+export async function assertNothingLostOrDoubled(postgres, url, { added, refused }) {
+  const rows = await postgres.query("SELECT id::float8 AS id, name FROM animal_store.pets ORDER BY pets.id", [], url);
   rows.forEach(({ id }, index) => assert.equal(id, index + 1, "ids have no gaps"));
   const ids = new Map(rows.map(({ id, name }) => [name, id]));
   assert.equal(ids.size, rows.length, "no animal is there twice");

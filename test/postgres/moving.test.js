@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { guardedFolder, processesIn, sendSignal, until } from "./guarded-folder.js";
 import { createKey, newClient, runCommand, startProgram } from "./program.js";
 
@@ -15,13 +15,13 @@ const names = ["Rex", 'A "quoted", \\ name', "éàü 🐕‍🦺", "a\tb\u007f\u
 const statuses = ["available", "pending", "sold"];
 const categoryIds = ["0", "-9223372036854775808", "9223372036854775807", "42"];
 
-let engine;
+let postgres;
 /** A data folder with animals of every kind, a key with a used quota of the day, and hashes of the keys "once-…". */
 let folder;
 let key;
 before(async () => {
-  engine = await startEngine();
-  if (engine !== undefined) {
+  postgres = await startPostgres();
+  if (postgres !== undefined) {
     folder = guardedFolder("data");
     const flags = ["--plan", "enterprise", "--per-minute", "100000", "--per-day", "50000", "--data", folder];
     key = (await runCommand(["keys", "create", ...flags])).stdout.trim();
@@ -33,7 +33,7 @@ before(async () => {
     });
   }
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 const oncePet = (index) => ({ name: `Once ${index}`, categoryId: index, status: "sold" });
 
@@ -85,7 +85,7 @@ async function quotaOf(client) {
 
 /** The numbers of rows, of a database that the program has prepared. */
 async function rowCounts(url) {
-  const [row] = await engine.query(
+  const [row] = await postgres.query(
     `SELECT (SELECT count(*)::int FROM animal_store.pets) AS pets, (SELECT count(*)::int FROM animal_store.key_events) AS events,
       (SELECT count(*)::int FROM animal_store.once) AS once, (SELECT count(*)::int FROM animal_store.limits) AS limits,
       (SELECT last::int FROM animal_store.counter) AS last`, [], url);
@@ -100,7 +100,7 @@ test("a data folder moved into a database and out again keeps animals, ids, keys
     served = await allPets(client);
     quota = await quotaOf(client);
   });
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const store = ["--database", url];
   const imported = await runCommand(["import", folder, ...store]);
   assert.deepEqual(imported, { code: 0, stdout: "imported 3003 animals and 1 key\n", stderr: "" });
@@ -128,7 +128,7 @@ test("a data folder moved into a database and out again keeps animals, ids, keys
 });
 
 test("a pets.jsonl is moved into an empty catalogue while a server runs, and refused by one with animals", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const store = ["--database", url];
   const bearer = await createKey(store);
   await serving(store, bearer, async (client) => {
@@ -147,7 +147,7 @@ test("a pets.jsonl is moved into an empty catalogue while a server runs, and ref
 });
 
 test("a torn tail is left out with a warning; other damage is refused, and nothing is imported", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const log = readFileSync(join(folder, "pets.jsonl"));
   const damagedFolder = guardedFolder("damaged");
   const path = join(damagedFolder, "pets.jsonl");
@@ -168,7 +168,7 @@ test("a torn tail is left out with a warning; other damage is refused, and nothi
 });
 
 test("keys.jsonl that is damaged is refused, and hashes older than 24 hours are left behind", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const damagedFolder = guardedFolder("damaged-keys");
   const [line] = readFileSync(join(folder, "keys.jsonl"), "utf8").split("\n");
   writeFileSync(join(damagedFolder, "keys.jsonl"), `${line.replace("enterprise", "Enterprise")}\n${line}\n`);
@@ -178,7 +178,7 @@ test("keys.jsonl that is damaged is refused, and hashes older than 24 hours are 
 
   assert.equal((await runCommand(["import", folder, "--database", url])).code, 0);
   assert.equal((await rowCounts(url)).once, 3);
-  await engine.query("UPDATE animal_store.once SET at = now() - interval '25 hours' WHERE pet_id = 3001", [], url);
+  await postgres.query("UPDATE animal_store.once SET at = now() - interval '25 hours' WHERE pet_id = 3001", [], url);
   const backup = guardedFolder("backup");
   assert.equal((await runCommand(["export", backup, "--database", url])).code, 0);
   assert.equal(readFileSync(join(backup, "pets.jsonl"), "utf8").match(/"once":/g).length, 2);
@@ -199,7 +199,7 @@ async function whileWaitingFor(url, command, use) {
   const cwd = guardedFolder("waiting");
   const running = runCommand([...command, "--database", url], { cwd });
   await until("the command waits for the lock", async () => {
-    const waiting = await engine.query("SELECT FROM pg_locks WHERE relation = 'animal_store.once'::regclass AND NOT granted", [], url);
+    const waiting = await postgres.query("SELECT FROM pg_locks WHERE relation = 'animal_store.once'::regclass AND NOT granted", [], url);
     return waiting.length > 0;
   });
   await use(cwd, holder);
@@ -209,13 +209,13 @@ async function whileWaitingFor(url, command, use) {
 }
 
 test("an import that is killed, or whose connection ends, leaves nothing behind, and can be run again", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   await whileImporting(url, (cwd) => processesIn(cwd).forEach((pid) => sendSignal(pid, "SIGKILL")));
-  await until("its connection has ended", async () => (await engine.backends(url)).length === 0);
+  await until("its connection has ended", async () => (await postgres.backends(url)).length === 0);
   assert.deepEqual(await rowCounts(url), nothing);
   const ended = await whileImporting(url, async () => {
-    const own = (await engine.backends(url)).filter(({ application_name: name }) => name === "animal-store");
-    await engine.query("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", [own.map(({ pid }) => pid)]);
+    const own = (await postgres.backends(url)).filter(({ application_name: name }) => name === "animal-store");
+    await postgres.query("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", [own.map(({ pid }) => pid)]);
   });
   assert.equal(ended.code, 1);
   assert.match(ended.stderr, /^Cannot import [^\n]*; nothing was imported\n$/);
@@ -224,7 +224,7 @@ test("an import that is killed, or whose connection ends, leaves nothing behind,
 });
 
 test("an import is refused while a server holds the folder, and of a folder without data", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const empty = guardedFolder("empty");
   const refused = await runCommand(["import", empty, "--database", url]);
   assert.deepEqual([refused.code, refused.stderr], [1, `Cannot import ${empty}: it has none of keys.jsonl, limits.json, pets.jsonl\n`]);
@@ -235,7 +235,7 @@ test("an import is refused while a server holds the folder, and of a folder with
 });
 
 test("an export is of one instant, whatever happens while it runs", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   assert.equal((await runCommand(["import", folder, "--database", url])).code, 0);
   const backup = guardedFolder("backup");
   const ended = await whileWaitingFor(url, ["export", backup], (_cwd, holder) => {
@@ -247,7 +247,7 @@ test("an export is of one instant, whatever happens while it runs", { skip }, as
 });
 
 test("an export never replaces a file, and one that fails leaves none", { skip }, async () => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const store = ["--database", url];
   assert.equal((await runCommand(["import", folder, ...store])).code, 0);
   const names = ["keys.jsonl", "limits.json", "pets.jsonl"];
@@ -259,7 +259,7 @@ test("an export never replaces a file, and one that fails leaves none", { skip }
     assert.deepEqual(names.filter((one) => existsSync(join(taken, one))), [name]);
     assert.equal(readFileSync(join(taken, name), "utf8"), "mine");
   }
-  await engine.query("DELETE FROM animal_store.pets WHERE id = 2000", [], url);
+  await postgres.query("DELETE FROM animal_store.pets WHERE id = 2000", [], url);
   const half = guardedFolder("half");
   const failed = await runCommand(["export", half, ...store]);
   assert.deepEqual([failed.code, failed.stderr], [1, "Cannot export: animal 2000 is missing in the database\n"]);

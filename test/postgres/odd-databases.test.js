@@ -9,13 +9,13 @@ import { systemClock as clock } from "../../build/src/disk/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { purge } from "../../build/src/postgres/purge.js";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";
 import { runCommand } from "./program.js";
 
 let running;
 before(async () => {
-  running = await startEngine();
+  running = await startPostgres();
 });
 after(() => running?.stop());
 

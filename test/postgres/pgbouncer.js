@@ -1,5 +1,5 @@
 /**
- * PgBouncer in front of an engine, in transaction mode.
+ * PgBouncer in front of PostgreSQL, in transaction mode.
  */
 
 import { spawn, spawnSync } from "node:child_process";
@@ -19,7 +19,7 @@ export const skipPgBouncer = skipFaults || (isMissing && "PgBouncer is not insta
  *
  * @param settings as in the section [pgbouncer] of its file, such as `{ default_pool_size: 5 }`
  */
-export async function startPgBouncer(engine, { settings = {} } = {}) {
+export async function startPgBouncer(postgres, { settings = {} } = {}) {
   const folder = ownFolder("pgbouncer");
   const port = await freePort();
   const all = {
@@ -29,11 +29,11 @@ export async function startPgBouncer(engine, { settings = {} } = {}) {
     auth_type: "any",
     pool_mode: "transaction",
     max_client_conn: 500,
-    server_login_retry: 1, // The default, 15 s, is how long it would say that the engine is away after it is back.
+    server_login_retry: 1, // The default, 15 s, is how long it would say that PostgreSQL is away after it is back.
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
-  const databases = `* = host=127.0.0.1 port=${engine.port} user=app`;
+  const databases = `* = host=127.0.0.1 port=${postgres.port} user=app`;
   writeFileSync(join(folder, "pgbouncer.ini"), ["[databases]", databases, "[pgbouncer]", ...lines, ""].join("\n"));
   const child = spawn(program, ["pgbouncer.ini"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user });
   child.unref();

@@ -6,9 +6,9 @@
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
-import { startEngine } from "./engine.js";
+import { startPostgres } from "./postgres-server.js";
 
-let engine;
+let postgres;
 
 /**
  * A service's options, and how to remove what it kept. test/support/running-service.ts takes it.
@@ -16,8 +16,8 @@ let engine;
  * @param clock the clock of the limits, in place of the database's
  */
 export async function createPlace(clock) {
-  engine ??= startEngine(); // It ends with this process.
-  const running = await engine;
+  postgres ??= startPostgres(); // It ends with this process.
+  const running = await postgres;
   const url = await running.createDatabase();
   const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 1_000 });
   pool.on("error", () => undefined); // Connections that end after the service was closed.

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Database } from "../../build/src/postgres/database.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
-import { skip } from "./engine.js";
+import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
 const calls = {

@@ -7,7 +7,7 @@ import { connect, createServer } from "node:net";
 /**
  * Listens on a port of its own and passes connections on to the address.
  *
- * - `url`: the address through the proxy; `urlOf(other)`: the same for another database of this engine
+ * - `url`: the address through the proxy; `urlOf(other)`: the same for another database of this postgres
  * - `cut()`: nothing arrives any more, in either direction. Connections stay open and are told nothing. A new one is
  *   accepted and stays silent.
  * - `holdResponses()`: requests arrive, responses do not

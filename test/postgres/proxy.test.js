@@ -1,24 +1,24 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, afterEach, test } from "node:test";
 import pg from "pg";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";
 import { startProxy } from "./proxy.js";
 
-let engine;
+let postgres;
 let url;
 let proxy;
 let client;
 before(async () => {
-  engine = await startEngine();
-  url = await engine?.createDatabase();
-  await engine?.query("CREATE TABLE written (value int)", [], url);
+  postgres = await startPostgres();
+  url = await postgres?.createDatabase();
+  await postgres?.query("CREATE TABLE written (value int)", [], url);
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 beforeEach(async () => {
   if (!skip) {
-    await engine.query("TRUNCATE written", [], url);
+    await postgres.query("TRUNCATE written", [], url);
     proxy = await startProxy(url);
     client = await connected();
   }
@@ -43,14 +43,14 @@ function insert() {
 }
 
 async function writtenCount() {
-  return (await engine.query("SELECT FROM written", [], url)).length;
+  return (await postgres.query("SELECT FROM written", [], url)).length;
 }
 
 test("a healthy proxy passes everything on, in both directions", { skip }, async () => {
   const text = "x".repeat(5_000_000);
   assert.equal((await client.query("SELECT $1 AS text", [text])).rows[0].text, text);
   await client.end();
-  await until("both sides are closed", async () => proxy.connectionCount() === 0 && (await engine.backends(url)).length === 0);
+  await until("both sides are closed", async () => proxy.connectionCount() === 0 && (await postgres.backends(url)).length === 0);
 });
 
 test("in a cut nothing arrives and no connection ends; after it, everything arrives late", { skip }, async () => {
@@ -63,13 +63,13 @@ test("in a cut nothing arrives and no connection ends; after it, everything arri
   assert.equal(await writtenCount(), 1);
 });
 
-test("the engine learns after the cut that a client has gone", { skip }, async () => {
+test("PostgreSQL learns after the cut that a client has gone", { skip }, async () => {
   proxy.cut();
   client.connection.stream.resetAndDestroy();
   await assert.rejects(connected(), /timeout/);
-  assert.ok((await engine.backends(url)).length > 0);
+  assert.ok((await postgres.backends(url)).length > 0);
   proxy.heal();
-  await until("the backends have ended", async () => (await engine.backends(url)).length === 0);
+  await until("the backends have ended", async () => (await postgres.backends(url)).length === 0);
 });
 
 test("a forgotten connection stays silent after the cut, a new one works", { skip }, async () => {
@@ -95,6 +95,6 @@ test("when responses are held and the connection is reset, the work is done and 
 test("a reset ends the connections that there are, on both sides", { skip }, async () => {
   proxy.reset();
   assert.match(await insert().settled, /ECONNRESET|terminated|not queryable/);
-  await until("the backend has ended", async () => (await engine.backends(url)).length === 0);
+  await until("the backend has ended", async () => (await postgres.backends(url)).length === 0);
   await (await connected()).query("SELECT 1");
 });

@@ -8,7 +8,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { guardedFolder, until } from "./guarded-folder.js";
 import { freePort } from "./installation.js";
 import { newClient, runCommand, startProgram } from "./program.js";
@@ -39,9 +39,9 @@ test("compose.yaml names settings, files and a stage of the image that exist", a
 });
 
 test("behind the recipe's nginx three instances are one service, also while each is killed and restarted", { skip: skip || skipNginx }, async (context) => {
-  const engine = await startEngine();
-  context.after(() => engine.stop());
-  const url = await engine.createDatabase();
+  const postgres = await startPostgres();
+  context.after(() => postgres.stop());
+  const url = await postgres.createDatabase();
   const env = { ...environment(), ANIMAL_STORE_DATABASE: url };
   const create = ["keys", "create", "--plan", "enterprise", "--per-minute", String(quota), "--per-day", "10000"];
   const key = (await runCommand(create, { env })).stdout.trim();

@@ -8,19 +8,19 @@ import { after, before, test } from "node:test";
 import { encodeKeyEvent } from "../../dist/keys/key-line.js";
 import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
 import { createPlan } from "../../dist/limits/plans.js";
-import { skip, startEngine } from "./engine.js";
+import { skip, startPostgres } from "./postgres-server.js";
 import { startService, timeUntil } from "./faults.js";
 import { newClient } from "./program.js";
 
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 /** Three instances on a new database. */
 async function startThree(context, options) {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   return { url, ...(await startService(context, [url, url, url], options)) };
 }
 
@@ -31,7 +31,7 @@ async function makeKeys(url, count, numbers) {
     const [id, plan] = [createKeyId(randomBytes), createPlan("enterprise", numbers)];
     return encodeKeyEvent({ event: "made", timeMs: Date.now(), id, sha256: digestOf(key), plan }).slice(0, -1);
   });
-  await engine.query(
+  await postgres.query(
     `INSERT INTO animal_store.key_events
       SELECT (SELECT max(seq) FROM animal_store.key_events) + place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`,
     [lines],
@@ -81,14 +81,14 @@ test("of a thousand keys' quotas exactly as many are served on three instances, 
   for (const responses of shown.values()) {
     assert.deepEqual(responses.sort((one, other) => one - other), [0, 1, 2, 3, 4, 429]);
   }
-  assert.equal((await engine.query("SELECT FROM animal_store.limits WHERE minute_used = 5", [], url)).length, 1_000);
+  assert.equal((await postgres.query("SELECT FROM animal_store.limits WHERE minute_used = 5", [], url)).length, 1_000);
 });
 
 test("a ban on one instance is a ban on all, and so is its end", { skip }, async (context) => {
   const { url, instances, clients, id } = await startThree(context, { plan: { plan: "enterprise", perMinute: 1, perDay: 9 } });
   await clients[0].get("/v1/pets");
   // Nine refusals in nine seconds have been counted; the tenth is one second later.
-  await engine.query("UPDATE animal_store.limits SET refusals = 9, second_ends = animal_store.clock_ms()", [], url);
+  await postgres.query("UPDATE animal_store.limits SET refusals = 9, second_ends = animal_store.clock_ms()", [], url);
   const codeOf = async (client) => JSON.parse((await client.get("/v1/pets")).text).code;
   assert.equal(await codeOf(clients[1]), "key_banned");
   assert.deepEqual(await Promise.all(clients.map(codeOf)), ["key_banned", "key_banned", "key_banned"]);
@@ -134,7 +134,7 @@ test("an Idempotency-Key sent to three instances at once adds one animal; anothe
     const others = await Promise.all(clients.map((client) => client.add({ name: "Bello", categoryId: round }, fields)));
     assert.deepEqual(others.map(({ status }) => status), [422, 422, 422]);
   }
-  assert.equal((await engine.query("SELECT FROM animal_store.pets", [], url)).length, 20);
+  assert.equal((await postgres.query("SELECT FROM animal_store.pets", [], url)).length, 20);
 });
 
 function shuffled(values) {

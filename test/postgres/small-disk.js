@@ -11,20 +11,20 @@ import { skipFaults, user } from "./installation.js";
 export const skipSmallDisk = skipFaults || (user.uid === undefined && "only root mounts a disk");
 
 /**
- * Makes an empty database on a disk of its own; the log of the engine is elsewhere. `fill()` leaves no byte on the disk:
- * what needs a new page then fails with 53100. `free()` makes room again. The disk goes with the engine.
+ * Makes an empty database on a disk of its own; the log of PostgreSQL is elsewhere. `fill()` leaves no byte on the disk:
+ * what needs a new page then fails with 53100. `free()` makes room again. The disk goes with PostgreSQL.
  */
-export async function createDatabaseOnSmallDisk(engine) {
-  const disk = join(engine.folder, "disk");
+export async function createDatabaseOnSmallDisk(postgres) {
+  const disk = join(postgres.folder, "disk");
   const filler = join(disk, "filler");
   const place = join(disk, "tablespace");
   mkdirSync(disk);
   run("mount", "-t", "tmpfs", "-o", "size=32m,mode=755", "tmpfs", disk);
   mkdirSync(place);
   run("chown", `${user.uid}:${user.gid}`, place);
-  await engine.query(`CREATE TABLESPACE small LOCATION '${place}'`);
+  await postgres.query(`CREATE TABLESPACE small LOCATION '${place}'`);
   return {
-    url: await engine.createDatabase("TABLESPACE small"),
+    url: await postgres.createDatabase("TABLESPACE small"),
     fill() {
       const { bavail, bsize } = statfsSync(disk);
       writeFileSync(filler, Buffer.alloc(bavail * bsize));

@@ -1,16 +1,16 @@
 /**
- * A hot standby: it follows an engine by streaming replication, and only reads.
+ * A hot standby: it follows a primary by streaming replication, and only reads.
  */
 
 import { spawnSync } from "node:child_process";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { Engine } from "./engine.js";
+import { PostgresServer } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";
 import { freePort, ownFolder } from "./installation.js";
 
-/** Copies the engine and starts the copy. Its name for `synchronous_standby_names` is "standby". */
+/** Copies the primary and starts the copy. Its name for `synchronous_standby_names` is "standby". */
 export async function startStandby(primary) {
   const folder = ownFolder("standby");
   const data = join(folder, "data");
@@ -24,7 +24,7 @@ export async function startStandby(primary) {
   return standby;
 }
 
-class Standby extends Engine {
+class Standby extends PostgresServer {
   /** Resolves when it shows what is committed on the primary at this moment. */
   async catchUp(primary) {
     const [{ lsn }] = await primary.query("SELECT pg_current_wal_flush_lsn()::text AS lsn");

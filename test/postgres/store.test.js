@@ -10,7 +10,7 @@ import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { systemClock } from "../../build/src/disk/clock.js";
 import { testPetStore } from "../../build/test/store/pet-store-suite.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
-import { skip } from "./engine.js";
+import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
 
 testPetStore("in PostgreSQL", async () => {

@@ -16,25 +16,25 @@ const msPerTick = 10;
  *   statements: number, nodeUs: number, serverUs: number, walBytes: number }} Measured  the last four for each request */
 
 export class Instances {
-  #engine;
+  #postgres;
   #url;
   #children = [];
 
   /**
-   * @param {object} engine of test/postgres/engine.js
+   * @param {object} postgres of test/postgres/postgres-server.js
    * @param {string} dist the build
    * @param {number} count
    */
-  static async start(engine, dist, count) {
-    const instances = new Instances(engine, await engine.createDatabase());
+  static async start(postgres, dist, count) {
+    const instances = new Instances(postgres, await postgres.createDatabase());
     for (let index = 0; index < count; index += 1) await instances.#startOne(dist);
     await addAnimals(instances.#url);
-    await engine.query(singlesTable, [], instances.#url);
+    await postgres.query(singlesTable, [], instances.#url);
     return instances;
   }
 
-  constructor(engine, url) {
-    this.#engine = engine;
+  constructor(postgres, url) {
+    this.#postgres = postgres;
     this.#url = url;
   }
 
@@ -54,13 +54,13 @@ export class Instances {
    * @returns {Promise<{ all: Measured, each: object[] }>}
    */
   async run(task, count, { whileRunning } = {}) {
-    const cpuBefore = serverCpuMs(this.#engine);
+    const cpuBefore = serverCpuMs(this.#postgres);
     const walBefore = await this.#walPosition();
     const children = this.#children.slice(0, count);
     const working = Promise.all(children.map((child) => ask(child, task)));
     await whileRunning?.(children.map(({ pid }) => pid));
     const each = await working;
-    const cpuMs = serverCpuMs(this.#engine) - cpuBefore;
+    const cpuMs = serverCpuMs(this.#postgres) - cpuBefore;
     const walBytes = (await this.#walPosition()) - walBefore;
     const sum = (name) => each.reduce((total, one) => total + one[name], 0);
     const worst = (name) => Math.max(...each.map((one) => one[name]));
@@ -84,7 +84,7 @@ export class Instances {
   }
 
   async #walPosition() {
-    const [row] = await this.#engine.query("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes", [], this.#url);
+    const [row] = await this.#postgres.query("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes", [], this.#url);
     return Number(row.bytes);
   }
 }

@@ -19,13 +19,13 @@ const quotaMax = 1_000_000_000;
 const chosen = workloads.filter(({ id }) => ["W1", "W3", "W4", "W4b"].includes(id));
 
 /**
- * @param {object} engine of test/postgres/engine.js
+ * @param {object} postgres of test/postgres/postgres-server.js
  * @param {{ dist: string, folder: string, launches: number, rounds: number, seconds: number, warmUpSeconds: number,
  *   progress: (text: string) => void }} settings
  * @returns {Promise<string>} Markdown
  */
-export async function measureWholeRequests(engine, settings) {
-  const contenders = [serviceOn(engine, settings.dist), fastifyOn(engine, settings.folder)];
+export async function measureWholeRequests(postgres, settings) {
+  const contenders = [serviceOn(postgres, settings.dist), fastifyOn(postgres, settings.folder)];
   const rows = [];
   for (const workload of chosen) {
     settings.progress(`${workload.id} ${workload.title}`);
@@ -47,12 +47,12 @@ export async function measureWholeRequests(engine, settings) {
 }
 
 /** The service, embedded, with 10,000 animals and two keys. */
-function serviceOn(engine, dist) {
+function serviceOn(postgres, dist) {
   return {
     id: "service",
     label: "this service",
     async launch() {
-      const url = await engine.createDatabase();
+      const url = await postgres.createDatabase();
       const keys = await prepare(url, dist);
       await addAnimals(url);
       const args = [join(import.meta.dirname, "service.js"), dist, url];
@@ -76,14 +76,14 @@ async function prepare(url, dist) {
 }
 
 /** Fastify with `pg` and `rate-limiter-flexible`, with the same animals and keys of the same kind. */
-function fastifyOn(engine, folder) {
+function fastifyOn(postgres, folder) {
   const animalsFile = join(folder, "animals.jsonl");
   writeFileSync(animalsFile, animalLines(animalCount));
   return {
     id: "fastify-postgres",
     label: "Fastify, PostgreSQL",
     async launch() {
-      const env = { DATABASE_URL: await engine.createDatabase() };
+      const env = { DATABASE_URL: await postgres.createDatabase() };
       const keys = { unlimited: randomBytes(32).toString("hex"), exhausted: randomBytes(32).toString("hex") };
       const plans = `${keys.unlimited}=${quotaMax},${keys.exhausted}=1`;
       const args = [join(import.meta.dirname, "../peers/fastify-postgres.js"), "--animals", animalsFile, "--keys", plans];

@@ -4,84 +4,84 @@ import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
-import { skip, skipFaults, startEngine } from "./engine.js";
+import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine({ settings: { application_name: "it's" } });
+  postgres = await startPostgres({ settings: { application_name: "it's" } });
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
-test("the engine is of the wanted release, with the wanted settings, and syncs", { skip: skipFaults }, async () => {
-  assert.equal(String(engine.release), process.env.POSTGRES_RELEASE ?? String(engine.release));
-  const setting = async (name) => (await engine.query(`SELECT current_setting('${name}') AS is`))[0].is;
-  assert.match(await setting("server_version"), new RegExp(`^${engine.release}\\.`));
+test("PostgreSQL is of the wanted release, with the wanted settings, and syncs", { skip: skipFaults }, async () => {
+  assert.equal(String(postgres.release), process.env.POSTGRES_RELEASE ?? String(postgres.release));
+  const setting = async (name) => (await postgres.query(`SELECT current_setting('${name}') AS is`))[0].is;
+  assert.match(await setting("server_version"), new RegExp(`^${postgres.release}\\.`));
   assert.equal(await setting("application_name"), "it's");
   assert.equal(await setting("fsync"), "on");
   assert.equal(await setting("listen_addresses"), "127.0.0.1");
-  await engine.set("work_mem", "5MB");
+  await postgres.set("work_mem", "5MB");
   assert.equal(await setting("work_mem"), "5MB");
 });
 
 test("what is committed survives kills, on the same address", { skip: skipFaults }, async () => {
-  const url = await engine.createDatabase();
-  await engine.query("CREATE TABLE written (round int)", [], url);
+  const url = await postgres.createDatabase();
+  await postgres.query("CREATE TABLE written (round int)", [], url);
   for (const round of [1, 2]) {
-    await engine.query("INSERT INTO written VALUES ($1)", [round], url);
-    await engine.kill();
-    await assert.rejects(engine.query("SELECT 1", [], url), { code: "ECONNREFUSED" });
-    await engine.restart();
-    assert.equal((await engine.query("SELECT FROM written", [], url)).length, round);
+    await postgres.query("INSERT INTO written VALUES ($1)", [round], url);
+    await postgres.kill();
+    await assert.rejects(postgres.query("SELECT 1", [], url), { code: "ECONNREFUSED" });
+    await postgres.restart();
+    assert.equal((await postgres.query("SELECT FROM written", [], url)).length, round);
   }
 });
 
-test("the engine is shut down and started again while clients are connected", { skip: skipFaults }, async () => {
-  const client = await connected(engine.url());
-  await engine.shutDown();
+test("PostgreSQL is shut down and started again while clients are connected", { skip: skipFaults }, async () => {
+  const client = await connected(postgres.url());
+  await postgres.shutDown();
   await assert.rejects(client.query("SELECT 1"));
-  await engine.restart();
-  await engine.restart();
-  assert.equal((await engine.query("SELECT 1")).length, 1);
+  await postgres.restart();
+  await postgres.restart();
+  assert.equal((await postgres.query("SELECT 1")).length, 1);
 });
 
 test("connections to one database are ended, others stay", { skip }, async () => {
-  const [url, otherUrl] = [await engine.createDatabase(), await engine.createDatabase()];
+  const [url, otherUrl] = [await postgres.createDatabase(), await postgres.createDatabase()];
   const [client, other] = [await connected(url), await connected(otherUrl)];
   const failure = new Promise((resolve) => client.once("error", resolve));
-  assert.equal(await engine.terminateBackends(url), 1);
+  assert.equal(await postgres.terminateBackends(url), 1);
   assert.equal((await failure).code, "57P01");
-  assert.deepEqual((await engine.backends(otherUrl)).map(({ pid }) => pid), [other.processID]);
+  assert.deepEqual((await postgres.backends(otherUrl)).map(({ pid }) => pid), [other.processID]);
   await other.end();
 });
 
 test("a stopped backend holds its locks until it goes on", { skip: skipFaults }, async () => {
-  const url = await engine.createDatabase();
-  await engine.query("CREATE TABLE counter AS SELECT 0 AS value", [], url);
+  const url = await postgres.createDatabase();
+  await postgres.query("CREATE TABLE counter AS SELECT 0 AS value", [], url);
   const client = await connected(url);
   await client.query("BEGIN; UPDATE counter SET value = value + 1");
-  engine.pause(client.processID);
+  postgres.pause(client.processID);
   const committed = client.query("COMMIT");
   const hasty = "SET lock_timeout = 100; UPDATE counter SET value = 10";
   const other = await connected(url);
   await assert.rejects(other.query(hasty), { code: "55P03" });
-  engine.resume(client.processID);
+  postgres.resume(client.processID);
   await committed;
   await other.query(hasty);
   await Promise.all([client.end(), other.end()]);
 });
 
-test("the engine ends, and its folder goes, when the test process is killed", { skip: skipFaults }, async () => {
+test("PostgreSQL ends, and its folder goes, when the test process is killed", { skip: skipFaults }, async () => {
   const code = `
-    import { startEngine } from "./engine.js";
-    const { folder, port } = await startEngine();
+    import { startPostgres } from "./postgres-server.js";
+    const { folder, port } = await startPostgres();
     process.stdout.write(JSON.stringify({ folder, port }), () => process.kill(process.pid, "SIGKILL"));`;
   const { stdout, signal } = spawnSync(process.execPath, ["--input-type=module", "-e", code], { cwd: here, encoding: "utf8" });
   assert.equal(signal, "SIGKILL");
   const { folder, port } = JSON.parse(stdout);
   await until("the folder is gone", () => !existsSync(folder));
-  await assert.rejects(engine.query("SELECT 1", [], `postgres://app@127.0.0.1:${port}/postgres`), { code: "ECONNREFUSED" });
+  await assert.rejects(postgres.query("SELECT 1", [], `postgres://app@127.0.0.1:${port}/postgres`), { code: "ECONNREFUSED" });
 });
 
 test("without PostgreSQL, tests are skipped and say why", () => {
@@ -92,11 +92,11 @@ test("without PostgreSQL, tests are skipped and say why", () => {
 });
 
 test("on a given address, tests run, drop their databases, and skip what only an own process allows", { skip: skipFaults }, async () => {
-  const { status, stdout } = runTests({ ANIMAL_STORE_TEST_DATABASE: engine.url() });
+  const { status, stdout } = runTests({ ANIMAL_STORE_TEST_DATABASE: postgres.url() });
   assert.equal(status, 0, stdout);
   assert.match(stdout, /^# pass [1-9]/m);
   assert.match(stdout, /# SKIP the process of ANIMAL_STORE_TEST_DATABASE is not ours to kill/);
-  const left = await engine.query("SELECT FROM pg_database WHERE datname ~ 'test' AND datname !~ $1", [`_${process.pid}_`]);
+  const left = await postgres.query("SELECT FROM pg_database WHERE datname ~ 'test' AND datname !~ $1", [`_${process.pid}_`]);
   assert.equal(left.length, 0);
 });
 

@@ -15,19 +15,19 @@ import { freePort, given, installation, ownFolder, reachable, user } from "./ins
 export { skip, skipFaults } from "./installation.js";
 
 /**
- * Starts an engine with no databases of ours, or uses the given one, which takes no settings.
+ * Starts a PostgreSQL with no databases of ours, or uses the given one, which takes no settings.
  *
  * @param settings as in postgresql.conf, such as `{ max_connections: 20 }`
- * @returns an `Engine`, or a `GivenEngine`; undefined if there is none (`skip` says why)
+ * @returns a `PostgresServer`, or a `GivenServer`; undefined if there is none (`skip` says why)
  */
-export async function startEngine({ settings = {} } = {}) {
+export async function startPostgres({ settings = {} } = {}) {
   if (given !== undefined) {
-    return new GivenEngine(given);
+    return new GivenServer(given);
   }
   if (installation === undefined) {
     return undefined;
   }
-  const folder = ownFolder("engine");
+  const folder = ownFolder("postgres");
   const bin = reachable(installation, folder);
   const data = join(folder, "data");
   const flags = ["-D", data, "-U", "app", "-A", "trust", "--no-locale", "-E", "UTF8", "--no-sync"];
@@ -35,9 +35,9 @@ export async function startEngine({ settings = {} } = {}) {
   const all = { ...ownSettings, ...settings };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`);
   appendFileSync(join(data, "postgresql.conf"), lines.join(""));
-  const engine = new Engine(installation.release, bin, folder, await freePort());
-  await engine.start();
-  return engine;
+  const postgres = new PostgresServer(installation.release, bin, folder, await freePort());
+  await postgres.start();
+  return postgres;
 }
 
 const ownSettings = {
@@ -49,7 +49,7 @@ const ownSettings = {
 };
 
 /** What a PostgreSQL can do by its address alone. */
-export class GivenEngine {
+export class GivenServer {
   #address;
   #made = [];
 
@@ -108,7 +108,7 @@ export class GivenEngine {
 }
 
 /** A PostgreSQL whose processes are ours. */
-export class Engine extends GivenEngine {
+export class PostgresServer extends GivenServer {
   #child;
   #data;
 
@@ -155,7 +155,7 @@ export class Engine extends GivenEngine {
     await this.start();
   }
 
-  /** Stops a backend, as a machine that is out of breath does; without a process id, all processes of the engine. */
+  /** Stops a backend, as a machine that is out of breath does; without a process id, all processes of PostgreSQL. */
   pause(pid) {
     this.#signal("SIGSTOP", pid);
   }

@@ -5,17 +5,17 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { skipFaults, startEngine } from "./engine.js";
+import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
 /** An asynchronous commit is on disk after three times wal_writer_delay. */
 const lostLimitsMs = 600;
-let engine;
+let postgres;
 before(async () => {
-  engine = await startEngine();
+  postgres = await startPostgres();
 });
-after(() => engine?.stop());
+after(() => postgres?.stop());
 
 /** Resolves when all serve again. */
 async function assertRecovery(clients, maxMs) {
@@ -24,11 +24,11 @@ async function assertRecovery(clients, maxMs) {
 }
 
 for (const [fault, end] of [
-  ["killed", () => engine.kill()],
-  ["shut down", () => engine.shutDown()],
+  ["killed", () => postgres.kill()],
+  ["shut down", () => postgres.shutDown()],
 ]) {
   test(`while PostgreSQL is ${fault}, requests get 503; then nothing is lost or doubled`, { skip: skipFaults }, async (context) => {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     const { instances, clients, key } = await startService(context, [url, url]);
     const load = startLoad(instances, key);
     await setTimeout(1_000);
@@ -37,7 +37,7 @@ for (const [fault, end] of [
     await setTimeout(500);
     const upAt = performance.now();
     assert.deepEqual(await Promise.all(clients.map(health)), [503, 503]);
-    await engine.start();
+    await postgres.start();
     await assertRecovery(clients, 2_000);
     assert.deepEqual(await Promise.all(clients.map(health)), [200, 200]);
     await setTimeout(300);
@@ -50,19 +50,19 @@ for (const [fault, end] of [
       assert.ok(remaining > 900_000 && at - sentAt < 400, `${remaining} left, ${at - sentAt} ms`);
     }
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
-    await assertNothingLostOrDoubled(engine, url, record);
+    await assertNothingLostOrDoubled(postgres, url, record);
     instances.forEach(({ reports }) => assert.match(reports(), /^warning: the database cannot be used.*\nthe database can be used again\n$/));
   });
 }
 
 test("a PostgreSQL that is killed forgets a moment of the limits at most", { skip: skipFaults }, async (context) => {
-  const url = await engine.createDatabase();
+  const url = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [url, url]);
   const load = startLoad(instances, key, { isReadOnly: true });
   await setTimeout(1_500);
   const killedAt = performance.now();
-  await engine.kill();
-  await engine.start();
+  await postgres.kill();
+  await postgres.start();
   await assertRecovery(clients, 2_000);
   const { responses } = await load.stop();
   const served = responses.filter(({ status }) => status === 200);
@@ -74,11 +74,11 @@ test("a PostgreSQL that is killed forgets a moment of the limits at most", { ski
 });
 
 for (const [title, terminate] of [
-  ["one connection is", async (url) => engine.query("SELECT pg_terminate_backend($1)", [(await engine.backends(url))[0].pid])],
-  ["all connections are", (url) => engine.terminateBackends(url)],
+  ["one connection is", async (url) => postgres.query("SELECT pg_terminate_backend($1)", [(await postgres.backends(url))[0].pid])],
+  ["all connections are", (url) => postgres.terminateBackends(url)],
 ]) {
   test(`when ${title} ended, the service goes on at once`, { skip: skipFaults }, async (context) => {
-    const url = await engine.createDatabase();
+    const url = await postgres.createDatabase();
     const { instances, key } = await startService(context, [url, url]);
     const load = startLoad(instances, key);
     for (let round = 0; round < 5; round += 1) {
@@ -90,6 +90,6 @@ for (const [title, terminate] of [
     record.places.forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     assertEachRemainingOnce(record);
-    await assertNothingLostOrDoubled(engine, url, record);
+    await assertNothingLostOrDoubled(postgres, url, record);
   });
 }
