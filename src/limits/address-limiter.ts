@@ -66,6 +66,7 @@ export class AddressLimiter {
   /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
     const nowMs = this.#timeline.nowMs();
+    this.#turn(nowMs);
     return this.#status(this.#find(address, nowMs) ?? closedBucket(), nowMs);
   }
 

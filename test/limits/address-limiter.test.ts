@@ -91,6 +91,18 @@ test("AddressLimiter stays within its bound in a flood of 400,000 addresses, and
   assert.equal(addresses.count, 1);
 });
 
+test("AddressLimiter.peek() shows what the next take() finds, also when the minute is over", () => {
+  const clock = new ManualClock();
+  const addresses = new AddressLimiter({ clock, addressesMax: 1 });
+  for (const address of ["one", "one", "another"]) {
+    clock.advance(minute / 2);
+    addresses.take(address);
+  }
+  clock.advance(minute / 2);
+  assert.equal(addresses.peek("new").remaining, 60);
+  assert.equal(addresses.take("new").remaining, 59);
+});
+
 test("AddressLimiter has room again after a silence of two minutes, also if it was full before", () => {
   const clock = new ManualClock();
   const addresses = new AddressLimiter({ clock, addressesMax: 2 });
