@@ -361,14 +361,16 @@ function imitatedPost(fields: Record<string, string>, content: string): Incoming
 
 test("a request that was imitated without a network gets its response, whether or not its content is read", async (context) => {
   const { service, key } = await open(context);
-  for (const [fields, status] of [[{ authorization: `Bearer ${key}` }, 201], [{}, 401]] as const) {
+  // If the content that was read did not count as whole, its response would come late and say "close".
+  const read = /^HTTP\/1.1 201 [^]*\nConnection: keep-alive\r\n/;
+  for (const [fields, expected] of [[{ authorization: `Bearer ${key}` }, read], [{}, /^HTTP\/1.1 401 /]] as const) {
     const incoming = imitatedPost(fields, rex);
     const outgoing = new ServerResponse(incoming);
     const wire = new PassThrough();
     outgoing.assignSocket(wire as unknown as Socket); // Any stream will do for it.
     outgoing.once("finish", () => wire.end());
     service.handle(incoming, outgoing);
-    assert.match(await text(wire), new RegExp(`^HTTP/1.1 ${status} `));
+    assert.match(await text(wire), expected);
   }
 });
 
