@@ -28,6 +28,12 @@ const decisionPauseMs = 100;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
+/**
+ * The SQLSTATEs of what every statement of ours fails with: a replica, as after a failover, where the next connection
+ * may lead elsewhere, and a schema that was removed.
+ */
+const unusableStates: ReadonlySet<string | undefined> = new Set(["25006", "3F000"]);
+
 /** Runs a statement of a transaction. @param limitMs how long its answer may take */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
@@ -78,12 +84,12 @@ export class Database {
       return rows;
     } catch (error) {
       const isRefused = isRolledBack(error);
-      const isReplica = sqlState(error) === "25006"; // As after a failover: the next connection may lead elsewhere.
-      this.#release(client, !isRefused || isReplica);
+      const isUnusable = unusableStates.has(sqlState(error));
+      this.#release(client, !isRefused || isUnusable);
       if (isTimeout(error)) {
         this.#lossCount += 1;
       }
-      if (isTimeout(error) || isReplica) {
+      if (isTimeout(error) || isUnusable) {
         this.#setAvailable(error);
       } else if (isRefused) {
         this.#reportRefusal("a statement", error);

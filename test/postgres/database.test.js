@@ -30,6 +30,24 @@ test("a connection that leads to a replica is closed, since the next one may lea
   assert.deepEqual(released, [true]);
 });
 
+test("a database that has lost the schema cannot be used, and can again once the schema is back", async () => {
+  const reports = [];
+  let failure = Object.assign(new Error('schema "animal_store" does not exist'), { code: "3F000", severity: "ERROR" });
+  const query = async () => {
+    if (failure !== undefined) throw failure;
+    return { rows: [] };
+  };
+  const client = { ...listening, query, release() {} };
+  const database = new Database({ ...listening, connect: async () => client }, (line) => reports.push(line));
+  await assert.rejects(database.run("SELECT animal_store.add()"), { effect: "none" });
+  assert.equal(database.isAvailable, false);
+  failure = undefined;
+  await database.probe("SELECT animal_store.key_events_after()");
+  assert.equal(database.isAvailable, true);
+  assert.match(reports[0], /^warning: the database cannot be used, .*: schema "animal_store" does not exist$/);
+  assert.deepEqual(reports.slice(1), ["the database can be used again"]);
+});
+
 test("a connection that comes too late is given back", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const released = [];
