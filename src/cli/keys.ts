@@ -7,6 +7,7 @@
  */
 
 import { randomBytes } from "node:crypto";
+import { resolve } from "node:path";
 
 import { type Clock, systemClock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
@@ -122,14 +123,14 @@ async function withKeys(
   });
 }
 
-async function create({ flags, store, terminal }: Request): Promise<void> {
+async function create({ flags, store, terminal, place }: Request): Promise<void> {
   const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires") };
-  showSecret("made", await store.create(choice), terminal);
+  showSecret("made", await store.create(choice), place, terminal);
 }
 
-async function rotate({ id, flags, store, terminal }: Request): Promise<void> {
+async function rotate({ id, flags, store, terminal, place }: Request): Promise<void> {
   const graceSeconds = integerFlag(flags, "grace");
-  showSecret("rotated", await store.rotate(id, { graceSeconds }), terminal);
+  showSecret("rotated", await store.rotate(id, { graceSeconds }), place, terminal);
 }
 
 async function changePlan({ id, flags, store }: Request): Promise<void> {
@@ -157,9 +158,13 @@ function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): numb
   return text === undefined ? undefined : Number(text);
 }
 
-/** If the key is lost before it is used, the id in the first line says which key to revoke or rotate. */
-function showSecret(what: string, { id, key }: NewSecret, terminal: Terminal): void {
-  terminal.stderr(`${what} ${id}; the key itself is shown only once\n`);
+/**
+ * If the key is lost before it is used, the id in the first line says which key to revoke or rotate. The place is shown
+ * because with a mistyped folder a new one was made, and the server does not know the key.
+ */
+function showSecret(what: string, { id, key }: NewSecret, place: Place, terminal: Terminal): void {
+  const where = place.kind === "folder" ? resolve(place.dataDir) : place.cited;
+  terminal.stderr(`${what} ${id} in ${where}; the key itself is shown only once\n`);
   terminal.showKey(`${key}\n`);
 }
 

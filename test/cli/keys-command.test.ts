@@ -48,7 +48,7 @@ test("keys create prints the key alone on standard output, and its id on standar
   const { code, out, error } = await keys(folder, "create");
   assert.equal(code, 0);
   assert.match(out, /^as_[0-9A-Za-z]{43}\n$/);
-  assert.match(error, /^made key_[0-9A-Za-z]{15}; the key itself is shown only once\n$/);
+  assert.match(error, /^made key_[0-9A-Za-z]{15} in \/.*; the key itself is shown only once\n$/);
   assert.ok(error.includes(ask(await folder.open(), out.trimEnd())));
 });
 
@@ -165,7 +165,7 @@ test("keys rotate prints the new key alone, and the old one works for the grace 
   const folder = new KeyFolder(context);
   const { id, key } = await create(folder);
   const { code, out, error } = await keys(folder, "rotate", "--grace=60", id);
-  assert.deepEqual([code, error], [0, `rotated ${id}; the key itself is shown only once\n`]);
+  assert.deepEqual([code, error], [0, `rotated ${id} in ${folder.path}; the key itself is shown only once\n`]);
   assert.match(out, /^as_[0-9A-Za-z]{43}\n$/);
   const store = await folder.open();
   assert.deepEqual([ask(store, key), ask(store, out.trimEnd())], [id, id]);
