@@ -99,10 +99,7 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   }
   // A name like those of the server's own temporary locks: if this process dies, the next server removes the lock.
   const path = join(folder, `server.lock.${randomBytes(8).toString("hex")}`);
-  const lock = await disk.lock(path).catch((error: unknown) => {
-    throw new Error(`Cannot write to the folder ${folder}: ${messageOf(error)}`, { cause: error });
-  });
-  await lock?.release();
+  await (await disk.lock(path))?.release();
   if ((await disk.status(join(dataDir, keyFileName))) === undefined) {
     await checkRoom(disk, `${path}.new`);
   }

@@ -71,9 +71,10 @@ export class SocketFolder {
     return new Promise((resolve, reject) => {
       const socket = new LockSocket();
       const { server } = socket;
-      server.once("error", reject);
+      const fail = (error: NodeJS.ErrnoException): void => reject(this.#failure(error));
+      server.once("error", fail);
       server.listen({ path, exclusive: true }, () => {
-        server.off("error", reject);
+        server.off("error", fail);
         // From now on only accepting can fail. Even then the other process is connected, and needs no more.
         server.on("error", () => undefined);
         server.unref();
@@ -115,7 +116,7 @@ export class SocketFolder {
       });
       connection.on("error", (error: NodeJS.ErrnoException) => {
         if (ownFaults.has(error.code)) {
-          reject(error);
+          reject(this.#failure(error));
         } else {
           resolve(error.code);
         }
@@ -141,6 +142,12 @@ export class SocketFolder {
   /** Ends the use of addresses through the handle. Sockets that are open stay open. */
   async close(): Promise<void> {
     await this.#handle?.close();
+  }
+
+  /** Node's own message names a temporary file, and a call as for the network. */
+  #failure(error: NodeJS.ErrnoException): Error {
+    const { code } = error;
+    return Object.assign(new Error(`the folder ${this.path} cannot be used: ${code}`, { cause: error }), { code });
   }
 
   #address(name: string): string {

@@ -152,10 +152,10 @@ test("check says that the server would not start with a folder it cannot write t
   const refused = (): Promise<never> => Promise.reject(new Error("EROFS: read-only file system"));
   const pets = { ...nodeDisk, openToAppend: refused };
   const folder = { ...nodeDisk, lock: refused };
-  for (const [disk, reason] of [[pets, "EROFS"], [folder, `Cannot write to the folder ${data}: EROFS`]] as const) {
+  for (const disk of [pets, folder]) {
     const terminal = recordingTerminal();
     assert.equal(await check(["--data", data], terminal, disk), 1);
-    assert.match(terminal.output().stdout, new RegExp(`^${reason}.*\nthe server would not start\n$`, "m"));
+    assert.match(terminal.output().stdout, /^EROFS.*\nthe server would not start\n$/m);
   }
 });
 

@@ -176,12 +176,21 @@ async function withoutRoot(work: () => Promise<void>): Promise<void> {
   }
 }
 
+test("lock() names the folder if it cannot be written", async (t) => {
+  const folder = temporaryFolder(t);
+  await chmod(folder, 0o500);
+  await withoutRoot(async () => {
+    await assert.rejects(lock(join(folder, name)), { message: `the folder ${folder} cannot be used: EACCES` });
+  }).finally(() => chmod(folder, 0o700));
+});
+
 test("lock() and isLocked() reject if the folder cannot be searched", async (t) => {
   const folder = temporaryFolder(t);
   await chmod(folder, 0);
   await withoutRoot(async () => {
-    await assert.rejects(lock(join(folder, name)), { code: "EACCES" });
-    await assert.rejects(isLocked(join(folder, name)), { code: "EACCES" });
+    const error = { code: "EACCES", message: `the folder ${folder} cannot be used: EACCES` };
+    await assert.rejects(lock(join(folder, name)), error);
+    await assert.rejects(isLocked(join(folder, name)), error);
   }).finally(() => chmod(folder, 0o700));
 });
 
