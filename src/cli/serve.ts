@@ -59,9 +59,9 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    // An animal whose answer was lost may be in the database as well.
-    const outcome = kept.database ? "every confirmed animal is in the database" : "all animals are on disk";
-    start.options.report(`stopped: ${outcome}`);
+    // Not more: an animal whose answer was lost may be there as well, and somebody may have removed the file since.
+    const outcome = kept.database ? "is in the database" : "was written and synced";
+    start.options.report(`stopped: every confirmed animal ${outcome}`);
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;
