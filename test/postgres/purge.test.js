@@ -58,14 +58,49 @@ test("a minute that is open when the day ends is not purged", { skip }, async (c
   assert.equal((await engine.limiter.take("a", plan)).remaining, 58);
 });
 
-test("a purge under way does not outlive the engine", { skip }, async (context) => {
-  const { engine, pool, query, reports, purge } = await start(context);
-  await query("INSERT INTO animal_store.commits (id) SELECT gen_random_uuid() FROM generate_series(1, 30000)");
+test("a purge under way ends with its piece when the engine is closed, which waits for it", { skip }, async (context) => {
+  const { engine, pool, query, holder, reports, purge } = await start(context);
+  await query(`INSERT INTO animal_store.commits (id, at)
+    SELECT gen_random_uuid(), now() - interval '2 hours' FROM generate_series(1, 30000)`);
+  await holder.query("BEGIN; LOCK TABLE animal_store.commits");
   purge();
-  await engine.close();
+  await until("the purge waits", async () => (await query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  let isClosed = false;
+  const closing = engine.close().then(() => (isClosed = true));
+  await until("only the holder and the purge are connected", () => pool.totalCount - pool.idleCount === 2);
+  await query("SELECT");
+  assert.equal(isClosed, false);
+  await holder.query("COMMIT");
+  await closing;
   assert.equal(pool.totalCount - pool.idleCount, 1, "only the holder's connection is in use");
+  assert.ok((await query("SELECT FROM animal_store.commits")).length > 0);
   assert.deepEqual(reports, []);
 });
+
+test("a purge that fails is reported, and the next one removes what it left", { skip }, async (context) => {
+  const { query, reports, purge } = await start(context);
+  await query("INSERT INTO animal_store.commits (id, at) VALUES (gen_random_uuid(), '-infinity')");
+  await query("ALTER TABLE animal_store.once RENAME TO away");
+  purge();
+  await until("it is reported", () => reports.length === 1);
+  assert.match(reports[0], /^warning: the database refused a statement: /);
+  await query("ALTER TABLE animal_store.away RENAME TO once");
+  purge();
+  await until("the old commit is purged", async () => (await query("SELECT FROM animal_store.commits")).length === 0);
+});
+
+for (const [table, fill] of [
+  ["commits", "(id, at) SELECT gen_random_uuid(), '-infinity'"],
+  ["once", "SELECT n::text, n, '-infinity'"],
+  ["limits", "(key_id) SELECT n::text"],
+]) {
+  test(`what is old is purged from ${table} if it is larger than the other tables`, { skip }, async (context) => {
+    const { query, purge } = await start(context);
+    await query(`INSERT INTO animal_store.${table} ${fill} FROM generate_series(1, 30000) AS n`);
+    purge();
+    await until("it is empty", async () => (await query(`SELECT FROM animal_store.${table} LIMIT 1`)).length === 0);
+  });
+}
 
 test("what is old is purged although somebody holds a part of it, and what is young stays", { skip }, async (context) => {
   const { query, hold, reports, purge } = await start(context);
