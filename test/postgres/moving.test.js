@@ -3,10 +3,11 @@
  */
 
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
+import { lineWithChecksum } from "../../build/src/log/checksum.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { guardedFolder, processesIn, sendSignal, until } from "./guarded-folder.js";
 import { createKey, newClient, runCommand, startProgram } from "./program.js";
@@ -259,9 +260,149 @@ test("an export never replaces a file, and one that fails leaves none", { skip }
     assert.deepEqual(names.filter((one) => existsSync(join(taken, one))), [name]);
     assert.equal(readFileSync(join(taken, name), "utf8"), "mine");
   }
-  await postgres.query("DELETE FROM animal_store.pets WHERE id = 2000", [], url);
-  const half = guardedFolder("half");
-  const failed = await runCommand(["export", half, ...store]);
-  assert.deepEqual([failed.code, failed.stderr], [1, "Cannot export: animal 2000 is missing in the database\n"]);
-  assert.deepEqual(names.flatMap((name) => [name, `${name}.exported`]).filter((name) => existsSync(join(half, name))), []);
+  const faults = [[3003, "the database has 3002 animals, and its counter says 3003"], [2000, "animal 2000 is missing in the database"]];
+  for (const [lost, fault] of faults) {
+    await postgres.query("DELETE FROM animal_store.pets WHERE id = $1", [lost], url);
+    const half = guardedFolder("half");
+    const failed = await runCommand(["export", half, ...store]);
+    assert.deepEqual([failed.code, failed.stderr], [1, `Cannot export: ${fault}\n`]);
+    assert.deepEqual(names.flatMap((name) => [name, `${name}.exported`]).filter((name) => existsSync(join(half, name))), []);
+  }
+});
+
+const onceText = (letter) => letter.repeat(22);
+/** The line of an animal whose create carried a hash. */
+const onceLine = (id, letter, atSeconds) => lineWithChecksum(
+  `{"id":${id},"name":"Rex","categoryId":1,"status":"sold","group":${id},"once":"${onceText(letter)}","at":${atSeconds}}`);
+
+test("of a hash that was used again the later animal is moved, an old one is not, and one of the future counts from now", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  const [nowSeconds, hour] = [Math.floor(Date.now() / 1_000), 3_600];
+  const lines = [onceLine(1, "O", nowSeconds - 25 * hour), onceLine(2, "A", nowSeconds - 9 * hour), onceLine(3, "F", nowSeconds + 9 * hour)];
+  while (lines.length < 10_000) { // So many that they are moved in several pieces.
+    lines.push(lineWithChecksum(`{"id":${lines.length + 1},"name":"Rex","categoryId":1,"status":"sold","group":${lines.length + 1}}`));
+  }
+  lines.push(onceLine(10_001, "A", nowSeconds - 8 * hour), onceLine(10_002, "A", nowSeconds - 7 * hour));
+  const path = join(guardedFolder("hashes"), "pets.jsonl");
+  writeFileSync(path, lines.join(""));
+  const imported = await runCommand(["import", path, "--database", url]);
+  assert.deepEqual(imported, { code: 0, stdout: "imported 10002 animals\n", stderr: "" });
+  const ages = "round(extract(epoch FROM now() - at) / 3600)::int AS hours";
+  const moved = await postgres.query(`SELECT hash, pet_id::int AS id, ${ages} FROM animal_store.once ORDER BY 1`, [], url);
+  assert.deepEqual(moved, [
+    { hash: onceText("A"), id: 10_002, hours: 7 },
+    { hash: onceText("F"), id: 3, hours: 0 },
+  ]);
+});
+
+test("a torn keys.jsonl and a damaged limits.json are moved as far as they are sound, with a warning for each", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  const torn = guardedFolder("torn");
+  writeFileSync(join(torn, "keys.jsonl"), `${readFileSync(join(folder, "keys.jsonl"), "utf8")}{"event":"ma`);
+  writeFileSync(join(torn, "limits.json"), "{}\n");
+  const { code, stdout, stderr } = await runCommand(["import", torn, "--database", url]);
+  assert.deepEqual([code, stdout], [0, "imported 0 animals and 1 key\n"], stderr);
+  assert.match(stderr, /^warning: \S+keys\.jsonl .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
+});
+
+test("a ban that was lifted is not moved, although limits.json was saved before", { skip }, async () => {
+  const banned = guardedFolder("banned");
+  await createKey(["--data", banned]);
+  const list = async (...store) => JSON.parse((await runCommand(["keys", "list", "--json", ...store])).stdout);
+  const { id } = await list("--data", banned);
+  const nowMs = Date.now();
+  const key = { id, ban: { untilMs: nowMs + 250_000, durationMs: 300_000 } };
+  const saved = lineWithChecksum(JSON.stringify({ version: 1, savedMs: nowMs, keys: [key] }));
+  for (const isLifted of [false, true]) {
+    if (isLifted) {
+      assert.equal((await runCommand(["keys", "unban", id, "--data", banned])).code, 0);
+    }
+    writeFileSync(join(banned, "limits.json"), saved);
+    const url = await postgres.createDatabase();
+    assert.equal((await runCommand(["import", banned, "--database", url])).code, 0);
+    assert.equal((await list("--database", url)).bannedUntil === null, isLifted);
+  }
+});
+
+test("keys are not moved into a database with animals", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  await addMany(["--database", url], 2);
+  const keysOnly = guardedFolder("keys");
+  writeFileSync(join(keysOnly, "keys.jsonl"), readFileSync(join(folder, "keys.jsonl")));
+  const { code, stderr } = await runCommand(["import", keysOnly, "--database", url]);
+  assert.equal(code, 1);
+  assert.match(stderr, /: the database has 2 animals, and ids are kept in an empty one only; nothing was imported\n$/);
+});
+
+test("an animal and a key that are made while an import runs come after those of the folder", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  let made;
+  const ended = await whileImporting(url, async (_cwd, holder) => {
+    made = Promise.all([
+      postgres.query("SELECT animal_store.add(gen_random_uuid(), '{Late}', '{1}', '{sold}', '{null}')::text AS answer", [], url),
+      postgres.query("SELECT animal_store.append_key_event(1, 'late', NULL) AS is_appended", [], url),
+    ]);
+    await until("both wait", async () => {
+      const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'Late|late' AND datname = current_database()";
+      return (await postgres.query(waiting, [], url)).length === 2;
+    });
+    await holder.query("ROLLBACK");
+  });
+  assert.equal(ended.code, 0, ended.stderr);
+  const [[added], [appended]] = await made;
+  assert.deepEqual([JSON.parse(added.answer).last, appended.is_appended], [3_004, false]);
+});
+
+test("an import whose connection ends in its last statement says that all of it may be there", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  assert.equal((await runCommand(["keys", "list", "--database", url])).code, 0); // Makes the schema.
+  await postgres.query(`
+    CREATE FUNCTION break() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NULL; END $$;
+    CREATE CONSTRAINT TRIGGER at_commit AFTER UPDATE ON animal_store.counter DEFERRABLE INITIALLY DEFERRED
+      FOR EACH ROW EXECUTE FUNCTION break()`, [], url);
+  const { code, stderr } = await runCommand(["import", folder, "--database", url]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^Cannot import [^\n]*; all of it may have been imported: see check\n$/);
+});
+
+test("an export has every animal and key in its order, however many and wherever the rows are", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  const store = ["--database", url];
+  await createKey(store);
+  const { id } = JSON.parse((await runCommand(["keys", "list", "--json", ...store])).stdout);
+  assert.equal((await runCommand(["keys", "plan", id, "--plan", "pro", ...store])).code, 0);
+  await postgres.query(`INSERT INTO animal_store.pets SELECT n, repeat('é', 255), n, 'sold' FROM generate_series(1, 10001) AS n;
+    UPDATE animal_store.counter SET last = 10001`, [], url);
+  // An updated row is moved to the end of its table.
+  await postgres.query("UPDATE animal_store.pets SET status = 'pending' WHERE id = 1", [], url);
+  await postgres.query("UPDATE animal_store.key_events SET line = line WHERE seq = 1", [], url);
+  const backup = guardedFolder("backup");
+  const exported = await runCommand(["export", backup, ...store]);
+  assert.deepEqual(exported, { code: 0, stdout: "exported 10001 animals and 1 key\n", stderr: "" });
+  const checked = await runCommand(["check", "--data", backup]);
+  assert.deepEqual([checked.code, checked.stdout.includes("is sound: 10001 animals")], [0, true], checked.stdout);
+  assert.match(animalsIn(backup), /^\{"id":1,"name":"é{255}","categoryId":1,"status":"pending",/);
+});
+
+test("of a database without keys no keys.jsonl is written, and what a killed export had written is not used", { skip }, async () => {
+  const store = ["--database", await postgres.createDatabase()];
+  await addMany(store, 2);
+  const backup = guardedFolder("backup");
+  for (const name of ["keys.jsonl", "pets.jsonl"]) {
+    writeFileSync(join(backup, `${name}.exported`), "half of a li");
+  }
+  const exported = await runCommand(["export", backup, ...store]);
+  assert.deepEqual(exported, { code: 0, stdout: "exported 2 animals and 0 keys\n", stderr: "" });
+  assert.deepEqual(readdirSync(backup).filter((name) => !name.endsWith(".lock")).sort(), ["limits.json", "pets.jsonl"]);
+  assert.equal(readFileSync(join(backup, "pets.jsonl"), "utf8").split("\n").length, 3);
+});
+
+test("an export is refused while a server holds the folder", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  const held = guardedFolder("held");
+  const bearer = await createKey(["--data", held]);
+  await serving(["--data", held], bearer, async () => {
+    const { code, stderr } = await runCommand(["export", held, "--database", url]);
+    assert.deepEqual([code, /^Cannot run export: another server holds the folder/.test(stderr)], [1, true], stderr);
+  });
 });
