@@ -181,12 +181,11 @@ const appendText = `INSERT INTO animal_store.key_events (seq, line)
 
 /** Moves keys and limits. Resolves to the number of keys. @throws {Error} */
 async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: MoveOptions): Promise<number> {
-  // Keeps others from making keys until the transaction ends.
-  await query("LOCK TABLE animal_store.key_events IN SHARE ROW EXCLUSIVE MODE");
   if ((await query("SELECT FROM animal_store.key_events LIMIT 1")).length > 0) {
     throw new Error("the database has keys, and a folder is moved into an empty one only");
   }
   const keyring = new Keyring({ clock });
+  // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
   const lines = await readKeyLines(join(folder, keyFileName), keyring, { disk, report });
   await query(appendText, [lines]);
   const saved = await readSavedLimits(disk, folder);
