@@ -59,12 +59,6 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
 /** A start waits for another one that makes the schema. That one may have stalled, so the waiting can be stopped. */
 async function unlessAborted(prepare: () => Promise<void>, signal = new AbortController().signal): Promise<void> {
   signal.throwIfAborted();
-  const waiting = new AbortController();
-  const aborted = once(signal, "abort", { signal: waiting.signal });
-  try {
-    await Promise.race([prepare(), aborted.catch(() => undefined)]);
-    signal.throwIfAborted();
-  } finally {
-    waiting.abort();
-  }
+  await Promise.race([prepare(), once(signal, "abort")]);
+  signal.throwIfAborted();
 }
