@@ -66,14 +66,7 @@ export async function withDatabasePets(
   place: DatabasePlace,
   use: (store: PetStore, batchLength: number) => Promise<void>,
 ): Promise<void> {
-  return withDatabase(place, async (database) => {
-    const store = new PostgresPetStore(database, systemClock);
-    try {
-      await use(store, createsMax);
-    } finally {
-      await store.close();
-    }
-  });
+  return withDatabase(place, (database) => use(new PostgresPetStore(database, systemClock), createsMax));
 }
 
 /**
