@@ -101,7 +101,7 @@ export class PostgresPetStore implements PetStore {
     this.#database = database;
     this.#clock = clock;
     this.#stopEnd = new Promise((resolve) => {
-      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined).unref());
+      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined));
     });
   }
 
