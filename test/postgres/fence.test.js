@@ -30,8 +30,8 @@ async function open(context, clock, meanwhile) {
   return new PostgresPetStore(database, clock);
 }
 
-for (const [hours, outcome] of [[0.4, "StorageUnavailableError"], [1.1, "OutcomeUnknownError"]]) {
-  test(`without a commit after ${hours} hours the outcome of a create is ${outcome}`, { skip }, async (context) => {
+for (const [hours, outcome] of [[0.4, "StorageUnavailableError"], [1.1, "OutcomeUnknownError"], [-1.1, "OutcomeUnknownError"]]) {
+  test(`without a commit, and with the clock ${hours} hours later, the outcome of a create is ${outcome}`, { skip }, async (context) => {
     const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
     const store = await open(context, clock, async (pool) => {
       await pool.query("DELETE FROM animal_store.commits"); // Not stored, or purged: it looks the same.

@@ -11,6 +11,7 @@ import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { purge } from "../../build/src/postgres/purge.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";
+import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
 
 let running;
@@ -93,6 +94,29 @@ test("a start that waits for another one can be stopped", { skip, timeout: 10_00
   await until("it waits", async () => (await running.query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
   stopping.abort();
   await assert.rejects(opening, { name: "AbortError" });
+});
+
+test("a start that is stopped while it reads the keys fails", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await running.createDatabase() });
+  context.after(() => pool.end());
+  const stopping = new AbortController();
+  const watched = withQuery(pool, (client, statement) => {
+    if (statement.text.includes("animal_store.key_events_after($1")) {
+      stopping.abort();
+    }
+    return client.query(statement);
+  });
+  const opening = openPostgres({ pool: watched, clock, report: assert.fail, signal: stopping.signal });
+  await assert.rejects(opening, { name: "AbortError" });
+});
+
+test("close() ends changes of keys, and leaves an embedder's pool as it was", { skip }, async (context) => {
+  const pool = new pg.Pool({ connectionString: await running.createDatabase() });
+  context.after(() => pool.end());
+  const { keys, close } = await open(pool);
+  await close();
+  await assert.rejects(keys.create(), { message: "Cannot change keys: the service is closed" });
+  assert.equal(pool.listenerCount("error"), 0);
 });
 
 test("a transaction of a process that is stopped ends after 30 s", { skip }, async (context) => {

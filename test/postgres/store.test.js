@@ -40,6 +40,22 @@ test("an idempotency key whose animal was deleted by hand adds it again, and fai
   assert.equal((await store.add(pet, hash)).id, 2);
 });
 
+test("an idempotency key counts for 24 hours, also if no purge has removed it", { skip }, async (context) => {
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  const database = new Database(pool, assert.fail);
+  await prepareSchema(database);
+  const store = new PostgresPetStore(database, systemClock);
+  const pet = { name: "Rex", categoryId: 1n, status: "available" };
+  const hash = "0123456789abcdefghijkl";
+  const ids = [];
+  for (const age of ["0", "23 hours 59 minutes", "24 hours 1 minute"]) {
+    await pool.query("UPDATE animal_store.once SET at = now() - $1::interval", [age]);
+    ids.push((await store.add(pet, hash)).id);
+  }
+  assert.deepEqual(ids, [1, 1, 2]);
+});
+
 test("lists that are asked for at once are read by statements of 1,000 animals at most", { skip }, async (context) => {
   const lengths = [];
   const { pool, remove } = await createPlace();

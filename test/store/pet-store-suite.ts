@@ -287,7 +287,11 @@ function testClosing(name: string, createPlace: () => Promise<StorePlace>): void
     for (const count of [0, 1, 300]) {
       const store = await place.open();
       const adding = Promise.allSettled(manyPets(count).map((pet) => store.add(pet)));
+      let isSettled = false;
+      void adding.then(() => (isSettled = true));
       await store.close();
+      await new Promise((resolve) => setImmediate(resolve));
+      assert.ok(isSettled, "close() waits for every add");
       for (const outcome of await adding) {
         if (outcome.status === "fulfilled") {
           kept.push(outcome.value);
