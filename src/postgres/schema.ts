@@ -168,11 +168,11 @@ export async function readSchemaVersion(query: Query): Promise<number> {
 /** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
 export async function checkSession(query: Query): Promise<void> {
   const [row] = await query(
-    "SELECT pg_is_in_recovery()::text AS replica, current_setting('transaction_isolation') AS isolation, " +
+    "SELECT current_setting('transaction_isolation') AS isolation, " +
       "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding, " +
       "current_setting('array_nulls') AS array_nulls",
   );
-  if (row?.["replica"] === "true" || row?.["read_only"] === "on") {
+  if (row?.["read_only"] === "on") {
     throw new Error("the database is a replica or read-only: connect to the primary");
   }
   if (row?.["isolation"] !== "read committed") {
