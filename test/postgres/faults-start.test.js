@@ -122,6 +122,7 @@ test("three first starts at the same instant all serve, on one schema", { skip: 
   const starting = startService(context, [url, url, url]);
   const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()";
   await until("all three wait", async () => (await postgres.query(waiting, [], url)).length === 3);
+  await postgres.query("SELECT pg_sleep(2.5)"); // Longer than other locks are waited for.
   await release();
   const { clients } = await starting;
   const added = await Promise.all(clients.map((client) => client.add({ name: "Rex", categoryId: 1 })));

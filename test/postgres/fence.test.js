@@ -52,3 +52,11 @@ test("with its commit, a create is known to be stored however late", { skip }, a
   const store = await open(context, clock, () => clock.advance(7_200_000));
   assert.equal((await store.add(pet)).id, 1);
 });
+
+test("of a batch whose answer was lost, what was added before keeps its id", { skip }, async (context) => {
+  const store = await open(context, new ManualClock({ wallMs: Date.UTC(2026, 10, 21) }), () => undefined);
+  const hash = "0123456789abcdefghijkl";
+  await store.add(pet, hash);
+  const [next, again] = await Promise.all([store.add(pet), store.add(pet, hash)]);
+  assert.deepEqual([next.id, again.id, again.isReplay], [2, 1, true]);
+});

@@ -110,11 +110,12 @@ test("a start that is stopped while it reads the keys fails", { skip }, async (c
   await assert.rejects(opening, { name: "AbortError" });
 });
 
-test("close() ends changes of keys, and leaves an embedder's pool as it was", { skip }, async (context) => {
+test("close() ends creates and changes of keys, and leaves an embedder's pool as it was", { skip }, async (context) => {
   const pool = new pg.Pool({ connectionString: await running.createDatabase() });
   context.after(() => pool.end());
-  const { keys, close } = await open(pool);
+  const { keys, store, close } = await open(pool);
   await close();
+  await assert.rejects(store.add(pet), { name: "StorageUnavailableError" });
   await assert.rejects(keys.create(), { message: "Cannot change keys: the service is closed" });
   assert.equal(pool.listenerCount("error"), 0);
 });
