@@ -154,8 +154,9 @@ test("a torn tail is left out with a warning; other damage is refused, and nothi
   const path = join(damagedFolder, "pets.jsonl");
   const damaged = Buffer.from(log);
   damaged[log.length - 400] ^= 1;
-  writeFileSync(path, damaged);
-  for (const source of [path, damagedFolder]) {
+  const larger = Buffer.concat([log, Buffer.alloc(1_048_577, "x")]); // Than any group, so no unfinished write.
+  for (const [content, source] of [[damaged, path], [damaged, damagedFolder], [larger, path]]) {
+    writeFileSync(path, content);
     const refused = await runCommand(["import", source, "--database", url]);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /^Cannot import .* is damaged at line 3\d{3}, byte \d+: .*; nothing was imported\n$/);
