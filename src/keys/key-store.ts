@@ -135,7 +135,6 @@ export class KeyStore {
 
   async #make(choice: KeyChoice, isWanted: () => boolean): Promise<NewSecret | undefined> {
     const { clock, randomBytes } = this.#options;
-    this.#mustBeOpen();
     checkOptions("create", choice, choiceNames);
     const plan = createPlan(choice.plan ?? defaultPlan, choice);
     const label = checkedLabel(choice.label);
@@ -144,13 +143,14 @@ export class KeyStore {
     const key = createSecret(randomBytes);
     const sha256 = digestOf(key);
     let isMade = false;
-    await this.#write(() => {
+    const decide = (): KeyEvent | undefined => {
       if (this.keyring.get(id) !== undefined) {
         throw new Error("Cannot create key: generated an id that exists");
       }
       isMade = isWanted();
       return isMade ? { event: "made", timeMs: clock.wallMs(), id, sha256, plan, label, expiresMs } : undefined;
-    });
+    };
+    await this.#inTurn(() => this.#log.append(decide));
     return isMade ? { id, key } : undefined;
   }
 
@@ -211,17 +211,12 @@ export class KeyStore {
    * @throws {KeyError} `unknown_key`; `revoked_key`, except for `revoke`; `key_file_damaged`
    */
   async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
-    this.#mustBeOpen();
-    await this.#log.refresh();
-    // Checked before the log is written too, which makes the folder: without one the key is unknown.
-    this.#known(id, verb);
-    await this.#write(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
-  }
-
-  #mustBeOpen(): void {
-    if (this.#isClosed) {
-      throw new Error("Cannot change keys: the service is closed");
-    }
+    await this.#inTurn(async () => {
+      await this.#log.refresh();
+      // Checked before the log is written too, which makes the folder: without one the key is unknown.
+      this.#known(id, verb);
+      await this.#log.append(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
+    });
   }
 
   /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
@@ -240,10 +235,13 @@ export class KeyStore {
     return key;
   }
 
-  #write(decide: () => KeyEvent | undefined): Promise<void> {
-    const change = this.#changing.then(() => this.#log.append(decide));
+  #inTurn(change: () => Promise<void>): Promise<void> {
+    if (this.#isClosed) {
+      throw new Error("Cannot change keys: the service is closed");
+    }
+    const changing = this.#changing.then(change);
     // The caller of this change handles its failure; the next change does not depend on it.
-    this.#changing = change.catch(() => undefined);
-    return change;
+    this.#changing = changing.catch(() => undefined);
+    return changing;
   }
 }

@@ -338,3 +338,13 @@ test("KeyStore.close() waits for the change under way, and stops following the f
   await store.follow();
   assert.equal(store.keyring.get(id)?.revokedMs, undefined);
 });
+
+test("KeyStore.close() waits for a change that is looking for its key", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id } = await store.create();
+  const revoking = store.revoke(id);
+  await store.close();
+  assert.match((await folder.lines()).at(-1) ?? "", /"revoked"/);
+  await revoking;
+});
