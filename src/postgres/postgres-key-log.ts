@@ -95,6 +95,10 @@ export class PostgresKeyLog extends KeyLog {
   protected override async look(): Promise<void> {
     try {
       await this.#read();
+      if (this.#fault !== undefined) {
+        this.#fault = undefined;
+        this.#options.report("the key events in the database can be read again");
+      }
     } catch (error) {
       if (!(error instanceof DatabaseError)) {
         this.#reportOnce(messageOf(error));

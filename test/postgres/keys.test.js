@@ -43,6 +43,21 @@ test("key events that were taken back are reported once, and known keys go on wo
   await assert.rejects(one.revoke(made[0].id), { code: "key_file_damaged" });
 });
 
+test("key events that are restored are followed again, and it is reported each time", { skip }, async (context) => {
+  const { one, open, made, reports, query } = await start(context);
+  const [{ line }] = (await query("SELECT line FROM animal_store.key_events WHERE seq = 2")).rows;
+  for (let round = 0; round < 2; round++) {
+    await query("DELETE FROM animal_store.key_events WHERE seq = 2");
+    await one.follow();
+    await query("INSERT INTO animal_store.key_events VALUES (2, $1)", [line]);
+    await one.follow();
+    assert.match(reports.splice(0).join("\n"), /^.*removed or replaced.*\n.* can be read again$/);
+  }
+  await (await open(assert.fail)).revoke(made[0].id);
+  await one.follow();
+  assert.equal(one.keyring.authenticate(`Bearer ${made[0].key}`).kind, "invalid");
+});
+
 test("an event in place of a known one is reported, and a new instance has it", { skip }, async (context) => {
   const { one, open, made, reports, query } = await start(context);
   // As after a fail-over to a replica that lacked the last event: the next change has its number.
