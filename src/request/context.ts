@@ -42,14 +42,14 @@ export class RequestContext {
   /** Read at once: a socket that has been closed has none. */
   readonly #socketAddress: string | undefined;
   /** Undefined until the request is routed. */
-  route: Route | undefined;
-  keyId: string | undefined;
+  route: Route | undefined = undefined;
+  keyId: string | undefined = undefined;
   /** Undefined on the public pages. */
-  rate: Rate | undefined;
+  rate: Rate | undefined = undefined;
   /** Why the content cannot be read, if that is known. */
-  contentError: ErrorCode | undefined;
+  contentError: ErrorCode | undefined = undefined;
   /** While content is being read: ends the reading. */
-  onContentError: ((code: ErrorCode) => void) | undefined;
+  onContentError: ((code: ErrorCode) => void) | undefined = undefined;
 
   constructor(
     incoming: IncomingMessage,
@@ -68,11 +68,6 @@ export class RequestContext {
     this.receivedMs = known.receivedMs;
     this.trustedProxyCount = known.trustedProxyCount;
     this.#socketAddress = incoming.socket.remoteAddress;
-    this.route = undefined;
-    this.keyId = undefined;
-    this.rate = undefined;
-    this.contentError = undefined;
-    this.onContentError = undefined;
   }
 
   /** The content cannot be read: it is malformed, or does not arrive in time. */
