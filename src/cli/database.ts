@@ -69,16 +69,12 @@ export async function withDatabase<Result>(
 ): Promise<Result> {
   return withPool(place, async (pool) => {
     const database = new Database(pool, () => undefined); // The error of a statement says as much.
-    try {
-      await prepareSchema(database).catch((error: unknown) => {
-        throw unusable(place, error);
-      });
-      return await use(database);
-    } catch (error) {
+    await prepareSchema(database).catch((error: unknown) => {
+      throw unusable(place, error);
+    });
+    return use(database).catch((error: unknown) => {
       throw error instanceof DatabaseError ? new Error(unusable(place, error).message, { cause: error }) : error;
-    } finally {
-      database.close();
-    }
+    });
   });
 }
 
@@ -100,16 +96,11 @@ export function withDatabaseKeys(
 
 /** What `check` says of a database. @throws {UsageError} the package is missing @throws {Error} a start would fail */
 export function checkDatabase(place: DatabasePlace): Promise<string> {
-  return withPool(place, async (pool) => {
-    const database = new Database(pool, () => undefined);
-    try {
-      return await inspect(database, systemClock);
-    } catch (error) {
+  return withPool(place, (pool) =>
+    inspect(new Database(pool, () => undefined), systemClock).catch((error: unknown) => {
       throw new Error(unusable(place, error).message, { cause: error });
-    } finally {
-      database.close();
-    }
-  });
+    }),
+  );
 }
 
 function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
