@@ -154,7 +154,7 @@ test(`functions are at most ${functionLinesMax} lines long, files at most ${file
   for (const { path, lines } of sources) {
     assert.ok(lines.length <= fileLinesMax, `${path} has ${lines.length} lines`);
     lines.forEach((line, index) => {
-      const indent = /^( *)(?!if|for|while|switch|class|export class).*(?:\)|=>)(?:: [^=]*)? \{$/.exec(line)?.[1];
+      const indent = /^( *)(?!(?:if|for|while|switch|class|export class)\b).*(?:\)|=>)(?:: [^=]*)? \{$/.exec(line)?.[1];
       if (indent !== undefined) {
         const length = lines.slice(index).findIndex((later) => later.startsWith(`${indent}}`)) + 1;
         assert.ok(length <= functionLinesMax, `${path}:${index + 1} begins a function of ${length} lines`);
