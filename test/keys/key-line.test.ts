@@ -41,6 +41,11 @@ for (const [name, event] of Object.entries(events)) {
   });
 }
 
+test("decodeKeyEvent() takes a label of 64 characters", () => {
+  const event: KeyEvent = { event: "made", timeMs, id, sha256, plan: enterprise, label: "🐕".repeat(64), expiresMs: undefined };
+  assert.deepEqual(decode(encodeKeyEvent(event)), { kind: "event", event });
+});
+
 test("encodeKeyEvent() writes the members of the grammar in its order", () => {
   const lines = Object.values(events).map((event) => encodeKeyEvent(event).replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}"));
   const happened = `"time":"2026-11-21T12:00:00.007Z","id":"${id}"`;
