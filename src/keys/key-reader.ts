@@ -8,7 +8,7 @@
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 
-import type { ReadableFile } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
 import { decodeKeyEvent } from "./key-line.ts";
@@ -126,12 +126,18 @@ class NewLines implements LineReader {
   }
 
   /** Reads no further than the size at the call: the next look reads what is appended later. */
-  read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
+  async read(file: ReadableFile, sizeBytes: number): Promise<LogEnd> {
     const inPieces: ReadableFile = {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    return readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+    const end = await readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+    if (end.kind === "torn" && (await hasSeveralLines(file, end.lengthBytes, end.tornBytes))) {
+      // Each line is synced before the next is written. So a crash damages the last one only.
+      const reason = `${end.reason}; further lines follow`;
+      return { kind: "corrupt", lineNumber: end.lineCount + 1, offset: end.lengthBytes, reason };
+    }
+    return end;
   }
 
   take(bytes: DataView, start: number, end: number): LineFault | undefined {
@@ -148,6 +154,12 @@ class NewLines implements LineReader {
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
     return endOfChecksummedLine(bytes, start, end) > 0;
   }
+}
+
+async function hasSeveralLines(file: ReadableFile, offset: number, lengthBytes: number): Promise<boolean> {
+  const bytes = Buffer.allocUnsafe(lengthBytes);
+  const count = await readFully(file, bytes, offset);
+  return bytes.subarray(0, count - 1).includes("\n");
 }
 
 /** The CRC-32 of the first `lengthBytes` of the file; of the whole file if it is shorter. */
