@@ -102,11 +102,14 @@ export class KeyFile extends KeyLog {
     let end = (): void => undefined;
     const written = new Promise<void>((resolve) => (end = resolve));
     try {
-      await updateUnderLock(disk, path, async () => {
+      const aside = await updateUnderLock(disk, path, async () => {
         await this.#readUnderLock(written);
         const event = decide();
         return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#reader.offset };
       });
+      if (aside !== undefined) {
+        this.#options.report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
+      }
     } finally {
       end();
     }

@@ -24,10 +24,15 @@ export interface LogUpdate {
  * Runs `decide` under the lock, so that it can read the log, and appends its lines. When this resolves, they and all
  * that `decide` read are on disk.
  *
+ * @returns the file to which a torn tail was moved
  * @throws {Error} if another process holds the lock for ten seconds, or the disk fails. Then nothing was appended,
  *   unless truncating the log failed as well
  */
-export async function updateUnderLock(disk: Disk, path: string, decide: () => Promise<LogUpdate>): Promise<void> {
+export async function updateUnderLock(
+  disk: Disk,
+  path: string,
+  decide: () => Promise<LogUpdate>,
+): Promise<string | undefined> {
   const lock = await disk.lock(`${path}.lock`, holderWaitMs);
   if (lock === undefined) {
     throw new Error(`Cannot lock ${path}: another process has held the lock for ${holderWaitMs / 1_000} s`);
@@ -37,7 +42,7 @@ export async function updateUnderLock(disk: Disk, path: string, decide: () => Pr
     const existing = await disk.status(path);
     const file = await disk.openToAppend(path);
     try {
-      await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
+      return await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
     } catch (error) {
       if (existing === undefined) {
         // An empty log would look as if its lines had been lost. The first failure is the one to report.
@@ -57,8 +62,8 @@ async function append(
   path: string,
   file: DiskFile,
   { bytes, lengthBytes }: { readonly bytes: Uint8Array; readonly lengthBytes: number },
-): Promise<void> {
-  await makeReady(disk, path, file, lengthBytes);
+): Promise<string | undefined> {
+  const aside = await makeReady(disk, path, file, lengthBytes);
   try {
     await appendAll(file, bytes);
     await file.sync();
@@ -66,6 +71,7 @@ async function append(
     if (!file.isInPlace()) {
       throw new Error(`${path} leads to another file: another process modified or replaced it`);
     }
+    return aside;
   } catch (error) {
     await file.truncate(lengthBytes);
     await file.sync(); // Otherwise a loss of power could bring back lines that were reported as failed.
@@ -73,14 +79,18 @@ async function append(
   }
 }
 
-async function makeReady(disk: Disk, path: string, file: DiskFile, lengthBytes: number): Promise<void> {
+async function makeReady(
+  disk: Disk,
+  path: string,
+  file: DiskFile,
+  lengthBytes: number,
+): Promise<string | undefined> {
   const foundBytes = file.size();
   if (foundBytes < lengthBytes) {
     const difference = `${counted(foundBytes, "byte")} instead of ${lengthBytes}`;
     throw new Error(`${path} has ${difference}: another process modified or replaced it`);
   }
-  if (foundBytes > lengthBytes) {
-    await setTornTailAside(disk, path, file, lengthBytes);
-  }
+  const aside = foundBytes > lengthBytes ? await setTornTailAside(disk, path, file, lengthBytes) : undefined;
   await rewriteTail(disk, path, file, { lengthBytes, bytesMax: lineBytesMax + 1 });
+  return aside;
 }

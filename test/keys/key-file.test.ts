@@ -171,7 +171,9 @@ test("KeyStore.create() appends to a file whose last line was torn by a crash", 
   for (const torn of [lines[2]?.slice(0, -1), damaged(lines[2] ?? "")]) {
     await folder.overwrite(`${lines[0]}${lines[1]}${torn}`);
     const store = await folder.open();
+    folder.reports.length = 0;
     const { id, key } = await store.create();
+    assert.match(folder.reports[0] ?? "", /keys\.jsonl was moved to .*keys\.jsonl\.torn$/);
     for (const one of [store, await folder.open()]) {
       assert.deepEqual([...keys, key].map((secret) => ask(one, secret)), [ids[0], ids[1], "invalid", id]);
     }

@@ -23,7 +23,7 @@ function diskWith(content: string | Buffer, random = new SeededRandom(1)): Simul
 }
 
 /** Appends after the sound lines. */
-function append(disk: Disk, line = added): Promise<void> {
+function append(disk: Disk, line = added): Promise<string | undefined> {
   return updateUnderLock(disk, path, async () => ({ lines: [line], lengthBytes: old.length }));
 }
 
