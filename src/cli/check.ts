@@ -13,6 +13,7 @@ import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
+import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readSettings, settingNames } from "./settings.ts";
@@ -54,7 +55,7 @@ async function runChecks(checks: readonly (() => Promise<string>)[], terminal: T
       isSound = false;
       return messageOf(error);
     });
-    terminal.stdout(finding === "" ? "" : `${finding}\n`);
+    terminal.stdout(finding === "" ? "" : `${oneLine(finding)}\n`);
   }
   return isSound;
 }

@@ -32,5 +32,6 @@ export function stopSignal(
   };
   program.on("SIGTERM", onSignal);
   program.on("SIGINT", onSignal);
+  program.on("SIGUSR1", () => undefined); // Otherwise Node opens its debugger, to every user of the machine.
   return controller.signal;
 }

@@ -8,7 +8,7 @@ import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted, undefinedIfAbsent } from "./error-message.ts";
+import { counted, hasCode, undefinedIfAbsent } from "./error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -84,12 +84,16 @@ class NodeFile implements DiskFile {
   }
 }
 
-/** Without O_NONBLOCK, opening a named pipe would wait for a writer, perhaps for ever. */
+/**
+ * Without O_NONBLOCK, opening a named pipe would wait for a writer, perhaps for ever. A device may have no end. Opening
+ * a folder is fine: reading from it fails.
+ */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
   const descriptor = await openDescriptor(path, flags | O_NONBLOCK, fileMode);
-  if (fs.fstatSync(descriptor).isFIFO()) {
+  const stats = fs.fstatSync(descriptor);
+  if (!stats.isFile() && !stats.isDirectory()) {
     await close(descriptor);
-    throw Object.assign(new Error(`${path} is a named pipe, not a file`), { code: "EINVAL", path });
+    throw Object.assign(new Error(`${path} is a named pipe or a device, not a file`), { code: "EINVAL", path });
   }
   return new NodeFile(path, descriptor);
 }
@@ -126,11 +130,16 @@ async function makeFolder(path: string): Promise<void> {
       await mkdir(folder, folderMode);
     } catch (error) {
       if (!(await isFolder(folder))) {
-        throw error;
+        throw hasCode(error, "EEXIST") ? notFolder(folder) : error;
       }
     }
     await syncFolder(dirname(folder)); // Also if another process has just made it: it may not be synced yet.
   }
+}
+
+/** A link whose volume is not mounted is one of these too. */
+function notFolder(path: string): Error {
+  return Object.assign(new Error(`${path} is not a folder, nor a link to one`), { code: "EEXIST", path });
 }
 
 async function isFolder(path: string): Promise<boolean> {

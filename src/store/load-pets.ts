@@ -9,7 +9,7 @@
 import { join } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { counted } from "../disk/error-message.ts";
+import { counted, readError } from "../disk/error-message.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
@@ -99,7 +99,9 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   }
   try {
     // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
-    const { catalogue, end } = await loadPets(file, { to: file.size() });
+    const { catalogue, end } = await loadPets(file, { to: file.size() }).catch((error: unknown) => {
+      throw readError(path, error);
+    });
     const sound = `${path} is sound: ${counted(catalogue.count, "animal")}`;
     if (end.kind === "whole") {
       return sound;

@@ -81,6 +81,12 @@ test("import fails if the file is shortened meanwhile, and says how many animals
   assert.match(imported.stderr, /^Cannot import all of .*: the file changed while it was read; added the first 0 of 2 animals, no others\n$/);
 });
 
+test("import refuses a device, which may have no end", async (context) => {
+  const { code, stderr } = await runHere(["import", "/dev/zero", "--data", temporaryFolder(context)]);
+  assert.equal(code, 1);
+  assert.match(stderr, /\/dev\/zero is a named pipe or a device, not a file\n$/);
+});
+
 test("import of no file or of two is wrong usage, and adds nothing", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
   for (const files of [[], [file, file]]) {

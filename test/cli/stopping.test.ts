@@ -35,6 +35,14 @@ test("a server that receives SIGINT twice exits 0 and saves the limits", async (
   assert.ok(!existsSync(join(data, "server.lock")));
 });
 
+test("SIGUSR1 does not open the debugger of Node", async (context) => {
+  const program = await start(["--data", temporaryFolder(context)]);
+  program.process.kill("SIGUSR1");
+  assert.equal((await fetch(new URL("/healthz", program.url))).status, 200);
+  assert.equal(await program.stop(), 0);
+  assert.doesNotMatch(program.output().stderr, /debugger/i);
+});
+
 test("a signal that arrives while the server is being loaded stops it with exit code 0", async (context) => {
   const terminal = recordingTerminal();
   const stopping = new AbortController();

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -23,7 +23,11 @@ test("makeFolder() makes the folders above as well, for the owner alone, and two
 test("makeFolder() rejects if a file is in the way", async (context) => {
   const file = join(temporaryFolder(context), "file");
   writeFileSync(file, "");
-  await assert.rejects(nodeDisk.makeFolder(file), { code: "EEXIST" });
+  const link = `${file}-link`;
+  symlinkSync(`${file}-absent`, link);
+  for (const path of [file, link]) {
+    await assert.rejects(nodeDisk.makeFolder(path), { code: "EEXIST", path, message: `${path} is not a folder, nor a link to one` });
+  }
   await assert.rejects(nodeDisk.makeFolder(join(file, "below")), { code: "ENOTDIR" });
 });
 
