@@ -59,7 +59,7 @@ function checked(name: keyof Quota, requestCount: number | undefined): number {
   if (requestCount === undefined || !Number.isInteger(requestCount) || requestCount < 1 || requestCount > quotaMax) {
     const received = requestCount === undefined ? "nothing" : showValue(requestCount);
     throw new RangeError(
-      `Cannot create plan "enterprise": ${name} must be an integer from 1 to ${quotaMax}, received ${received}`,
+      `Cannot use plan "enterprise": ${name} must be an integer from 1 to ${quotaMax}, received ${received}`,
     );
   }
   return requestCount;
