@@ -22,7 +22,7 @@ test("an instance that is killed under load loses nothing, doubles nothing and d
   const key = await createKey(store);
   const instances = await Promise.all([1, 2, 3].map(() => startProgram(store)));
   context.after(() => instances.forEach((instance) => instance.kill()));
-  const load = startLoad(instances, key);
+  const load = startLoad(context, instances, key);
   await setTimeout(1_000);
   await instances[0].kill();
   await setTimeout(1_000);
@@ -36,7 +36,7 @@ test("an instance that is killed under load loses nothing, doubles nothing and d
 test("a stopped instance delays the others by less than 0.5 s, and goes on where it was", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [url, url, url]);
-  const load = startLoad(instances, key);
+  const load = startLoad(context, instances, key);
   await setTimeout(500);
   for (let round = 0; round < 3; round += 1) {
     instances[0].signal("SIGSTOP");

@@ -21,7 +21,7 @@ for (const [title, heal] of [
 ]) {
   test(`in a cut requests get 503 quickly; within 2 s after it all is well (${title})`, { skip: skipFaults }, async (context) => {
     const { url, proxy, instances, clients, key } = await startBehindProxy(context, postgres);
-    const load = startLoad(instances, key, { clients: 16 });
+    const load = startLoad(context, instances, key, { clients: 16 });
     await setTimeout(700);
     proxy.cut();
     const cutAt = performance.now();
@@ -49,7 +49,7 @@ for (const [title, heal] of [
 
 test("when connections are reset under load, no animal is lost or doubled", { skip: skipFaults }, async (context) => {
   const { url, proxy, instances, key } = await startBehindProxy(context, postgres);
-  const load = startLoad(instances, key);
+  const load = startLoad(context, instances, key);
   for (let round = 0; round < 20; round += 1) {
     await setTimeout(100);
     proxy.holdResponses();

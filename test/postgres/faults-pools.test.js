@@ -52,7 +52,7 @@ test("behind PgBouncer in transaction mode everything works, also under load and
 
   const loaded = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [bouncer.urlOf(loaded), bouncer.urlOf(loaded)]);
-  const load = startLoad(instances, key);
+  const load = startLoad(context, instances, key);
   await timeUntil("animals are added", () => load.record.added.length > 100);
   await postgres.terminateBackends(loaded);
   await timeUntil("more are added", () => load.record.added.length > 200);
@@ -69,7 +69,7 @@ test("a pool of one connection works, also under load", { skip }, async (context
   await assertWorks(await startService(context, [await postgres.createDatabase()], { pool: { max: 1 } }));
   const url = await postgres.createDatabase();
   const { instances, key } = await startService(context, [url, url], { pool: { max: 1 } });
-  const load = startLoad(instances, key, { clients: 32 });
+  const load = startLoad(context, instances, key, { clients: 32 });
   await timeUntil("animals are added", () => load.record.added.length > 200);
   const record = await load.stop();
   assert.ok(record.responses.every(({ status }) => [200, 201].includes(status)), "nothing is refused");
@@ -83,7 +83,7 @@ test("when the database takes no more connections, requests share those that it 
   const url = await postgres.createDatabase(`OWNER ${role}`);
   const few = Object.assign(new URL(url), { username: role }).href;
   const { instances, clients: [client], key } = await startService(context, [few]);
-  const load = startLoad(instances, key, { clients: 32 });
+  const load = startLoad(context, instances, key, { clients: 32 });
   const healths = new Set();
   const isDone = async () => healths.add(await health(client)) && load.record.responses.length > 1_000;
   await timeUntil("many are served", isDone);

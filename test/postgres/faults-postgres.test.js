@@ -30,7 +30,7 @@ for (const [fault, end] of [
   test(`while PostgreSQL is ${fault}, requests get 503; then nothing is lost or doubled`, { skip: skipFaults }, async (context) => {
     const url = await postgres.createDatabase();
     const { instances, clients, key } = await startService(context, [url, url]);
-    const load = startLoad(instances, key);
+    const load = startLoad(context, instances, key);
     await setTimeout(1_000);
     await end();
     const downAt = performance.now();
@@ -58,7 +58,7 @@ for (const [fault, end] of [
 test("a PostgreSQL that is killed forgets a moment of the limits at most", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
   const { instances, clients, key } = await startService(context, [url, url]);
-  const load = startLoad(instances, key, { isReadOnly: true });
+  const load = startLoad(context, instances, key, { isReadOnly: true });
   await setTimeout(1_500);
   const killedAt = performance.now();
   await postgres.kill();
@@ -80,7 +80,7 @@ for (const [title, terminate] of [
   test(`when ${title} ended, the service goes on at once`, { skip: skipFaults }, async (context) => {
     const url = await postgres.createDatabase();
     const { instances, key } = await startService(context, [url, url]);
-    const load = startLoad(instances, key);
+    const load = startLoad(context, instances, key);
     for (let round = 0; round < 5; round += 1) {
       await setTimeout(300);
       await terminate(url);

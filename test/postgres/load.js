@@ -16,15 +16,26 @@ const heartbeatMs = 10;
  * record. Every second client is a reader. Half of the others send an `Idempotency-Key`, and repeat a create at the next
  * instance until it has a 201: after a broken connection, a 503 or no response within `timeoutMs`.
  *
+ * @param context a test: its end ends the load too, if the test has failed
  * @param targets `{ origin }` of each instance
  * @param isReadOnly every client is a reader
  */
-export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false } = {}) {
+export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false } = {}) {
   const senders = targets.map((target) => newClient(target, key, { connections: clients, timeoutMs }));
   const record = newRecord(targets.length);
   const heart = setInterval(() => record.heartbeats.push(performance.now()), heartbeatMs);
   let isStopping = false;
+  let isAbandoned = false;
   let names = 0;
+  const close = () => {
+    clearInterval(heart);
+    senders.forEach((sender) => sender.close());
+  };
+  context.after(() => {
+    isStopping = true;
+    isAbandoned = true;
+    close();
+  });
 
   async function add(place, isRepeated) {
     const name = `animal-${names++}`;
@@ -32,7 +43,7 @@ export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isRea
     for (let turn = place; ; turn += 1) {
       const response = await record.observe(turn % senders.length, () => senders[turn % senders.length].add({ name, categoryId: 1 }, fields));
       const isAdded = record.note(name, response);
-      if (isAdded || !isRepeated) {
+      if (isAdded || !isRepeated || isAbandoned) {
         return isAdded;
       }
       await setTimeout(pauseMs);
@@ -59,8 +70,7 @@ export function startLoad(targets, key, { clients = 8, timeoutMs = 15_000, isRea
     async stop() {
       isStopping = true;
       await Promise.all(running);
-      clearInterval(heart);
-      senders.forEach((sender) => sender.close());
+      close();
       return record;
     },
   };
