@@ -133,6 +133,8 @@ export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #idempotentAdds: IdempotentAdds;
   readonly #file: DiskFile;
+  readonly #path: string;
+  readonly #report: (message: string) => void;
   readonly #writer: GroupWriter<Item, StoredPet>;
   /** The group that is being written. */
   #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
@@ -142,6 +144,8 @@ export class JsonLinesPetStore implements PetStore {
     this.#catalogue = catalogue;
     this.#idempotentAdds = idempotentAdds;
     this.#file = options.file;
+    this.#path = options.path;
+    this.#report = options.report;
     const owner = {
       encode: (waiting: readonly { readonly item: Item }[], bytes: Buffer) => this.#encode(waiting, bytes),
       publish: () => this.#publish(),
@@ -184,6 +188,9 @@ export class JsonLinesPetStore implements PetStore {
 
   async #close(): Promise<void> {
     await this.#writer.end("the service is stopping");
+    if (!this.#file.isInPlace()) {
+      this.#report(`warning: ${this.#path} leads to another file or to none: the next start serves only what is there`);
+    }
     await this.#file.close();
   }
 

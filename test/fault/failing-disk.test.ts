@@ -291,4 +291,13 @@ for (const [title, replace] of [
     assert.match(server?.stderr() ?? "", /^[^\n]*another process modified or replaced it[^\n]*\n$/);
     assert.equal((await served.animalsAfter(0)).length, 1);
   });
+
+  test(`if another process ${title} and nothing is added any more, the stop says so`, async () => {
+    key = createKey(dataDir);
+    const served = await start();
+    assert.equal(codeOf(await add(served, "Rex")), "201");
+    replace(join(dataDir, "pets.jsonl"));
+    assert.equal(await server?.kill("SIGTERM"), 0);
+    assert.match(server?.stderr() ?? "", /pets\.jsonl leads to another file or to none: the next start serves only what is there\n/);
+  });
 }
