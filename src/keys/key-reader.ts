@@ -133,7 +133,7 @@ class NewLines implements LineReader {
     };
     const end = await readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
     if (end.kind === "torn" && (await hasSeveralLines(file, end.lengthBytes, end.tornBytes))) {
-      // Each line is synced before the next is written. So a crash damages the last one only.
+      // Each line is synced before the next one is written. So a crash damages only one.
       const reason = `${end.reason}; further lines follow`;
       return { kind: "corrupt", lineNumber: end.lineCount + 1, offset: end.lengthBytes, reason };
     }
@@ -156,10 +156,11 @@ class NewLines implements LineReader {
   }
 }
 
+/** Whether another line begins in the damaged end. A newline alone does not show it: after a crash it may be junk. */
 async function hasSeveralLines(file: ReadableFile, offset: number, lengthBytes: number): Promise<boolean> {
   const bytes = Buffer.allocUnsafe(lengthBytes);
   const count = await readFully(file, bytes, offset);
-  return bytes.subarray(0, count - 1).includes("\n");
+  return bytes.subarray(0, count).includes('\n{"event":"');
 }
 
 /** The CRC-32 of the first `lengthBytes` of the file; of the whole file if it is shorter. */

@@ -22,7 +22,7 @@ export const refusalCountMax: number = 10;
 export const banDurationMinMs: number = 5 * 60_000;
 export const banDurationMaxMs: number = 60 * 60_000;
 /** A ban that starts within this time after the end of the last one is a further one, and lasts twice as long. */
-export const banMemoryMs: number = 24 * 60 * 60_000;
+const banMemoryMs = 24 * 60 * 60_000;
 
 export function noBan(): Ban {
   return { refusalCount: 0, secondEndsMs: -Infinity, untilMs: -Infinity, durationMs: 0 };

@@ -192,7 +192,7 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
     "a flipped bit, before a line that has grown together with a torn one":
       `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.trimEnd()}${lines[2]?.slice(0, 9)}`,
     "two damaged lines at the end": `${lines[0]}${damaged(lines[1] ?? "")}${damaged(lines[2] ?? "")}`,
-    "a damaged line before a torn one": `${lines[0]}${damaged(lines[1] ?? "")}{`,
+    "a damaged line before a torn one": `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.slice(0, 20)}`,
     "an event of a newer release": `${lines[0]}${lineWithChecksum('{"event":"renamed"}')}`,
   };
   for (const [name, content] of Object.entries(files)) {
