@@ -70,7 +70,8 @@ export async function finishOutput(terminal: ProcessTerminal, code: number, isSe
   const outputError = await terminal.finishStdout(isServer ? exitGraceMs : Infinity);
   const isFailed = outputError !== undefined && !isServer;
   if (isFailed) {
-    terminal.stderr(`Cannot write to standard output: ${outputError.message}\n`);
+    const change = "what the command changed stays changed";
+    terminal.stderr(`Cannot write to standard output: ${outputError.message}; ${change}\n`);
   }
   await terminal.finishStderr(exitGraceMs);
   return isFailed && code === exitDone ? exitFailure : code;
