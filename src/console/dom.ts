@@ -61,7 +61,9 @@ export function onPress(id: string, press: () => unknown): void {
 }
 
 export function onSubmit(id: string, submit: () => unknown): void {
-  byId(id).onsubmit = (event) => {
+  const form = byId(id);
+  form.onclick = ({ detail }) => detail < 2; // A double click is one press.
+  form.onsubmit = (event) => {
     event.preventDefault();
     return document.body.ariaBusy === "true" || submit();
   };

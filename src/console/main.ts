@@ -28,6 +28,7 @@ async function loadDescription(): Promise<string> {
   return apiAddress(document.baseURI, server ?? "/v1"); // Where the API usually is.
 }
 
+document.onkeydown = ({ key, repeat }) => key !== "Enter" || !repeat; // A held Enter is one press.
 const quotaView = createQuotaView();
 const session = new Session(loadDescription(), (exchange) => {
   showExchange(exchange);
