@@ -113,6 +113,9 @@ summary::before { content: "+" / ""; }
 [open] > summary::before { content: "−" / ""; }
 summary code { margin-right: auto; }
 pre { padding: .75rem; background: var(--sheet); border-radius: .375rem; white-space: pre-wrap; }
+@media (max-width: 30rem) {
+  th, td { padding-right: .5rem; font-size: .875rem; }
+}
 @media (min-width: 40rem) {
   td.number { white-space: nowrap; }
 }

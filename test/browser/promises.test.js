@@ -206,6 +206,12 @@ test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
     await fold.locator("summary").click();
   }
   assert.equal(await width(), 320, "listed");
+  await page.route("**/v1/pets*", (route) =>
+    route.fulfill({ body: '[{"id":1234567890,"name":"Rex","categoryId":7,"status":"available"}]' }),
+  );
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#pets", { hasText: "1234567890" }).waitFor();
+  assert.equal(await width(), 320, "many animals");
   await ban(page);
   await page.getByRole("button", { name: "List animals" }).click();
   await page.locator("#wait", { hasText: "banned" }).waitFor();
