@@ -9,21 +9,22 @@ import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { isKeyMissing } from "./key-view.ts";
 import { type Exchange, explain, type Session } from "./session.ts";
 
-/** Statuses that settle the outcome. After any other, or none, sending the same request again is right. */
-const settling = [201, 400, 413, 415, 422];
+/** Errors that settle the outcome. After others, and without a response, sending the same request again is right. */
+const settling = [400, 413, 415, 422];
 
 export function startAddView(session: Session): void {
   let last: ApiRequest;
 
   function show(exchange: Exchange): void {
     const { request, response } = exchange;
+    const { id, name } = exchange.body as Partial<Pet>; // A proxy's own page has neither.
+    const isAdded = response?.status === 201 && id !== undefined;
     last = request;
-    byId("send-again").hidden = settling.includes(response?.status ?? 0);
-    if (response?.status !== 201) {
+    byId("send-again").hidden = isAdded || settling.includes(response?.status ?? 0);
+    if (!isAdded) {
       notify("add-notice", "bad", ...explain(exchange));
       return;
     }
-    const { id, name } = exchange.body as Pet; // What 201 promises.
     const isReplay = response.headers.has("Idempotent-Replayed");
     const text = `Animal ${id} ${isReplay ? "was added before" : "is added"}: `;
     notify("add-notice", "good", text, element("bdi", ...shown(name)));

@@ -12,8 +12,8 @@ export function startKeyView(session: Session, quotaView: QuotaView): void {
 
   async function askLimits(): Promise<void> {
     const exchange = await session.request("/limits");
-    if (exchange.response?.ok === true) {
-      const { plan } = exchange.body as Limits; // What GET /limits promises.
+    const { plan } = exchange.body as Partial<Limits>; // A proxy's own page has none.
+    if (exchange.response?.ok === true && plan !== undefined) {
       notify("key-notice", "good", `The key works, on the ${plan} plan.`);
     } else {
       notify("key-notice", "bad", ...explain(exchange));

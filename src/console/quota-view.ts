@@ -57,8 +57,9 @@ export function createQuotaView(): QuotaView {
     if (response.status === 429) {
       beginWait(code === "key_banned", nowMs + rate.leftMs);
     }
-    if (response.ok && request.url.endsWith("/limits")) {
-      quota = readLimits(body as Limits, field, nowMs); // What GET /limits promises.
+    const limits = body as Partial<Limits>;
+    if (response.ok && request.url.endsWith("/limits") && limits.minute !== undefined) {
+      quota = readLimits(limits as Limits, field, nowMs); // What GET /limits promises.
     } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no bucket's.
       quota = afterResponse(quota, rate, { nowMs, isServed: response.status !== 429 });
     }

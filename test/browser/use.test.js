@@ -233,6 +233,20 @@ test("a wrong key is explained, is not kept, and touches no quota of a key", { s
   await page.locator("#key-notice", { hasText: "works" }).waitFor();
 });
 
+test("a success that the service did not send is explained", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  const headers = { "Content-Type": "text/html", "X-RateLimit-Limit": "60" };
+  await page.route("**/v1/limits", (route) => route.fulfill({ headers, body: "<h1>Please sign in</h1>" }));
+  await enterKey(page, program.firstKey);
+  assert.equal(await page.locator("#key-notice").innerText(), "200 Something in front of the service may have responded.");
+  await page.route("**/v1/pets", (route) => route.fulfill({ status: 201, headers, body: "<h1>Please sign in</h1>" }));
+  await add(page, { name: "Rex", category: "1" });
+  await page.locator("#add-notice", { hasText: /^201 +Something in front of the service/ }).waitFor();
+  await page.unroute("**/v1/pets");
+  await press(page, "Send again", "#add-notice", /Animal 1 is added: Rex/);
+});
+
 test("a service that is stopped is explained", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
