@@ -28,32 +28,41 @@ export function startAddView(session: Session): void {
     const isReplay = response.headers.has("Idempotent-Replayed");
     const text = `Animal ${id} ${isReplay ? "was added before" : "is added"}: `;
     notify("add-notice", "good", text, element("bdi", ...shown(name)));
-    byId("name").value = "";
-    byId("category").value = "";
+    if (request.content === typedJson()) { // Not what is typed meanwhile.
+      byId("name").value = "";
+      byId("category").value = "";
+    }
   }
 
   onSubmit("add-form", async () => {
     const category = byId("category");
-    const categoryId = parseWholeNumber(category.value);
-    category.ariaInvalid = String(categoryId === undefined);
+    const content = typedJson();
+    category.ariaInvalid = String(content === undefined);
     if (isKeyMissing(session)) {
       return;
     }
-    if (categoryId === undefined) {
+    if (content === undefined) {
       notify("add-notice", "bad", "The category is a whole number, such as 7.");
       category.focus();
       return;
     }
-    const content = newPetJson({ name: byId("name").value, categoryId, status: byId("status").value });
     const fields = { "Content-Type": "application/json", "Idempotency-Key": `"${randomName()}"` };
     show(await session.request("/pets", { fields, content }));
   });
   onPress("send-again", async () => {
-    show(await session.send(last));
-    if (byId("send-again").hidden) {
+    const exchange = await session.send(last);
+    const isFocused = document.activeElement === byId("send-again");
+    show(exchange);
+    if (isFocused && byId("send-again").hidden) {
       byId("add").focus(); // The pressed button is hidden now, and lost the focus.
     }
   });
+}
+
+/** The animal in the fields; undefined if its category is no whole number. */
+function typedJson(): string | undefined {
+  const categoryId = parseWholeNumber(byId("category").value);
+  return categoryId && newPetJson({ name: byId("name").value, categoryId, status: byId("status").value });
 }
 
 /** `randomUUID` is there only on secure pages. */

@@ -197,6 +197,23 @@ test("Send again stays until the outcome is known, and a double click adds once"
   assert.equal(requests.filter((line) => line === "POST /v1/pets").length, 5);
 });
 
+test("what is typed while an animal is being added stays, and so does the focus", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
+  await enterKey(page, program.firstKey);
+  await page.route("**/v1/pets", (route) => route.abort());
+  await add(page, { name: "Rex", category: "1" });
+  await page.locator("#add-notice", { hasText: "no_response" }).waitFor();
+  let respond;
+  await page.route("**/v1/pets", (route) => (respond = () => route.continue()));
+  await Promise.all([page.waitForRequest("**/v1/pets"), page.getByRole("button", { name: "Send again" }).click()]);
+  await page.getByLabel("Name").fill("Misty");
+  await respond();
+  await page.locator("#add-notice", { hasText: "Animal 1 is added: Rex" }).waitFor();
+  assert.equal(await page.getByLabel("Name").inputValue(), "Misty");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "name");
+});
+
 test("a held Enter is one press", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
