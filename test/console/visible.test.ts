@@ -3,16 +3,17 @@ import { test } from "node:test";
 
 import { escapeHidden, visibleParts } from "../../src/console/visible.ts";
 
-test("visibleParts() shows control, format and bidirectional characters by their code points", () => {
+test("visibleParts() shows control, format, bidirectional and ignorable characters by their code points", () => {
+  const ignorable = ["\u3164", "\u115f", "\uffa0", "\ufe0f", "\u034f", "\u180b", "\u17b4", "\u{e0100}"];
   const hidden = ["\u0000", "\u0007", "\n", "\u007f", "\u00ad", "\u200b", "\u200d", "\u200f", "\u2028", "\u202e", "\u2066", "\ufeff"];
-  for (const character of [...hidden, "\u3164", "\u00a0", "\u3000", "\u{e0041}", "\ud800"]) {
+  for (const character of [...hidden, ...ignorable, "\u2800", "\u00a0", "\u3000", "\u{e0041}", "\ud800"]) {
     const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
     assert.deepEqual(visibleParts(`a${character}b`), ["a", `U+${code}`, "b"]);
   }
 });
 
 test("visibleParts() leaves visible characters as they are", () => {
-  for (const text of ["", "Rex", "Señor Ñandú", "نمر", "猫 と 犬", "🦊", "❤️", "<img src=x onerror=alert(1)>", "U+202E"]) {
+  for (const text of ["", "Rex", "Señor Ñandú", "نمر", "猫 と 犬", "🦊", "❤", "<img src=x onerror=alert(1)>", "U+202E"]) {
     assert.deepEqual(visibleParts(text), [text]);
   }
 });
