@@ -48,11 +48,11 @@ export function createQuotaView(): QuotaView {
 
   function show({ request, response, body, code }: Exchange): void {
     const field = (name: string): string | null => response?.headers.get(name) ?? null;
-    const rate = readRate(field);
+    const nowMs = Date.now();
+    const rate = readRate(field, nowMs);
     if (rate === undefined || response === undefined || response.status === 401) {
       return; // A 401 tells of the address, not of a key.
     }
-    const nowMs = Date.now();
     endWait("");
     if (response.status === 429) {
       beginWait(code === "key_banned", nowMs + rate.leftMs);

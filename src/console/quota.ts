@@ -55,23 +55,25 @@ const roundingMsMax = 2_000;
 const windowMs = { minute: 60_000, day: 86_400_000 };
 
 /** Reads the rate fields; undefined if the response has none, as one of a proxy. */
-export function readRate(field: ReadField): Rate | undefined {
+export function readRate(field: ReadField, nowMs: number): Rate | undefined {
   const limit = field("X-RateLimit-Limit");
-  const retryAfter = field("Retry-After");
-  return limit === null
+  const retryAfter = field("Retry-After") ?? "none";
+  const waits = [
+    Number(retryAfter) * 1_000,
+    Date.parse(retryAfter) - sentMs(field, nowMs), // Some gateways make a date of it.
+    leftUntil(field("X-RateLimit-Reset"), field, nowMs),
+  ];
+  const leftMs = waits.find((ms) => !Number.isNaN(ms));
+  return limit === null || leftMs === undefined
     ? undefined
-    : {
-        limit: Number(limit),
-        remaining: Number(field("X-RateLimit-Remaining")),
-        leftMs: retryAfter === null ? leftUntil(field("X-RateLimit-Reset"), field) : Number(retryAfter) * 1_000,
-      };
+    : { limit: Number(limit), remaining: Number(field("X-RateLimit-Remaining")), leftMs };
 }
 
 export function readLimits({ minute, day }: Limits, field: ReadField, nowMs: number): Quota {
   const read = ({ limit, remaining, reset }: ShownBucket): Bucket => ({
     limit: Number(limit),
     remaining: Number(remaining),
-    endsAtMs: nowMs + leftUntil(reset, field),
+    endsAtMs: nowMs + leftUntil(reset, field, nowMs),
     isExact: true,
   });
   return { minute: read(minute), day: read(day) };
@@ -128,6 +130,11 @@ function reportedBucket(quota: Quota, { limit, leftMs }: Rate, nowMs: number): k
   return distance("minute") <= distance("day") ? "minute" : "day";
 }
 
-function leftUntil(resetSeconds: string | null, field: ReadField): number {
-  return Number(resetSeconds) * 1_000 - Date.parse(field("Date") ?? "");
+function leftUntil(resetSeconds: string | null, field: ReadField, nowMs: number): number {
+  return Number(resetSeconds) * 1_000 - sentMs(field, nowMs);
+}
+
+/** If a proxy has removed `Date`, the browser's clock has to do. */
+function sentMs(field: ReadField, nowMs: number): number {
+  return Date.parse(field("Date") ?? "") || nowMs;
 }

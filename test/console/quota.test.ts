@@ -38,10 +38,18 @@ test("readLimits() counts from Reset minus Date, so that a browser's clock may b
 });
 
 test("readRate() reads one bucket, and prefers Retry-After to Reset", () => {
-  assert.deepEqual(readRate(fields(rateFields(60, 3, 42))), { limit: 60, remaining: 3, leftMs: 42_000 });
+  assert.deepEqual(readRate(fields(rateFields(60, 3, 42)), nowMs), { limit: 60, remaining: 3, leftMs: 42_000 });
   const refused = fields({ ...rateFields(60, 0, 42), "Retry-After": "41" });
-  assert.deepEqual(readRate(refused), { limit: 60, remaining: 0, leftMs: 41_000 });
-  assert.equal(readRate(fields()), undefined);
+  assert.deepEqual(readRate(refused, nowMs), { limit: 60, remaining: 0, leftMs: 41_000 });
+  assert.equal(readRate(fields(), nowMs), undefined);
+});
+
+test("readRate() takes a Retry-After that is a date, and does without Date", () => {
+  const date = new Date(serverMs + 41_000).toUTCString();
+  assert.equal(readRate(fields({ ...rateFields(60, 0, 42), "Retry-After": date }), nowMs)?.leftMs, 41_000);
+  assert.equal(readRate(fields({ ...rateFields(60, 0, 42), "Retry-After": "soon" }), nowMs)?.leftMs, 42_000);
+  assert.equal(readRate(fields({ ...rateFields(60, 3, 42), Date: "" }), serverMs)?.leftMs, 42_000);
+  assert.equal(readRate(fields({ "X-RateLimit-Limit": "60", "X-RateLimit-Reset": "soon" }), nowMs), undefined);
 });
 
 test("afterResponse() sets the bucket that the fields report and takes one off the other, as an upper bound", () => {
