@@ -18,7 +18,8 @@ import { Session } from "./session.ts";
 async function loadDescription(): Promise<string> {
   let server: string | undefined;
   try {
-    const response = await fetch("openapi.json", { credentials: "omit", redirect: "error" });
+    const signal = AbortSignal.timeout(10_000);
+    const response = await fetch("openapi.json", { credentials: "omit", redirect: "error", signal });
     const description = parseExact(await response.text()) as Description; // The service's own, of its own kind.
     showReference(description);
     server = description.servers[0]?.url;
