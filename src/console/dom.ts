@@ -50,14 +50,22 @@ export function notify(id: string, kind: "" | "good" | "bad", ...children: reado
   notice.replaceChildren(...children);
 }
 
-/** While the page is busy, no press counts. */
 export function setBusy(isBusy: boolean): void {
   document.body.ariaBusy = String(isBusy);
 }
 
+/** While the page is busy no press counts, and the first notice of its section says so. */
+function isDropped(pressed: HTMLElement): boolean {
+  const isBusy = document.body.ariaBusy === "true";
+  if (isBusy) {
+    notify(pressed.closest("section")?.querySelector(".notice")?.id ?? "", "bad", "Not done: a request was under way.");
+  }
+  return isBusy;
+}
+
 export function onPress(id: string, press: () => unknown): void {
   const button = byId(id);
-  button.onclick = () => document.body.ariaBusy === "true" || button.ariaDisabled === "true" || press();
+  button.onclick = () => button.ariaDisabled === "true" || isDropped(button) || press();
 }
 
 export function onSubmit(id: string, submit: () => unknown): void {
@@ -65,6 +73,6 @@ export function onSubmit(id: string, submit: () => unknown): void {
   form.onclick = ({ detail }) => detail < 2; // A double click is one press.
   form.onsubmit = (event) => {
     event.preventDefault();
-    return document.body.ariaBusy === "true" || submit();
+    return isDropped(form) || submit();
   };
 }

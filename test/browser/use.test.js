@@ -214,6 +214,20 @@ test("what is typed while an animal is being added stays, and so does the focus"
   assert.equal(await page.evaluate(() => document.activeElement.id), "name");
 });
 
+test("a press while a request is under way is not dropped in silence", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  let respond;
+  await page.route("**/v1/pets", (route) => (respond = () => route.continue()));
+  await page.getByLabel("Page size").fill("");
+  await Promise.all([page.waitForRequest("**/v1/pets"), page.getByRole("button", { name: "List animals" }).click()]);
+  await press(page, "Forget the key", "#key-notice", /^Not done: a request was under way/);
+  await respond();
+  await page.locator("#list-notice", { hasText: "empty" }).waitFor();
+  await press(page, "Forget the key", "#key-notice", /Forgotten/);
+});
+
 test("a held Enter is one press", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
