@@ -51,6 +51,7 @@ test("a 429 counts down to its end, not to an earlier reset", { skip }, async (c
   const key = program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "100");
   await followed(program, key);
   const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
+  assert.match(await page.locator("#meters + p").innerText(), /“Ask for the quota” shows/, "after a 429 nothing else does");
   await enterKey(page, key);
   await page.getByRole("button", { name: "List animals" }).click();
   await page.locator("#list-notice", { hasText: /429 rate_limited .* Wait for the countdown/ }).waitFor();
