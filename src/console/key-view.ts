@@ -34,7 +34,7 @@ export function startKeyView(session: Session, quotaView: QuotaView): void {
     // A pasted line may hold more than the key.
     const key = /as_[0-9A-Za-z]{43}/.exec(input.value)?.[0] ?? input.value.trim();
     if (!/^[!-~]+$/.test(key)) {
-      notify("key-notice", "bad", "A key has no spaces: it is as_ and 43 letters and digits.");
+      notify("key-notice", "bad", "Paste a key: as_ and 43 letters and digits.");
       input.focus();
       return;
     }

@@ -25,7 +25,7 @@ export function createQuotaView(): QuotaView {
   function beginWait(isBanned: boolean, untilMs: number): void {
     refusedUntilMs = untilMs;
     const until = new Date(untilMs).toLocaleTimeString();
-    notify("wait", "bad", isBanned ? `This key is banned until ${until}.` : `The quota is used up until ${until}.`);
+    notify("wait", "bad", isBanned ? `This key is banned until ${until}.` : `Requests are refused until ${until}.`);
   }
 
   function endWait(text: string): void {

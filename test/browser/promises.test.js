@@ -55,7 +55,7 @@ test("a 429 counts down to its end, not to an earlier reset", { skip }, async (c
   await enterKey(page, key);
   await page.getByRole("button", { name: "List animals" }).click();
   await page.locator("#list-notice", { hasText: /429 rate_limited .* Wait for the countdown/ }).waitFor();
-  assert.match(await page.locator("#wait").innerText(), /^The quota is used up until \d+:\d\d:\d\d/);
+  assert.match(await page.locator("#wait").innerText(), /^Requests are refused until \d+:\d\d:\d\d/);
   assert.equal(await page.locator("#minute-left").innerText(), "0 of 2 left");
   await page.clock.pauseAt(Date.now() + 5_000);
   const left = await clockSeconds(page, "#wait-left", / left$/);

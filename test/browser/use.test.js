@@ -257,8 +257,9 @@ test("Send again is gone once the key is forgotten: with another key it would ad
 test("a wrong key is explained, is not kept, and touches no quota of a key", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { allowed: ["status of 401"] });
-  await enterKey(page, `as_${"x".repeat(43)}`);
-  assert.match(await page.locator("#key-notice").innerText(), /401 invalid_api_key .*unknown, revoked or expired/);
+  await press(page, "Use key", "#key-notice", /^Paste a key: as_ and 43 letters and digits/);
+  await page.getByLabel("API key").fill(`as_${"x".repeat(43)}`);
+  await press(page, "Use key", "#key-notice", /401 invalid_api_key .*unknown, revoked or expired. Forget it; paste one/);
   assert.ok(await page.locator("#meters").isHidden());
   await enterKey(page, `  Authorization: Bearer ${program.firstKey}  `);
   await page.locator("#key-notice", { hasText: "works" }).waitFor();
