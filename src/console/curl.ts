@@ -16,9 +16,10 @@ export function methodOf({ content }: ApiRequest): "GET" | "POST" {
   return content === undefined ? "GET" : "POST";
 }
 
+/** With -g, brackets in the path are no pattern. */
 export function curlLine({ url, fields = {}, content }: ApiRequest): string {
   return [
-    `curl -i ${quoteForShell(url)}`,
+    `curl -gi ${quoteForShell(url)}`,
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(fields).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     ...(content === undefined ? [] : [`--data-raw ${quoteForShell(content)}`]),

@@ -298,7 +298,7 @@ test("on a page without TLS the console adds as well, and selects the curl line 
   await page.locator("#add-notice", { hasText: "is added: Rex" }).waitFor();
   await page.getByRole("button", { name: "Copy" }).first().click();
   await page.locator("#copy-notice", { hasText: "Selected" }).waitFor();
-  assert.match(await page.evaluate(() => String(getSelection())), /^curl -i 'http:/);
+  assert.match(await page.evaluate(() => String(getSelection())), /^curl -gi 'http:/);
 });
 
 /** Whole seconds of the minute's countdown. */

@@ -13,7 +13,7 @@ function argumentsInShell(line: string): readonly string[] {
 
 test("curlLine() gives sh the arguments of the request, with the key from the environment", () => {
   const url = "http://[::1]:3000/v1/pets?limit=2&status=sold";
-  assert.deepEqual(argumentsInShell(curlLine({ url })), ["-i", url, "-H", "Authorization: Bearer as_secret"]);
+  assert.deepEqual(argumentsInShell(curlLine({ url })), ["-gi", url, "-H", "Authorization: Bearer as_secret"]);
 });
 
 test("curlLine() passes content unchanged, even characters that are special to sh", () => {
