@@ -49,7 +49,7 @@ export const page = `<!doctype html>
       <label for=day>Day</label> <span id=day-left></span>
       <meter id=day min=0></meter> <span id=day-reset class=hint></span>
     </div>
-    <p>A key's entry or “Ask for the quota” shows what it has left.</p>
+    <p>“Ask for the quota” shows what is left.</p>
     <div id=wait class=notice role=status></div>
     <p id=wait-left role=timer></p>
   </div>

@@ -3,8 +3,11 @@
  * what follows, or look like a space; the page shows the code point of each instead.
  */
 
-/** Control, format, unassigned, surrogate and ignorable characters, separators but the space, and Braille's blank. */
-const hiddenCharacters = /([\p{C}\p{DI}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs})/u;
+/**
+ * Control, format, unassigned, surrogate and ignorable characters, separators but the space, and Braille's blank. Not
+ * the selector that gives a pictograph its colours.
+ */
+const hiddenCharacters = /((?!(?<=\p{ExtPict})\ufe0f)[\p{C}\p{DI}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs})/u;
 
 /** Parts of the text: those at even indexes are plain, those at odd indexes are code points as "U+202E". */
 export function visibleParts(text: string): readonly string[] {
