@@ -11,6 +11,7 @@ import { counted, messageOf } from "../disk/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
+import { keyLineBytesMax } from "../keys/key-line.ts";
 import { keyFileName, KeyStore } from "../keys/key-store.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
 import { oneLine } from "../options.ts";
@@ -18,9 +19,6 @@ import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readSettings, settingNames } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
-
-/** More than the line of a key. */
-const firstKeyBytes = 1_024;
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
@@ -115,7 +113,7 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
 export async function checkRoom(disk: Disk, path: string): Promise<void> {
   const file = await disk.openToAppend(path);
   try {
-    await appendAll(file, Buffer.alloc(firstKeyBytes));
+    await appendAll(file, Buffer.alloc(keyLineBytesMax));
   } catch (error) {
     throw new Error(`Cannot write the first key: ${messageOf(error)}`, { cause: error });
   } finally {

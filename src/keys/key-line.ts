@@ -21,6 +21,9 @@ import type { LineFault } from "../log/reader.ts";
 import type { KeyEvent } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
 
+/** No line is longer, with its newline: the text of a label has at most 256 bytes. */
+export const keyLineBytesMax = 1_024;
+
 /** Returns the line of the event, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
   const { event: name, id } = event;

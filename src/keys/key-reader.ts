@@ -10,8 +10,8 @@ import { crc32 } from "node:zlib";
 
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
-import { type LineFault, lineBytesMax, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
-import { decodeKeyEvent } from "./key-line.ts";
+import { type LineFault, type LineReader, type LogEnd, readLog } from "../log/reader.ts";
+import { decodeKeyEvent, keyLineBytesMax } from "./key-line.ts";
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
@@ -131,7 +131,7 @@ class NewLines implements LineReader {
       read: (target, position) => file.read(target.subarray(0, decodedBytesMax), position),
       size: () => file.size(),
     };
-    const end = await readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: lineBytesMax + 1 });
+    const end = await readLog(inPieces, this, { from: this.#from, to: sizeBytes, tornBytesMax: keyLineBytesMax });
     if (end.kind === "torn" && (await hasSeveralLines(file, end.lengthBytes, end.tornBytes))) {
       // Each line is synced before the next one is written. So a crash damages only one.
       const reason = `${end.reason}; further lines follow`;

@@ -191,6 +191,7 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
     "a doubled line": `${lines[0]}${lines[0]}${lines[1]}`,
     "a flipped bit, before a line that has grown together with a torn one":
       `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.trimEnd()}${lines[2]?.slice(0, 9)}`,
+    "a lost block of the disk at the end": `${lines[0]}${"\0".repeat(1_025)}`,
     "two damaged lines at the end": `${lines[0]}${damaged(lines[1] ?? "")}${damaged(lines[2] ?? "")}`,
     "a damaged line before a torn one": `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.slice(0, 20)}`,
     "an event of a newer release": `${lines[0]}${lineWithChecksum('{"event":"renamed"}')}`,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeKeyEvent, encodeKeyEvent } from "../../src/keys/key-line.ts";
+import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../../src/keys/key-line.ts";
 import type { DecodedLine } from "../../src/keys/key-line.ts";
 import type { KeyEvent } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
@@ -43,7 +43,9 @@ for (const [name, event] of Object.entries(events)) {
 
 test("decodeKeyEvent() takes a label of 64 characters", () => {
   const event: KeyEvent = { event: "made", timeMs, id, sha256, plan: enterprise, label: "🐕".repeat(64), expiresMs: undefined };
-  assert.deepEqual(decode(encodeKeyEvent(event)), { kind: "event", event });
+  const line = encodeKeyEvent(event);
+  assert.ok(Buffer.byteLength(line) <= keyLineBytesMax);
+  assert.deepEqual(decode(line), { kind: "event", event });
 });
 
 test("encodeKeyEvent() writes the members of the grammar in its order", () => {
