@@ -20,6 +20,8 @@ export const bounds = {
   idleMs: 75_000,
   /** How often Node looks for connections that have timed out. Its own 30 s would add to `fieldsMs`. */
   timeoutCheckMs: 500,
+  /** How long a stop keeps idle connections open, so that a request that a proxy sends on one is not lost. */
+  stopIdleMs: 250,
   /** How long a stop waits for requests under way. A stop takes 10 s at most, and the files are closed after this. */
   stopMs: 9_000,
   /** How often the key file is checked. A running server applies changes within 1 s. */

@@ -29,13 +29,14 @@ export interface ListenerLimits extends DrainBounds, ReaderTimes {
   readonly fieldsMs: number;
   readonly requestMs: number;
   readonly idleMs: number;
+  readonly stopIdleMs: number;
 }
 
 export interface Listener {
   readonly server: Server;
   /**
-   * Takes no new connections, lets the requests under way finish for at most `graceMs`, and resolves when every
-   * connection is closed.
+   * Takes no new connections, lets requests that are under way or on their way finish for at most `graceMs`, and
+   * resolves when every connection is closed.
    */
   stop(graceMs: number): Promise<void>;
 }
@@ -87,7 +88,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
     server,
     stop(graceMs) {
       isStopping = true;
-      return stopServer(server, connections, graceMs);
+      return stopServer(server, connections, { idleMs: limits.stopIdleMs, graceMs });
     },
   };
 }

@@ -8,36 +8,46 @@ import type { Duplex } from "node:stream";
 
 import type { Connection } from "./connection.ts";
 
-/**
- * Takes no new connections. Closes each present one when its response has been sent, or after `graceMs`. Resolves when
- * all are closed.
- */
+export interface StopTimes {
+  /** When idle connections are closed: before, a request may be on its way. */
+  readonly idleMs: number;
+  /** When all others are. */
+  readonly graceMs: number;
+}
+
+/** Takes no new connections, and closes each present one after its next response. Resolves when all are closed. */
 export async function stopServer(
   server: Server,
   connections: ReadonlyMap<Duplex, Connection>,
-  graceMs: number,
+  { idleMs, graceMs }: StopTimes,
 ): Promise<void> {
   // Not the method of node:http: that destroys connections whose response is written but not yet read by the client.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  let keepsIdle = true;
   const closeIdle = (): void => {
-    if (![...connections.values()].some((connection) => connection.seemsIdle())) {
+    if (!keepsIdle && ![...connections.values()].some((connection) => connection.seemsIdle())) {
       server.closeIdleConnections();
     }
   };
   for (const [socket, connection] of connections) {
-    if (socket instanceof Socket && socket.bytesRead === 0) {
-      socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
-    } else {
-      connection.stop(closeIdle);
-      socket.once("close", closeIdle);
-    }
+    connection.stop(closeIdle);
+    socket.once("close", closeIdle);
   }
-  closeIdle();
-  const timer = setTimeout(() => {
+  const idleTimer = setTimeout(() => {
+    keepsIdle = false;
+    for (const socket of connections.keys()) {
+      if (socket instanceof Socket && socket.bytesRead === 0) {
+        socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
+      }
+    }
+    closeIdle();
+  }, idleMs);
+  const graceTimer = setTimeout(() => {
     server.closeAllConnections();
     connections.forEach((_, socket) => socket.destroy()); // Node does not close those of CONNECT.
   }, graceMs);
   await closed;
-  clearTimeout(timer);
+  clearTimeout(idleTimer);
+  clearTimeout(graceTimer);
   server.close(); // Stops Node's periodic check of time-outs.
 }

@@ -8,7 +8,7 @@ import { test, type TestContext } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
 import { type RunningProgram, run, start } from "../support/program.ts";
-import { runningService } from "../support/running-service.ts";
+import { type RunningService, runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
@@ -165,13 +165,35 @@ test("stop() does not cut off pipelined responses that wait for their client, no
   await stopped;
 });
 
-test("stop() does not wait for a connection that never sent a byte", { timeout: 5_000 }, async (context) => {
-  const { listener, port } = await runningService(context);
+/** One connection that had a response, and one that never sent a byte. */
+async function idleConnections({ listener, port }: RunningService): Promise<Wire[]> {
+  const used = await Wire.open(port);
+  await used.send(request({ target: "/healthz" })).response();
   const connected = once(listener.server, "connection");
-  const wire = await Wire.open(port);
+  const unused = await Wire.open(port);
   await connected;
-  await listener.stop(60_000);
-  assert.equal((await wire.closed()).rest, "");
+  return [used, unused];
+}
+
+test("stop() does not wait for idle connections, nor for those that never sent a byte", { timeout: 5_000 }, async (context) => {
+  const running = await runningService(context);
+  const wires = await idleConnections(running);
+  await running.listener.stop(60_000);
+  for (const wire of wires) {
+    assert.equal((await wire.closed()).rest, "");
+  }
+});
+
+test("stop() takes a request that was on its way on an idle connection; its response closes the connection", async (context) => {
+  const running = await runningService(context, { limits: { stopIdleMs: 20_000 } });
+  const wires = await idleConnections(running);
+  const stopped = running.listener.stop(20_000);
+  for (const wire of wires) {
+    const response = await wire.send(request({ method: "POST", key: running.key, content: rex })).response();
+    assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
+    assert.equal((await wire.closed()).rest, "");
+  }
+  await stopped;
 });
 
 test("stop() closes every connection when the grace is over", async (context) => {
