@@ -1,6 +1,6 @@
 /**
- * A response as handlers make it, with its own fields only. `respond.ts` adds the fields that every response has, and
- * sends it.
+ * A response as handlers make it, with its own fields only. `request/responder.ts` adds the fields that every response
+ * has, and `respond.ts` sends it.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "./error-codes.ts";

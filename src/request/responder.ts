@@ -6,9 +6,9 @@ import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
-import { contentLength, fieldsOf } from "../http/response-fields.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { MaybePromise } from "../http/when-ready.ts";
+import type { RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";
 
@@ -73,4 +73,30 @@ export class Responder {
     }
     return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
   }
+}
+
+/**
+ * All fields of a response: those that every response has, then its own.
+ *
+ * @param rate undefined on the public pages, which are not the API
+ */
+function fieldsOf(response: Response, requestId: string, rate: RateStatus | undefined): string[] {
+  const { content, contentType, cacheControl, fields } = response;
+  const all = ["X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", cacheControl];
+  if (content !== undefined) {
+    all.push("Content-Type", contentType, "Content-Length", String(contentLength(content)));
+  }
+  if (rate !== undefined) {
+    all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", String(rate.remaining));
+    all.push("X-RateLimit-Reset", String(rate.resetSeconds));
+  }
+  for (const part of fields) {
+    all.push(part);
+  }
+  return all;
+}
+
+/** In bytes. */
+function contentLength(content: string | Uint8Array | undefined): number {
+  return content === undefined ? 0 : Buffer.byteLength(content);
 }
