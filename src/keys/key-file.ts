@@ -13,7 +13,7 @@ import { dirname } from "node:path";
 import type { Clock } from "../disk/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
-import { updateUnderLock } from "../log/locked-append.ts";
+import { appendLines, underLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
 import { type Finding, KeyReader } from "./key-reader.ts";
@@ -51,7 +51,7 @@ export class KeyFile extends KeyLog {
   /** The unfinished line at the last look, and the fault reported last. */
   #torn: string | undefined;
   #reported: string | undefined;
-  #looking: Promise<unknown> = Promise.resolve();
+  #lastStep: Promise<unknown> = Promise.resolve();
 
   private constructor(options: KeyFileOptions) {
     super();
@@ -72,7 +72,7 @@ export class KeyFile extends KeyLog {
    */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
-    const finding = await file.#look().catch((error: unknown) => {
+    const finding = await file.#lookNow().catch((error: unknown) => {
       throw readError(options.path, error);
     });
     if (finding.kind === "damaged" || finding.kind === "replaced") {
@@ -98,41 +98,30 @@ export class KeyFile extends KeyLog {
   async append(decide: () => KeyEvent | undefined): Promise<void> {
     const { disk, path } = this.#options;
     await disk.makeFolder(dirname(path));
-    // Looks wait for the write, but not for the lock: its holder may keep it for seconds.
-    let end = (): void => undefined;
-    const written = new Promise<void>((resolve) => (end = resolve));
-    try {
-      const aside = await updateUnderLock(disk, path, async () => {
-        await this.#readUnderLock(written);
-        const event = decide();
-        return { lines: event === undefined ? [] : [encodeKeyEvent(event)], lengthBytes: this.#reader.offset };
-      });
-      if (aside !== undefined) {
-        this.#options.report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
-      }
-    } finally {
-      end();
-    }
+    // Looks wait for the write, which takes its line back if it fails. They do not wait for the lock: its holder may
+    // keep it for seconds.
+    await underLock(disk, path, () => this.#inTurn(() => this.#appendNow(decide)));
     await this.refresh();
   }
 
-  /**
-   * Applies what others appended. An unfinished line is accepted: its writer is dead.
-   *
-   * @param written no later look begins before this resolves: a write that fails takes its line back
-   */
-  async #readUnderLock(written: Promise<void>): Promise<void> {
-    const look = this.#look();
-    this.#looking = this.#looking.then(() => written);
-    const finding = await look;
+  /** Applies what others appended, then appends. An unfinished line is accepted: its writer is dead. */
+  async #appendNow(decide: () => KeyEvent | undefined): Promise<void> {
+    const { disk, path, report } = this.#options;
+    const finding = await this.#lookNow();
     if (finding.kind === "damaged" || finding.kind === "replaced") {
-      throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#options.path} ${finding.fault}`);
+      throw new KeyError("key_file_damaged", `Cannot change keys: ${path} ${finding.fault}`);
+    }
+    const event = decide();
+    const lines = event === undefined ? [] : [encodeKeyEvent(event)];
+    const aside = await appendLines(disk, path, { lines, lengthBytes: this.#reader.offset });
+    if (aside !== undefined) {
+      report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
     }
   }
 
   protected override async look(): Promise<void> {
     try {
-      this.#reportFinding(await this.#look());
+      this.#reportFinding(await this.#inTurn(() => this.#lookNow()));
     } catch (error) {
       this.#reportOnce(`cannot be read: ${messageOf(error)}`);
     }
@@ -157,12 +146,12 @@ export class KeyFile extends KeyLog {
     }
   }
 
-  /** Looks never overlap. */
-  #look(): Promise<Finding> {
-    const look = this.#looking.then(() => this.#lookNow());
-    // The caller of this look handles its failure; the next look does not depend on it.
-    this.#looking = look.catch(() => undefined);
-    return look;
+  /** Looks and writes never overlap. */
+  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
+    const running = this.#lastStep.then(step);
+    // The caller of this step handles its failure; the next step does not depend on it.
+    this.#lastStep = running.catch(() => undefined);
+    return running;
   }
 
   async #lookNow(): Promise<Finding> {

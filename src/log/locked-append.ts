@@ -13,6 +13,19 @@ import { rewriteTail, setTornTailAside } from "./torn-tail.ts";
 /** A holder writes one line and syncs it. On a slow disk that takes a while; a stopped process takes for ever. */
 const holderWaitMs = 10_000;
 
+/** Runs `work` under the lock of the log. @throws {Error} if another process holds the lock for ten seconds */
+export async function underLock<Result>(disk: Disk, path: string, work: () => Promise<Result>): Promise<Result> {
+  const lock = await disk.lock(`${path}.lock`, holderWaitMs);
+  if (lock === undefined) {
+    throw new Error(`Cannot lock ${path}: another process has held the lock for ${holderWaitMs / 1_000} s`);
+  }
+  try {
+    return await work();
+  } finally {
+    await lock.release();
+  }
+}
+
 export interface LogUpdate {
   /** Lines with checksums to append. Even if there are none, what was read is synced. */
   readonly lines: readonly string[];
@@ -21,39 +34,26 @@ export interface LogUpdate {
 }
 
 /**
- * Runs `decide` under the lock, so that it can read the log, and appends its lines. When this resolves, they and all
- * that `decide` read are on disk.
+ * Appends to a log that was read under the lock, which the caller still holds. When this resolves, the lines and all
+ * that was read are on disk.
  *
  * @returns the file to which a torn tail was moved
- * @throws {Error} if another process holds the lock for ten seconds, or the disk fails. Then nothing was appended,
- *   unless truncating the log failed as well
+ * @throws {Error} if the disk fails. Then nothing was appended, unless truncating the log failed as well
  */
-export async function updateUnderLock(
-  disk: Disk,
-  path: string,
-  decide: () => Promise<LogUpdate>,
-): Promise<string | undefined> {
-  const lock = await disk.lock(`${path}.lock`, holderWaitMs);
-  if (lock === undefined) {
-    throw new Error(`Cannot lock ${path}: another process has held the lock for ${holderWaitMs / 1_000} s`);
-  }
+export async function appendLines(disk: Disk, path: string, update: LogUpdate): Promise<string | undefined> {
+  const { lines, lengthBytes } = update;
+  const existing = await disk.status(path);
+  const file = await disk.openToAppend(path);
   try {
-    const { lines, lengthBytes } = await decide();
-    const existing = await disk.status(path);
-    const file = await disk.openToAppend(path);
-    try {
-      return await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
-    } catch (error) {
-      if (existing === undefined) {
-        // An empty log would look as if its lines had been lost. The first failure is the one to report.
-        await disk.remove(path).catch(() => undefined);
-      }
-      throw error;
-    } finally {
-      await file.close();
+    return await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
+  } catch (error) {
+    if (existing === undefined) {
+      // An empty log would look as if its lines had been lost. The first failure is the one to report.
+      await disk.remove(path).catch(() => undefined);
     }
+    throw error;
   } finally {
-    await lock.release();
+    await file.close();
   }
 }
 

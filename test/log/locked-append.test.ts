@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
-import { updateUnderLock } from "../../src/log/locked-append.ts";
+import { appendLines, type LogUpdate, underLock } from "../../src/log/locked-append.ts";
 import { lineBytesMax } from "../../src/log/reader.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
@@ -22,15 +22,19 @@ function diskWith(content: string | Buffer, random = new SeededRandom(1)): Simul
   return disk;
 }
 
-/** Appends after the sound lines. */
-function append(disk: Disk, line = added): Promise<string | undefined> {
-  return updateUnderLock(disk, path, async () => ({ lines: [line], lengthBytes: old.length }));
+function update(disk: Disk, decide: () => Promise<LogUpdate>): Promise<string | undefined> {
+  return underLock(disk, path, async () => appendLines(disk, path, await decide()));
 }
 
-test("updateUnderLock() decides while it holds the lock, and releases it afterwards", async () => {
+/** Appends after the sound lines. */
+function append(disk: Disk, line = added): Promise<string | undefined> {
+  return update(disk, async () => ({ lines: [line], lengthBytes: old.length }));
+}
+
+test("underLock() works while it holds the lock, and releases it afterwards", async () => {
   const disk = diskWith(old).boot();
   const held: boolean[] = [];
-  await updateUnderLock(disk, path, async () => {
+  await update(disk, async () => {
     held.push(await disk.isLocked(`${path}.lock`));
     return { lines: [], lengthBytes: old.length };
   });
@@ -38,15 +42,15 @@ test("updateUnderLock() decides while it holds the lock, and releases it afterwa
   assert.deepEqual(held, [true, false]);
 });
 
-test("updateUnderLock() writes nothing and releases the lock if deciding throws", async () => {
+test("underLock() releases the lock, and nothing is written, if its work throws", async () => {
   const simulated = diskWith(`${old}torn`);
   const disk = simulated.boot();
-  await assert.rejects(updateUnderLock(disk, path, () => Promise.reject(new RangeError("no"))), RangeError);
+  await assert.rejects(update(disk, () => Promise.reject(new RangeError("no"))), RangeError);
   assert.equal(simulated.seen(path).toString(), `${old}torn`);
   assert.equal(await disk.isLocked(`${path}.lock`), false);
 });
 
-test("updateUnderLock() waits until the holder of the lock releases it", async () => {
+test("underLock() waits until the holder of the lock releases it", async () => {
   const simulated = diskWith(old);
   const disk = simulated.boot();
   const lock = await disk.lock(`${path}.lock`);
@@ -58,25 +62,25 @@ test("updateUnderLock() waits until the holder of the lock releases it", async (
   assert.equal(simulated.kept(path).toString(), old + added);
 });
 
-test("updateUnderLock() rejects if one process holds the lock too long", async () => {
+test("underLock() rejects if one process holds the lock too long", async () => {
   const disk = { ...diskWith(old).boot(), lock: async () => undefined };
   await assert.rejects(append(disk), /^Error: Cannot lock \/log\/log\.jsonl: another process has held the lock for 10 s$/);
 });
 
-test("updateUnderLock() leaves no empty log if its first append fails", async () => {
+test("appendLines() leaves no empty log if its first append fails", async () => {
   const simulated = new SimulatedDisk(new SeededRandom(1));
   const disk = simulated.boot();
   for (const call of ["append", "sync", "syncFolder"]) {
     simulated.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-    await assert.rejects(updateUnderLock(disk, path, async () => ({ lines: [added], lengthBytes: 0 })));
+    await assert.rejects(update(disk, async () => ({ lines: [added], lengthBytes: 0 })));
     assert.equal(await disk.status(path), undefined, call);
   }
 });
 
-test("updateUnderLock() reports its first failure if the empty log cannot be removed either", async () => {
+test("appendLines() reports its first failure if the empty log cannot be removed either", async () => {
   const simulated = new SimulatedDisk(new SeededRandom(1));
   simulated.plan = (_, name) => (name === "append" ? "short" : name === "remove" ? "error" : "none");
-  const updating = updateUnderLock(simulated.boot(), path, async () => ({ lines: [added], lengthBytes: 0 }));
+  const updating = update(simulated.boot(), async () => ({ lines: [added], lengthBytes: 0 }));
   await assert.rejects(updating, /the disk may be full/);
 });
 
@@ -90,7 +94,7 @@ const tornTails: Readonly<Record<string, Buffer>> = {
 };
 
 for (const [name, end] of Object.entries(tornTails)) {
-  test(`updateUnderLock() sets the torn tail of a dead writer aside from its first byte on: ${name}`, async () => {
+  test(`appendLines() sets the torn tail of a dead writer aside from its first byte on: ${name}`, async () => {
     const disk = diskWith(Buffer.concat([Buffer.from(old), end]));
     await append(disk.boot());
     assert.equal(disk.kept(path).toString(), old + added);
@@ -98,7 +102,7 @@ for (const [name, end] of Object.entries(tornTails)) {
   });
 }
 
-test("updateUnderLock() rejects if the log is shorter than what was read of it, and leaves it alone", async () => {
+test("appendLines() rejects if the log is shorter than what was read of it, and leaves it alone", async () => {
   const disk = diskWith(old.slice(0, -1));
   await assert.rejects(append(disk.boot()), /another process modified or replaced it/);
   assert.equal(disk.seen(path).toString(), old.slice(0, -1));
@@ -130,7 +134,7 @@ async function updateWithFault(random: SeededRandom, nth: number, fault: Fault):
 }
 
 for (const fault of ["error", "short", "kill", "power"] as const) {
-  test(`updateUnderLock() whose Nth call meets "${fault}" is on disk or not there, for every N`, seeded(async (random) => {
+  test(`appendLines() whose Nth call meets "${fault}" is on disk or not there, for every N`, seeded(async (random) => {
     const { calls } = await updateWithFault(new SeededRandom(random.uint32()), 0, "none");
     assert.ok(calls > 10, String(calls));
     for (let nth = 1; nth <= calls; nth++) {
