@@ -12,7 +12,7 @@ import type { PetStore } from "../pets/pet-store.ts";
 import type { Query } from "../postgres/database.ts";
 import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
 import { movedFileNames, moveOut } from "../postgres/move-out.ts";
-import { createsMax, PostgresPetStore } from "../postgres/postgres-pet-store.ts";
+import { PostgresPetStore } from "../postgres/postgres-pet-store.ts";
 import { type DatabasePlace, withDatabase } from "./database.ts";
 
 type Report = MoveOptions["report"];
@@ -62,11 +62,8 @@ async function moveIn(path: string, place: DatabasePlace, move: (query: Query) =
 }
 
 /** Runs `use` with the catalogue. */
-export async function withDatabasePets(
-  place: DatabasePlace,
-  use: (store: PetStore, batchLength: number) => Promise<void>,
-): Promise<void> {
-  return withDatabase(place, (database) => use(new PostgresPetStore(database, systemClock), createsMax));
+export async function withDatabasePets(place: DatabasePlace, use: (store: PetStore) => Promise<void>): Promise<void> {
+  return withDatabase(place, (database) => use(new PostgresPetStore(database, systemClock)));
 }
 
 /**

@@ -26,12 +26,6 @@ const catalogueStart = '{"id":';
 const namedFaultsMax = 20;
 const progressEvery = 10_000;
 
-/** The part of a file that was validated. A program that is still writing to the file may have made it longer. */
-interface ValidSource extends Source {
-  readonly bytes: number;
-  readonly animalCount: number;
-}
-
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
 export async function importAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
   const { values, operands } = parseFlags(args, ["data", "database"]);
@@ -79,29 +73,22 @@ async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals
   return head.toString() === catalogueStart ? "catalogue" : "animals";
 }
 
-async function importNewPets(source: Source, place: Place, terminal: Terminal): Promise<number> {
-  const validSource = await validateAll(source, terminal);
-  if (validSource === undefined) {
+async function importNewPets({ path, file }: Source, place: Place, terminal: Terminal): Promise<number> {
+  const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
+  const animalCount = await countValid(source, terminal);
+  if (animalCount === undefined) {
     return exitFailure;
   }
-  await withStore(place, terminal, (store, batchLength) => addAll(validSource, store, batchLength, terminal));
-  terminal.stdout(`imported ${counted(validSource.animalCount, "animal")}\n`);
+  await withStore(place, terminal, (store) => addAll(source, animalCount, store, terminal));
+  terminal.stdout(`imported ${counted(animalCount, "animal")}\n`);
   return exitDone;
 }
 
 /** Names the first invalid lines and returns undefined if there are any. */
-async function validateAll({ path, file }: Source, terminal: Terminal): Promise<ValidSource | undefined> {
-  let bytes = 0;
+async function countValid({ path, file }: Source, terminal: Terminal): Promise<number | undefined> {
   let lineNumber = 0;
   let faultCount = 0;
-  const measured: Pick<DiskFile, "read"> = {
-    async read(target, position) {
-      const count = await file.read(target, position);
-      bytes = position + count;
-      return count;
-    },
-  };
-  for await (const line of readLines(measured, bounds.contentBytesMax)) {
+  for await (const line of readLines(file, bounds.contentBytesMax)) {
     lineNumber++;
     const validation = validateLine(line);
     if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
@@ -109,7 +96,7 @@ async function validateAll({ path, file }: Source, terminal: Terminal): Promise<
     }
   }
   if (faultCount === 0) {
-    return { path, file, bytes, animalCount: lineNumber };
+    return lineNumber;
   }
   const more = faultCount > namedFaultsMax ? `; the first ${namedFaultsMax} are named` : "";
   const are = faultCount === 1 ? "is" : "are";
@@ -117,9 +104,7 @@ async function validateAll({ path, file }: Source, terminal: Terminal): Promise<
   return undefined;
 }
 
-type UseStore = (store: PetStore, batchLength: number | undefined) => Promise<void>;
-
-async function withStore(place: Place, terminal: Terminal, use: UseStore): Promise<void> {
+async function withStore(place: Place, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
   if (place.kind === "database") {
     const { withDatabasePets } = await import("./database-files.ts");
     return withDatabasePets(place, use);
@@ -130,7 +115,7 @@ async function withStore(place: Place, terminal: Terminal, use: UseStore): Promi
     const report = (message: string): void => terminal.stderr(`${message}\n`);
     const store = await openPetStore({ disk: nodeDisk, dataDir, report });
     try {
-      await use(store, undefined);
+      await use(store);
     } finally {
       await store.close();
     }
@@ -140,13 +125,7 @@ async function withStore(place: Place, terminal: Terminal, use: UseStore): Promi
 }
 
 /** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
-async function addAll(
-  source: ValidSource,
-  store: PetStore,
-  batchLength: number | undefined,
-  terminal: Terminal,
-): Promise<void> {
-  const { path, animalCount } = source;
+async function addAll(source: Source, animalCount: number, store: PetStore, terminal: Terminal): Promise<void> {
   let addedCount = 0;
   let nextProgress = progressEvery;
   try {
@@ -157,19 +136,19 @@ async function addAll(
         terminal.stderr(`added ${addedCount} of ${animalCount}\n`);
       }
     };
-    await addInBatches(store, animals(source), onProgress, batchLength);
+    await addInBatches(store, readAnimals(source, animalCount), onProgress);
   } catch (error) {
     const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
     const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
     const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
-    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
+    throw new Error(`Cannot import all of ${source.path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
   }
 }
 
 /** @throws {Error} if the file changed after its validation */
-async function* animals({ file, bytes, animalCount }: ValidSource): AsyncGenerator<NewPet> {
+async function* readAnimals({ file }: Source, animalCount: number): AsyncGenerator<NewPet> {
   let count = 0;
-  for await (const line of readLines(upTo(file, bytes), bounds.contentBytesMax)) {
+  for await (const line of readLines(file, bounds.contentBytesMax)) {
     const validation = validateLine(line);
     if (validation.kind !== "valid") {
       throw new Error("the file changed while it was read");

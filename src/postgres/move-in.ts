@@ -6,7 +6,7 @@
 import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../disk/clock.ts";
-import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { Disk } from "../disk/disk.ts";
 import { counted } from "../disk/error-message.ts";
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
@@ -54,7 +54,7 @@ export async function moveFolderIn(query: Query, folder: string, options: MoveOp
 
 export interface Source {
   readonly path: string;
-  readonly file: DiskFile;
+  readonly file: ReadableFile;
 }
 
 /** Resolves to the number of animals. @throws {Error} the log is damaged, or the database has an animal */

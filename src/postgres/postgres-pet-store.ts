@@ -20,6 +20,7 @@ import {
 } from "../pets/pet-store.ts";
 import { bounds } from "../http/bounds.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
+import { batchLength } from "../store/add-in-batches.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, decisionMs } from "./database.ts";
@@ -60,8 +61,6 @@ interface Commit {
 
 type PetRow = readonly [id: number, name: string, categoryId: string, status: PetStatus];
 
-/** The most creates in a statement, which stores all of them or none. */
-export const createsMax = 500;
 const getsMax = 500;
 /** The most animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
 const listedMax = 1_000;
@@ -83,7 +82,7 @@ export class PostgresPetStore implements PetStore {
   readonly #inProgress = new AddsInProgress();
   readonly #creates = new Batcher<Item, Added | InDoubt>((items) => this.#add(items), {
     lanes: 1,
-    sizeMax: createsMax,
+    sizeMax: batchLength, // A statement stores all of them or none.
   });
   readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), {

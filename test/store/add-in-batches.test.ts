@@ -3,7 +3,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { test } from "node:test";
 
 import type { NewPet } from "../../src/pets/pet.ts";
-import { addInBatches } from "../../src/store/add-in-batches.ts";
+import { addInBatches, batchLength } from "../../src/store/add-in-batches.ts";
 
 async function* newPets(count: number): AsyncGenerator<NewPet> {
   for (let index = 1; index <= count; index++) {
@@ -25,7 +25,8 @@ test("addInBatches() gives a store at most a batch at a time, in order, and repo
     },
   };
   const addedCounts: number[] = [];
-  await addInBatches(store, newPets(12), (count) => void addedCounts.push(count), 5);
-  assert.deepEqual([Math.max(...waitingCounts), addedCounts], [5, [5, 10, 12]]);
-  assert.deepEqual(names, Array.from({ length: 12 }, (_, index) => `Animal ${index + 1}`));
+  const count = 2 * batchLength + 1;
+  await addInBatches(store, newPets(count), (addedCount) => void addedCounts.push(addedCount));
+  assert.deepEqual([Math.max(...waitingCounts), addedCounts], [batchLength, [batchLength, 2 * batchLength, count]]);
+  assert.deepEqual(names, Array.from({ length: count }, (_, index) => `Animal ${index + 1}`));
 });
