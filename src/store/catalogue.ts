@@ -94,37 +94,20 @@ export class Catalogue {
     return { json, nextAfter };
   }
 
+  /** Without a list, animals follow each other: those of a block are one slice. */
   #assemble(first: number, count: number, list: IdList | undefined): Uint8Array {
-    return list === undefined ? this.#assembleRun(first, count) : this.#assembleList(first, count, list);
-  }
-
-  /** Animals that follow each other: one slice a block. */
-  #assembleRun(first: number, count: number): Uint8Array {
     const slices: Buffer[] = [Buffer.of(openingBracket)];
-    for (let index = first; index < first + count; ) {
-      const block = this.#blocks[Math.floor(index / blockLength)];
-      const place = index % blockLength;
-      const endPlace = Math.min(blockLength, place + first + count - index);
-      if (block === undefined) {
-        break;
-      }
-      slices.push(block.texts.subarray(block.offsets[place], block.offsets[endPlace]));
-      index += endPlace - place;
-    }
-    return closed(Buffer.concat(slices));
-  }
-
-  #assembleList(first: number, count: number, list: IdList): Uint8Array {
-    const slices: Buffer[] = [Buffer.of(openingBracket)];
-    for (let index = first; index < first + count; index++) {
-      const id = list.at(index);
-      const block = this.#blocks[Math.floor((id - 1) / blockLength)];
+    const end = first + count;
+    for (let index = first, sliceLength = 1; index < end; index += sliceLength) {
+      const id = list === undefined ? index + 1 : list.at(index);
+      const { texts, offsets } = this.#blocks[Math.floor((id - 1) / blockLength)]!; // Every id up to `count` has one.
       const place = (id - 1) % blockLength;
-      if (block !== undefined) {
-        slices.push(block.texts.subarray(block.offsets[place], block.offsets[place + 1]));
-      }
+      sliceLength = list === undefined ? Math.min(blockLength - place, end - index) : 1;
+      slices.push(texts.subarray(offsets[place], offsets[place + sliceLength]));
     }
-    return closed(Buffer.concat(slices));
+    const page = Buffer.concat(slices);
+    page[page.length - 1] = closingBracket; // In the place of the last comma.
+    return page;
   }
 
   #blockWithRoom(byteCount: number): Block {
@@ -143,12 +126,6 @@ export class Catalogue {
     }
     return block;
   }
-}
-
-/** Puts the closing bracket in the place of the last comma. */
-function closed(page: Buffer): Buffer {
-  page[page.length - 1] = closingBracket;
-  return page;
 }
 
 function grow(block: Block, length: number): void {
