@@ -8,13 +8,12 @@
 
 import { messageOf } from "../disk/error-message.ts";
 import { Appender, type AppenderOptions, type AppendTimes, type WriteFailure } from "./appender.ts";
+import { type Chunk, createChunk } from "./chunks.ts";
 
 /** What a group consists of. */
 export interface GroupOwner<Item, Result> {
-  /** Encodes items into `bytes`, from the first on, as many as fit: at least one. */
-  encode(waiting: readonly { readonly item: Item }[], bytes: Buffer): EncodedGroup<Result>;
-  /** The group that was encoded last is on disk. */
-  publish(): void;
+  /** Encodes items into `chunk`, from the first on, as many as fit: at least one. */
+  encode(waiting: readonly { readonly item: Item }[], chunk: Chunk): EncodedGroup<Result>;
   /** The error that `add` rejects with. */
   errorOf(failure: WriteFailure): Error;
 }
@@ -23,6 +22,8 @@ export interface EncodedGroup<Result> {
   readonly byteCount: number;
   /** One for each item that was encoded. */
   readonly results: readonly Result[];
+  /** Called once the group is on disk, while `chunk` still has it. */
+  readonly publish: () => void;
 }
 
 export interface GroupWriterOptions extends AppenderOptions {
@@ -43,7 +44,7 @@ export class GroupWriter<Item, Result> {
   readonly #owner: GroupOwner<Item, Result>;
   readonly #appender: Appender;
   readonly #report: (message: string) => void;
-  readonly #bytes = Buffer.allocUnsafeSlow(groupBytesMax);
+  readonly #chunk = createChunk(groupBytesMax);
   #onGroup: ((times: AppendTimes) => void) | undefined;
   #queue: Waiting<Item, Result>[] = [];
   /** Undefined while nothing is being written. */
@@ -97,7 +98,7 @@ export class GroupWriter<Item, Result> {
     this.#queue = [];
     let encoded: EncodedGroup<Result>;
     try {
-      encoded = this.#owner.encode(group, this.#bytes);
+      encoded = this.#owner.encode(group, this.#chunk);
       if (encoded.results.length === 0) {
         throw new Error("Cannot write a group: it has no items");
       }
@@ -105,10 +106,10 @@ export class GroupWriter<Item, Result> {
       rejectAll(group, error);
       return;
     }
-    const { byteCount, results } = encoded;
+    const { byteCount, results, publish } = encoded;
     this.#queue = group.splice(results.length);
-    const outcome = await this.#appender.append(this.#bytes.subarray(0, byteCount));
-    const failure = "kind" in outcome ? outcome : this.#publish();
+    const outcome = await this.#appender.append(this.#chunk.bytes.subarray(0, byteCount));
+    const failure = "kind" in outcome ? outcome : this.#publish(publish);
     if (failure !== undefined) {
       rejectAll(group, this.#owner.errorOf(failure));
     } else {
@@ -120,9 +121,9 @@ export class GroupWriter<Item, Result> {
   }
 
   /** If it fails, memory and file differ, and ids could be given twice. */
-  #publish(): WriteFailure | undefined {
+  #publish(publish: () => void): WriteFailure | undefined {
     try {
-      this.#owner.publish();
+      publish();
       return undefined;
     } catch (error) {
       const reason = `a group is on disk but cannot be served (${messageOf(error)}); nothing more is written`;

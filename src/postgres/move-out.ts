@@ -7,7 +7,7 @@ import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-store.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
-import { viewOf } from "../log/checksum.ts";
+import { createChunk } from "../log/chunks.ts";
 import { newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
@@ -64,8 +64,7 @@ async function* cataloguePieces(
   { clock, report }: MoveOptions,
 ): AsyncGenerator<Uint8Array> {
   const onProgress = reportProgress(clock, (done) => report(`exported ${done} of ${animalCount} animals`));
-  const bytes = Buffer.alloc(bufferBytes);
-  const written = { bytes, view: viewOf(bytes) };
+  const chunk = createChunk(bufferBytes);
   const line = createPetLine();
   let count = 0;
   let end = 0;
@@ -79,18 +78,18 @@ async function* cataloguePieces(
       if (Number(id) !== count) {
         throw new Error(`Cannot export: animal ${count} is missing in the database`);
       }
-      if (end + petLineBytesMax > bytes.length) {
-        yield bytes.subarray(0, end);
+      if (end + petLineBytesMax > bufferBytes) {
+        yield chunk.bytes.subarray(0, end);
         end = 0;
       }
       const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
       line.group = count;
       line.atSeconds = Number(atSeconds);
       const once = hash === null ? undefined : String(hash);
-      end = encodePetLine(written, end, newPetToJson(count, pet), line, once);
+      end = encodePetLine(chunk, end, newPetToJson(count, pet), line, once);
     }
   }
-  yield bytes.subarray(0, end);
+  yield chunk.bytes.subarray(0, end);
   if (count !== animalCount) {
     throw new Error(`Cannot export: the database has ${count} animals, and its counter says ${animalCount}`);
   }

@@ -15,7 +15,7 @@ import { type Clock, reportProgress, systemClock } from "../disk/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../disk/error-message.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
-import { viewOf } from "../log/checksum.ts";
+import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 import {
@@ -31,7 +31,7 @@ import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, type Torn, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
-import { createPetLine, encodePetLine, type LineBytes, petLineBytesMax } from "./pet-line.ts";
+import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
@@ -109,13 +109,12 @@ async function setAside(
   }
 }
 
-interface WrittenGroup extends LineBytes {
-  readonly lines: {
-    readonly start: number;
-    readonly textEnd: number;
-    readonly statusIndex: number;
-    readonly onceStart: number;
-  }[];
+/** Where the parts of an animal's line are. */
+interface WrittenLine {
+  readonly start: number;
+  readonly textEnd: number;
+  readonly statusIndex: number;
+  readonly onceStart: number;
 }
 
 /** An animal that waits to be written, with its idempotency hash. */
@@ -136,8 +135,6 @@ export class JsonLinesPetStore implements PetStore {
   readonly #path: string;
   readonly #report: (message: string) => void;
   readonly #writer: GroupWriter<Item, StoredPet>;
-  /** The group that is being written. */
-  #group: WrittenGroup = { bytes: Buffer.alloc(0), view: new DataView(new ArrayBuffer(0)), lines: [] };
   #closing: Promise<void> | undefined;
 
   constructor({ catalogue, idempotentAdds }: Contents, options: GroupWriterOptions) {
@@ -147,8 +144,7 @@ export class JsonLinesPetStore implements PetStore {
     this.#path = options.path;
     this.#report = options.report;
     const owner = {
-      encode: (waiting: readonly { readonly item: Item }[], bytes: Buffer) => this.#encode(waiting, bytes),
-      publish: () => this.#publish(),
+      encode: (waiting: readonly { readonly item: Item }[], chunk: Chunk) => this.#encode(waiting, chunk),
       errorOf: ({ kind, reason }: WriteFailure) =>
         kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
     };
@@ -194,33 +190,31 @@ export class JsonLinesPetStore implements PetStore {
     await this.#file.close();
   }
 
-  #encode(waiting: readonly { readonly item: Item }[], bytes: Buffer): EncodedGroup<StoredPet> {
+  #encode(waiting: readonly { readonly item: Item }[], chunk: Chunk): EncodedGroup<StoredPet> {
     const line = createPetLine();
     const firstId = this.#catalogue.count + 1;
     line.group = firstId;
     line.atSeconds = this.#idempotentAdds.wallSeconds;
     const results: StoredPet[] = [];
-    const group: WrittenGroup = { bytes, view: viewOf(bytes), lines: [] };
-    this.#group = group;
+    const lines: WrittenLine[] = [];
     let end = 0;
     for (const { item } of waiting) {
-      if (end + petLineBytesMax > bytes.length) {
+      if (end + petLineBytesMax > chunk.bytes.length) {
         break;
       }
       const id = firstId + results.length;
       const { newPet, hash } = item;
       const json = newPetToJson(id, newPet);
       const start = end;
-      end = encodePetLine(group, start, json, line, hash);
+      end = encodePetLine(chunk, start, json, line, hash);
       const { textEnd, onceStart } = line;
-      group.lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), onceStart });
+      lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), onceStart });
       results.push({ id, json });
     }
-    return { byteCount: end, results };
+    return { byteCount: end, results, publish: () => this.#publish(chunk.view, lines) };
   }
 
-  #publish(): void {
-    const { view, lines } = this.#group;
+  #publish(view: DataView, lines: readonly WrittenLine[]): void {
     for (const { start, textEnd, statusIndex, onceStart } of lines) {
       this.#catalogue.append(view, start, textEnd, statusIndex);
       if (onceStart > 0) {

@@ -22,6 +22,7 @@
 
 import { checksumBytes, hasChecksum, writeChecksum } from "../log/checksum.ts";
 import { Literal } from "../log/byte-literal.ts";
+import type { Chunk } from "../log/chunks.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters } from "./idempotency-table.ts";
@@ -49,12 +50,6 @@ export function createPetLine(): PetLine {
   return { id: 0, group: 0, statusIndex: 0, textEnd: 0, onceStart: 0, atSeconds: 0, at: 0 };
 }
 
-/** Bytes that lines are written to, and the same bytes to read them. */
-export interface LineBytes {
-  readonly bytes: Buffer;
-  readonly view: DataView;
-}
-
 /**
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
  *
@@ -63,7 +58,7 @@ export interface LineBytes {
  * @param hash of a create that carried one, which is written with `line.atSeconds`
  */
 export function encodePetLine(
-  { bytes, view }: LineBytes,
+  { bytes, view }: Chunk,
   start: number,
   json: string,
   line: PetLine,

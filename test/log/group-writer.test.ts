@@ -19,21 +19,25 @@ interface Setting {
   readonly published: string[];
 }
 
-async function setUp(owner: Partial<GroupOwner<string, string>> = {}, options: Partial<GroupWriterOptions> = {}): Promise<Setting> {
+/** An owner of lines, each of which is its own result. */
+interface TestOwner {
+  readonly encode: (items: readonly string[], bytes: Buffer) => { readonly byteCount: number; readonly results: readonly string[] };
+  readonly publish: () => void;
+}
+
+async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWriterOptions> = {}): Promise<Setting> {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, Buffer.alloc(0));
   const reports: string[] = [];
   const published: string[] = [];
-  let last: readonly string[] = [];
   const file = await disk.boot().openToAppend(path);
+  const encodeAll: TestOwner["encode"] = (items, bytes) => ({ byteCount: bytes.write(items.join("")), results: items });
   const wholeOwner: GroupOwner<string, string> = {
-    encode: (waiting, bytes) => {
-      last = waiting.map(({ item }) => item);
-      return { byteCount: bytes.write(last.join("")), results: last };
+    encode: (waiting, { bytes }) => {
+      const { byteCount, results } = (owner.encode ?? encodeAll)(waiting.map(({ item }) => item), bytes);
+      return { byteCount, results, publish: owner.publish ?? (() => void published.push(...results)) };
     },
-    publish: () => void published.push(...last),
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
-    ...owner,
   };
   const report = (message: string): void => void reports.push(message);
   const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, ...options });
@@ -56,9 +60,7 @@ test("GroupWriter.add() rejects if encoding throws or takes nothing, and the nex
   for (const broken of [(): never => assert.fail("cannot encode"), () => ({ byteCount: 0, results: [] })]) {
     let isBroken = true;
     const { writer } = await setUp({
-      encode: (waiting, bytes) => {
-        return isBroken ? broken() : { byteCount: bytes.write(waiting[0]?.item ?? ""), results: [waiting[0]?.item ?? ""] };
-      },
+      encode: ([first = ""], bytes) => (isBroken ? broken() : { byteCount: bytes.write(first), results: [first] }),
     });
     const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
     assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
@@ -138,9 +140,7 @@ test("GroupWriter.add() keeps what another process appends after half a group th
 });
 
 test("GroupWriter.add() writes nothing that waited while publishing threw", async () => {
-  const encode: GroupOwner<string, string>["encode"] = ([first], bytes) => {
-    return { byteCount: bytes.write(first?.item ?? ""), results: [first?.item ?? ""] };
-  };
+  const encode: TestOwner["encode"] = ([first = ""], bytes) => ({ byteCount: bytes.write(first), results: [first] });
   const { writer, disk } = await setUp({ encode, publish: () => assert.fail("out of memory") });
   const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
   assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
