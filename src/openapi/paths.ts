@@ -63,7 +63,7 @@ const listPets: JsonObject = {
   parameters: listParameters,
   responses: {
     200: response("The animals.", petsContent, ["Link-next"]),
-    ...errorResponses(["invalid_parameter", "internal_error", "storage_unavailable"]),
+    ...errorResponses(["invalid_parameter"]),
   },
 };
 
@@ -86,8 +86,6 @@ const createPet: JsonObject = {
       "body_too_large",
       "unsupported_media_type",
       "idempotency_key_reused",
-      "internal_error",
-      "storage_unavailable",
       "outcome_unknown",
     ]),
   },
@@ -105,7 +103,7 @@ const getPet: JsonObject = {
   parameters: [petIdParameter],
   responses: {
     200: response("The animal.", petContent, deprecationFields),
-    ...errorResponses(["pet_not_found", "internal_error", "storage_unavailable"], deprecationFields),
+    ...errorResponses(["pet_not_found"], deprecationFields),
   },
 };
 
@@ -118,7 +116,7 @@ const getLimits: JsonObject = {
   tags: ["limits"],
   responses: {
     200: response("The plan and the quotas.", limitsContent),
-    ...errorResponses(["internal_error", "storage_unavailable"]),
+    ...errorResponses(),
   },
 };
 

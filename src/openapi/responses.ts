@@ -14,29 +14,25 @@ const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   429: ["Retry-After"],
 };
 
-/** The errors of every operation: they happen before the route is known. */
-const everyCodes: readonly ErrorCode[] = [
-  "malformed_request",
-  "missing_api_key",
-  "invalid_api_key",
-  "request_timeout",
-  "uri_too_long",
-  "rate_limited",
-  "key_banned",
-  "header_fields_too_large",
-];
-
-/** Responses that several operations share, each with all its codes. */
-const sharedCodes: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]>> = {
+/** The errors that happen before the route is known, by their components. */
+const earlyErrors = {
   MalformedRequest: ["malformed_request"],
   Unauthorized: ["missing_api_key", "invalid_api_key"],
   RequestTimeout: ["request_timeout"],
   UriTooLong: ["uri_too_long"],
   TooManyRequests: ["rate_limited", "key_banned"],
   HeaderFieldsTooLarge: ["header_fields_too_large"],
+} as const;
+
+/** The errors of every operation. Each component is a response with all its codes. */
+const sharedErrors: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]>> = {
+  ...earlyErrors,
   InternalError: ["internal_error"],
   StorageUnavailable: ["storage_unavailable"],
 };
+
+const earlyCodes: readonly ErrorCode[] = Object.values(earlyErrors).flat();
+const sharedCodes: readonly ErrorCode[] = Object.values(sharedErrors).flat();
 
 export function response(description: string, content: JsonObject, fields: readonly string[] = []): JsonObject {
   return {
@@ -61,7 +57,7 @@ function errorResponse(status: number, codes: readonly ErrorCode[], fields: read
 }
 
 export function responseComponents(): JsonObject {
-  const responses = Object.entries(sharedCodes).map(
+  const responses = Object.entries(sharedErrors).map(
     ([name, codes]) => [name, errorResponse(errorKinds[codes[0]].status, codes)] as const,
   );
   return Object.fromEntries(responses);
@@ -73,12 +69,12 @@ export function responseComponents(): JsonObject {
  * @param ownCodes those beyond the errors of every operation
  * @param routeFields fields of the responses that are given once the route is known
  */
-export function errorResponses(ownCodes: readonly ErrorCode[], routeFields: readonly string[] = []): JsonObject {
-  const codes = [...everyCodes, ...ownCodes];
+export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields: readonly string[] = []): JsonObject {
+  const codes = [...sharedCodes, ...ownCodes];
   const statuses = [...new Set(codes.map((code) => errorKinds[code].status))];
   const responses = statuses.map((status) => {
     const ofStatus = codes.filter((code) => errorKinds[code].status === status);
-    const fields = ofStatus.some((code) => everyCodes.includes(code)) ? [] : routeFields;
+    const fields = ofStatus.some((code) => earlyCodes.includes(code)) ? [] : routeFields;
     const shared = fields.length === 0 ? sharedName(ofStatus) : undefined;
     const described = shared === undefined ? errorResponse(status, ofStatus, fields) : { $ref: shared };
     return [String(status), described] as const;
@@ -87,6 +83,6 @@ export function errorResponses(ownCodes: readonly ErrorCode[], routeFields: read
 }
 
 function sharedName(codes: readonly ErrorCode[]): string | undefined {
-  const found = Object.entries(sharedCodes).find(([, shared]) => shared.join() === codes.join());
+  const found = Object.entries(sharedErrors).find(([, shared]) => shared.join() === codes.join());
   return found === undefined ? undefined : `#/components/responses/${found[0]}`;
 }
