@@ -9,7 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../disk/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
-import { Places } from "./places.ts";
+import { ConnectionLimit } from "./connection-limit.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
@@ -43,7 +43,7 @@ export class Database {
   #isAvailable = true;
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
-  readonly #places = new Places();
+  readonly #connectionLimit = new ConnectionLimit();
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -161,8 +161,8 @@ export class Database {
 
   /** A connection that is refused while others work says nothing of the database. */
   async #connectOnce(endMs: number): Promise<PoolClient> {
-    await this.#places.take(endMs);
-    const otherCount = this.#places.usedCount - 1;
+    await this.#connectionLimit.take(endMs);
+    const otherCount = this.#connectionLimit.usedCount - 1;
     const connecting = this.#pool.connect();
     try {
       const client = await within(connectMs, connecting);
@@ -170,13 +170,13 @@ export class Database {
       return client;
     } catch (error) {
       connecting.then((client) => client.release(), ignore); // It may come too late.
-      this.#places.leave();
-      if (sqlState(error) !== "53300" || otherCount + this.#places.usedCount === 0) {
+      this.#connectionLimit.giveBack();
+      if (sqlState(error) !== "53300" || otherCount + this.#connectionLimit.usedCount === 0) {
         this.#setAvailable(error);
         throw new DatabaseError("none", error);
       }
       this.#reportRefusal("a connection", error);
-      this.#places.setFull();
+      this.#connectionLimit.setFull();
       return this.#connectOnce(endMs);
     }
   }
@@ -187,7 +187,7 @@ export class Database {
       client.on("error", ignore); // Nobody else listens to a connection that is being closed.
     }
     client.release(destroy);
-    this.#places.leave();
+    this.#connectionLimit.giveBack();
   }
 
   /** A full disk, a missing right or too few connections: the operator has to do something. */

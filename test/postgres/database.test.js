@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { Database } from "../../build/src/postgres/database.js";
 import { isRolledBack } from "../../build/src/postgres/database-error.js";
-import { Places } from "../../build/src/postgres/places.js";
+import { ConnectionLimit } from "../../build/src/postgres/connection-limit.js";
 
 const listening = { on() {}, off() {} };
 
@@ -109,23 +109,23 @@ test("a statement that is rolled back so that others can go on is sent once more
   }
 });
 
-test("who has waited for a place in vain gets none later", async () => {
-  const places = new Places();
-  await places.take(Infinity);
-  places.setFull();
-  await assert.rejects(places.take(performance.now()), { message: "no connection became free" });
-  places.leave();
-  assert.equal(places.usedCount, 0);
+test("who has waited for a connection in vain gets none later", async () => {
+  const limit = new ConnectionLimit();
+  await limit.take(Infinity);
+  limit.setFull();
+  await assert.rejects(limit.take(performance.now()), { message: "no connection became free" });
+  limit.giveBack();
+  assert.equal(limit.usedCount, 0);
 });
 
-test("more places than a full database had are used again after a second", async (context) => {
+test("more connections than a full database had are used again after a second", async (context) => {
   const now = context.mock.method(performance, "now", () => 0);
-  const places = new Places();
-  await places.take(Infinity);
-  places.setFull();
+  const limit = new ConnectionLimit();
+  await limit.take(Infinity);
+  limit.setFull();
   now.mock.mockImplementation(() => 1_000);
-  await assert.rejects(places.take(1_000), { message: "no connection became free" });
+  await assert.rejects(limit.take(1_000), { message: "no connection became free" });
   now.mock.mockImplementation(() => 1_001);
-  await places.take(1_001);
-  assert.equal(places.usedCount, 2);
+  await limit.take(1_001);
+  assert.equal(limit.usedCount, 2);
 });

@@ -7,11 +7,11 @@ import { DatabaseError } from "./database-error.ts";
 
 const fullMs = 1_000;
 
-export class Places {
+export class ConnectionLimit {
   #usedCount = 0;
   #usedMax = Infinity;
   #fullUntilMs = 0;
-  /** Called with the place that one leaves. */
+  /** The first is called when a connection is given back. */
   readonly #waiting = new Set<() => void>();
 
   /** Of connections in use or being opened. */
@@ -19,7 +19,7 @@ export class Places {
     return this.#usedCount;
   }
 
-  /** @param endMs by performance.now() @throws {DatabaseError} no place became free until then */
+  /** @param endMs by performance.now() @throws {DatabaseError} no connection became free until then */
   async take(endMs: number): Promise<void> {
     if (this.#usedCount < this.#usedMax || performance.now() > this.#fullUntilMs) {
       this.#usedCount += 1;
@@ -38,8 +38,8 @@ export class Places {
     });
   }
 
-  /** Gives the place to the first that waits. */
-  leave(): void {
+  /** The first that waits has it then. */
+  giveBack(): void {
     const [take] = this.#waiting;
     if (take === undefined) {
       this.#usedCount -= 1;
