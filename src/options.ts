@@ -34,7 +34,7 @@ export interface AnimalStoreOptions {
 
 export interface CheckedOptions {
   /** An absolute path, or a database. */
-  readonly place: string | DatabasePool;
+  readonly storage: string | DatabasePool;
   /** If undefined, links are paths: nothing that a client sends may decide where they lead. */
   readonly baseUrl: string | undefined;
   /** Where the API is mounted. */
@@ -82,7 +82,7 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   }
   const baseUrl = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
-    place: checkPlace(options),
+    storage: checkStorage(options),
     baseUrl,
     basePath: baseUrl === undefined ? defaultBasePath : new URL(baseUrl).pathname,
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl),
@@ -176,7 +176,7 @@ function reportOnStderr(message: string): void {
 }
 
 /** Does not use `checked`, whose message would contain the whole pool, with its password. */
-function checkPlace({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
+function checkStorage({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
   if (database !== undefined) {
     if (typeof database?.connect !== "function" || typeof database.on !== "function") {
       throw new RangeError("Cannot open animal store: database must be a pool of connections, such as a Pool of pg");

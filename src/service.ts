@@ -83,12 +83,12 @@ export interface Dependencies {
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
-  const { place, report, store } = options;
+  const { storage, report, store } = options;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
-    typeof place === "string"
-      ? await openFolder({ disk, clock, dataDir: place, report, store, signal, onGroup })
-      : await openDatabase({ pool: place, clock, report, signal });
+    typeof storage === "string"
+      ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
+      : await openDatabase({ pool: storage, clock, report, signal });
   return new Service(options, engine, { ...dependencies, clock });
 }
 

@@ -16,10 +16,10 @@ const secret = `as_${"x".repeat(43)}`;
 test("checkOptions() resolves a relative dataDir at once", (context) => {
   const folder = temporaryFolder(context);
   const before = process.cwd();
-  const { place } = checkOptions({ dataDir: "data" });
+  const { storage } = checkOptions({ dataDir: "data" });
   process.chdir(folder);
   context.after(() => process.chdir(before));
-  assert.equal(place, join(before, "data"));
+  assert.equal(storage, join(before, "data"));
 });
 
 test("checkOptions() makes a report harmless that throws, rejects, or returns a broken promise", async () => {

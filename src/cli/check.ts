@@ -26,12 +26,12 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   if (word !== undefined) {
     throw new UsageError(`Cannot check "${word}": name the folder with --data, or a database with --database`);
   }
-  const { place } = readSettings(args, terminal.environment).settings;
-  if (place.kind === "database") {
+  const { storage } = readSettings(args, terminal.environment).settings;
+  if (storage.kind === "database") {
     const { checkDatabase } = await import("./database.ts");
-    return conclude(await runChecks([() => checkDatabase(place)], terminal), "", terminal);
+    return conclude(await runChecks([() => checkDatabase(storage)], terminal), "", terminal);
   }
-  const { dataDir } = place;
+  const { dataDir } = storage;
   let isServed = false;
   const checkPets = async (): Promise<string> => {
     isServed = await isFolderLocked(disk, dataDir);

@@ -13,7 +13,7 @@ import type { Query } from "../postgres/database.ts";
 import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
 import { movedFileNames, moveOut } from "../postgres/move-out.ts";
 import { PostgresPetStore } from "../postgres/postgres-pet-store.ts";
-import { type DatabasePlace, withDatabase } from "./database.ts";
+import { type DatabaseStorage, withDatabase } from "./database.ts";
 
 type Report = MoveOptions["report"];
 
@@ -21,8 +21,8 @@ type Report = MoveOptions["report"];
 const pieceMs = 60_000;
 
 /** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importCatalogue(source: Source, place: DatabasePlace, report: Report): Promise<Moved> {
-  return moveIn(source.path, place, async (query) => {
+export async function importCatalogue(source: Source, storage: DatabaseStorage, report: Report): Promise<Moved> {
+  return moveIn(source.path, storage, async (query) => {
     const animalCount = await moveCatalogueIn(query, source, optionsOf(report));
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
@@ -33,20 +33,20 @@ export async function importCatalogue(source: Source, place: DatabasePlace, repo
 }
 
 /** Moves a data folder that no server holds. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importFolder(folder: string, place: DatabasePlace, report: Report): Promise<Moved> {
+export async function importFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
   if ((await filesIn(folder)).length === 0) {
     throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
   }
   const lock = await lockFolder(nodeDisk, folder);
   try {
-    return await moveIn(folder, place, (query) => moveFolderIn(query, folder, optionsOf(report)));
+    return await moveIn(folder, storage, (query) => moveFolderIn(query, folder, optionsOf(report)));
   } finally {
     await lock.release();
   }
 }
 
-async function moveIn(path: string, place: DatabasePlace, move: (query: Query) => Promise<Moved>): Promise<Moved> {
-  return withDatabase(place, async (database) => {
+async function moveIn(path: string, storage: DatabaseStorage, move: (query: Query) => Promise<Moved>): Promise<Moved> {
+  return withDatabase(storage, async (database) => {
     let isCommitting = false;
     try {
       return await database.transaction(async (query) => {
@@ -62,8 +62,11 @@ async function moveIn(path: string, place: DatabasePlace, move: (query: Query) =
 }
 
 /** Runs `use` with the catalogue. */
-export async function withDatabasePets(place: DatabasePlace, use: (store: PetStore) => Promise<void>): Promise<void> {
-  return withDatabase(place, (database) => use(new PostgresPetStore(database, systemClock)));
+export async function withDatabasePets(
+  storage: DatabaseStorage,
+  use: (store: PetStore) => Promise<void>,
+): Promise<void> {
+  return withDatabase(storage, (database) => use(new PostgresPetStore(database, systemClock)));
 }
 
 /**
@@ -71,8 +74,8 @@ export async function withDatabasePets(place: DatabasePlace, use: (store: PetSto
  *
  * @throws {UsageError} @throws {Error} the folder has such files already, or they cannot be written
  */
-export async function exportFolder(folder: string, place: DatabasePlace, report: Report): Promise<Moved> {
-  return withDatabase(place, async (database) => {
+export async function exportFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
+  return withDatabase(storage, async (database) => {
     const lock = await lockFolder(nodeDisk, folder);
     const newPath = (name: string): string => join(folder, `${name}.exported`);
     try {

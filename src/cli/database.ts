@@ -15,9 +15,9 @@ import type { DatabasePool } from "../postgres/pool.ts";
 import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
 import { prepareSchema } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
-import type { Place } from "./settings.ts";
+import type { Storage } from "./settings.ts";
 
-export type DatabasePlace = Extract<Place, { readonly kind: "database" }>;
+export type DatabaseStorage = Extract<Storage, { readonly kind: "database" }>;
 
 interface Pool extends DatabasePool {
   end(): Promise<void>;
@@ -40,12 +40,12 @@ const endMs = 1_000;
  * @throws {UsageError} the package is missing
  */
 export async function withPool<Result>(
-  place: DatabasePlace,
+  storage: DatabaseStorage,
   use: (pool: DatabasePool) => Promise<Result>,
 ): Promise<Result> {
-  const { Pool } = (await importPg(place)).default;
+  const { Pool } = (await importPg(storage)).default;
   const pool = new Pool({
-    connectionString: place.address,
+    connectionString: storage.address,
     connectionTimeoutMillis: connectMs,
     keepAlive: true,
     application_name: "animal-store",
@@ -64,27 +64,27 @@ export async function withPool<Result>(
  * @throws {UsageError} the database cannot be used
  */
 export async function withDatabase<Result>(
-  place: DatabasePlace,
+  storage: DatabaseStorage,
   use: (database: Database) => Promise<Result>,
 ): Promise<Result> {
-  return withPool(place, async (pool) => {
+  return withPool(storage, async (pool) => {
     const database = new Database(pool, () => undefined); // The error of a statement says as much.
     await prepareSchema(database).catch((error: unknown) => {
-      throw unusable(place, error);
+      throw unusable(storage, error);
     });
     return use(database).catch((error: unknown) => {
-      throw error instanceof DatabaseError ? new Error(unusable(place, error).message, { cause: error }) : error;
+      throw error instanceof DatabaseError ? new Error(unusable(storage, error).message, { cause: error }) : error;
     });
   });
 }
 
 /** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} it cannot be used */
 export function withDatabaseKeys(
-  place: DatabasePlace,
+  storage: DatabaseStorage,
   options: KeyStoreOptions & { readonly report: (message: string) => void },
   use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
 ): Promise<void> {
-  return withDatabase(place, async (database) => {
+  return withDatabase(storage, async (database) => {
     const store = new KeyStore(await PostgresKeyLog.open({ ...options, database }), options);
     await use(store, async () => {
       const limiter = new MemoryLimiter(options);
@@ -95,24 +95,24 @@ export function withDatabaseKeys(
 }
 
 /** What `check` says of a database. @throws {UsageError} the package is missing @throws {Error} a start would fail */
-export function checkDatabase(place: DatabasePlace): Promise<string> {
-  return withPool(place, (pool) =>
+export function checkDatabase(storage: DatabaseStorage): Promise<string> {
+  return withPool(storage, (pool) =>
     inspect(new Database(pool, () => undefined), systemClock).catch((error: unknown) => {
-      throw new Error(unusable(place, error).message, { cause: error });
+      throw new Error(unusable(storage, error).message, { cause: error });
     }),
   );
 }
 
-function unusable({ cited }: DatabasePlace, error: unknown): UsageError {
+function unusable({ cited }: DatabaseStorage, error: unknown): UsageError {
   return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
 }
 
-async function importPg(place: DatabasePlace): Promise<PgPackage> {
+async function importPg(storage: DatabaseStorage): Promise<PgPackage> {
   const name: string = "pg"; // Not a literal: the package has no types here.
   try {
     return (await import(name)) as PgPackage;
   } catch (error) {
-    throw unusable(place, hasCode(error, "ERR_MODULE_NOT_FOUND") ? new Error(missingText) : error);
+    throw unusable(storage, hasCode(error, "ERR_MODULE_NOT_FOUND") ? new Error(missingText) : error);
   }
 }
 

@@ -4,7 +4,7 @@
 
 import { counted } from "../disk/error-message.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readPlace } from "./settings.ts";
+import { readStorage } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
@@ -14,12 +14,12 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   if (folder === undefined || more.length > 0) {
     throw new UsageError("Cannot export: name one folder, as in export backup --database postgres://…");
   }
-  const place = readPlace(values, terminal.environment);
-  if (place.kind === "folder") {
+  const storage = readStorage(values, terminal.environment);
+  if (storage.kind === "folder") {
     throw new UsageError("Cannot export: name the database with --database; of a data folder, a copy is a backup");
   }
   const { exportFolder } = await import("./database-files.ts");
-  const { animalCount, keyCount } = await exportFolder(folder, place, (message) => terminal.stderr(`${message}\n`));
+  const { animalCount, keyCount } = await exportFolder(folder, storage, (message) => terminal.stderr(`${message}\n`));
   terminal.stdout(`exported ${counted(animalCount, "animal")} and ${counted(keyCount, "key")}\n`);
   return exitDone;
 }

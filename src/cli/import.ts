@@ -18,7 +18,7 @@ import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readLines } from "./read-lines.ts";
-import { type Place, readPlace } from "./settings.ts";
+import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 const catalogueStart = '{"id":';
@@ -33,7 +33,7 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
   if (path === undefined || more.length > 0) {
     throw new UsageError("Cannot import: name one JSON-lines file, as in import animals.jsonl");
   }
-  const place = readPlace(values, terminal.environment);
+  const storage = readStorage(values, terminal.environment);
   const file = await nodeDisk.openToRead(path);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);
@@ -41,15 +41,15 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
   try {
     const source = { path, file };
     const kind = await kindOf(file);
-    if (kind === "animals" || (kind === "catalogue" && place.kind === "folder")) {
-      return await importNewPets(source, place, terminal);
+    if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
+      return await importNewPets(source, storage, terminal);
     }
-    if (place.kind === "folder") {
+    if (storage.kind === "folder") {
       throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
     }
     const { importCatalogue, importFolder } = await import("./database-files.ts");
     const report = (message: string): void => terminal.stderr(`${message}\n`);
-    const moving = kind === "folder" ? importFolder(path, place, report) : importCatalogue(source, place, report);
+    const moving = kind === "folder" ? importFolder(path, storage, report) : importCatalogue(source, storage, report);
     const { animalCount, keyCount } = await moving;
     const keys = kind === "folder" ? ` and ${counted(keyCount, "key")}` : "";
     terminal.stdout(`imported ${counted(animalCount, "animal")}${keys}\n`);
@@ -73,13 +73,13 @@ async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals
   return head.toString() === catalogueStart ? "catalogue" : "animals";
 }
 
-async function importNewPets({ path, file }: Source, place: Place, terminal: Terminal): Promise<number> {
+async function importNewPets({ path, file }: Source, storage: Storage, terminal: Terminal): Promise<number> {
   const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
   const animalCount = await countValid(source, terminal);
   if (animalCount === undefined) {
     return exitFailure;
   }
-  await withStore(place, terminal, (store) => addAll(source, animalCount, store, terminal));
+  await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
   terminal.stdout(`imported ${counted(animalCount, "animal")}\n`);
   return exitDone;
 }
@@ -104,12 +104,12 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
   return undefined;
 }
 
-async function withStore(place: Place, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
-  if (place.kind === "database") {
+async function withStore(storage: Storage, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
+  if (storage.kind === "database") {
     const { withDatabasePets } = await import("./database-files.ts");
-    return withDatabasePets(place, use);
+    return withDatabasePets(storage, use);
   }
-  const { dataDir } = place;
+  const { dataDir } = storage;
   const lock = await lockFolder(nodeDisk, dataDir);
   try {
     const report = (message: string): void => terminal.stderr(`${message}\n`);

@@ -17,7 +17,7 @@ import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/
 import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { type Place, readPlace } from "./settings.ts";
+import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
 type FlagName = "data" | "database" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
@@ -35,7 +35,7 @@ interface Request {
   readonly flags: ReadonlyMap<FlagName, string>;
   readonly store: KeyStore;
   readonly terminal: Terminal;
-  readonly place: Place;
+  readonly storage: Storage;
   /** The limits as they are now in a database, or as a server last saved them in a folder. */
   readonly readLimits: () => Promise<MemoryLimiter>;
   /** Unix milliseconds. */
@@ -48,7 +48,7 @@ export interface KeysDependencies {
   readonly randomBytes: RandomBytes;
 }
 
-const placeFlags: readonly FlagName[] = ["data", "database"];
+const storageFlags: readonly FlagName[] = ["data", "database"];
 
 const commands: Readonly<Record<string, Command>> = {
   create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires"], run: create },
@@ -76,16 +76,16 @@ export async function keys(
     const names = Object.keys(commands).join(", ");
     throw new UsageError(`Cannot run keys: the next word must be one of ${names}; see keys --help`);
   }
-  const { values: flags, operands } = parseFlags(rest, [...placeFlags, ...command.flags], ["json"]);
+  const { values: flags, operands } = parseFlags(rest, [...storageFlags, ...command.flags], ["json"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
     const takes = command.takesId ? `takes one ID, received ${operands.length || "none"}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
-  const place = readPlace(flags, terminal.environment);
+  const storage = readStorage(flags, terminal.environment);
   const nowMs = dependencies.clock.wallMs();
   try {
-    await withKeys(place, terminal, dependencies, (store, readLimits) => {
-      return command.run({ id: operands[0] ?? "", flags, store, readLimits, terminal, place, nowMs });
+    await withKeys(storage, terminal, dependencies, (store, readLimits) => {
+      return command.run({ id: operands[0] ?? "", flags, store, readLimits, terminal, storage, nowMs });
     });
     return exitDone;
   } catch (error) {
@@ -98,17 +98,17 @@ export async function keys(
 }
 
 async function withKeys(
-  place: Place,
+  storage: Storage,
   terminal: Terminal,
   dependencies: KeysDependencies,
   use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
 ): Promise<void> {
   const report = (message: string): void => terminal.stderr(`${message}\n`);
-  if (place.kind === "database") {
+  if (storage.kind === "database") {
     const { withDatabaseKeys } = await import("./database.ts");
-    return withDatabaseKeys(place, { ...dependencies, report }, use);
+    return withDatabaseKeys(storage, { ...dependencies, report }, use);
   }
-  const { dataDir } = place;
+  const { dataDir } = storage;
   const store = await KeyStore.open({ ...dependencies, dataDir, report });
   const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
   return use(store, async () => {
@@ -123,14 +123,14 @@ async function withKeys(
   });
 }
 
-async function create({ flags, store, terminal, place }: Request): Promise<void> {
+async function create({ flags, store, terminal, storage }: Request): Promise<void> {
   const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires") };
-  showSecret("made", await store.create(choice), place, terminal);
+  showSecret("made", await store.create(choice), storage, terminal);
 }
 
-async function rotate({ id, flags, store, terminal, place }: Request): Promise<void> {
+async function rotate({ id, flags, store, terminal, storage }: Request): Promise<void> {
   const graceSeconds = integerFlag(flags, "grace");
-  showSecret("rotated", await store.rotate(id, { graceSeconds }), place, terminal);
+  showSecret("rotated", await store.rotate(id, { graceSeconds }), storage, terminal);
 }
 
 async function changePlan({ id, flags, store }: Request): Promise<void> {
@@ -159,19 +159,19 @@ function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): numb
 }
 
 /**
- * If the key is lost before it is used, the id in the first line says which key to revoke or rotate. The place is shown
- * because with a mistyped folder a new one was made, and the server does not know the key.
+ * If the key is lost before it is used, the id in the first line says which key to revoke or rotate. The storage is
+ * shown because with a mistyped folder a new one was made, and the server does not know the key.
  */
-function showSecret(what: string, { id, key }: NewSecret, place: Place, terminal: Terminal): void {
-  const where = place.kind === "folder" ? resolve(place.dataDir) : place.cited;
+function showSecret(what: string, { id, key }: NewSecret, storage: Storage, terminal: Terminal): void {
+  const where = storage.kind === "folder" ? resolve(storage.dataDir) : storage.cited;
   terminal.stderr(`${what} ${id} in ${where}; the key itself is shown only once\n`);
   terminal.showKey(`${key}\n`);
 }
 
-async function list({ store, terminal, flags, place, readLimits, nowMs }: Request): Promise<void> {
+async function list({ store, terminal, flags, storage, readLimits, nowMs }: Request): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
-    terminal.stderr(`no keys in ${place.kind === "folder" ? place.dataDir : "the database"}\n`);
+    terminal.stderr(`no keys in ${storage.kind === "folder" ? storage.dataDir : "the database"}\n`);
     return;
   }
   const limiter = await readLimits();

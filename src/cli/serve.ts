@@ -42,13 +42,13 @@ interface Start extends SettingsRead {
  */
 export async function serve(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Promise<void> {
   const read = readSettings(args, terminal.environment);
-  const { place } = read.settings;
-  if (place.kind === "folder") {
-    await serveFrom({ dataDir: place.dataDir }, read, terminal, stopping);
+  const { storage } = read.settings;
+  if (storage.kind === "folder") {
+    await serveFrom({ dataDir: storage.dataDir }, read, terminal, stopping);
     return;
   }
   const { withPool } = await import("./database.ts");
-  await withPool(place, (database) => serveFrom({ database }, read, terminal, stopping));
+  await withPool(storage, (database) => serveFrom({ database }, read, terminal, stopping));
 }
 
 type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
@@ -101,7 +101,7 @@ function startError(error: unknown, { settings, cite }: Start): unknown {
   if (isAborted || error instanceof DamagedLogError || error instanceof KeyError) {
     return error;
   }
-  const name = settings.place.kind === "folder" ? "data" : "database";
+  const name = settings.storage.kind === "folder" ? "data" : "database";
   return new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
 }
 
@@ -144,10 +144,10 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
  * ever see the key of a start that fails because a port is taken.
  */
 async function mustHaveRoom({ keys }: Service, start: Start): Promise<void> {
-  const { place } = start.settings;
-  if (place.kind === "folder" && !keys.exists) {
+  const { storage } = start.settings;
+  if (storage.kind === "folder" && !keys.exists) {
     const { checkRoom } = await import("./check.ts");
-    await checkRoom(nodeDisk, join(place.dataDir, `${keyFileName}.new`)).catch((error: unknown) => {
+    await checkRoom(nodeDisk, join(storage.dataDir, `${keyFileName}.new`)).catch((error: unknown) => {
       throw startError(error, start);
     });
   }

@@ -12,14 +12,14 @@ import { parseFlags, UsageError } from "./parse-flags.ts";
 export type LogLevel = "off" | "lifecycle" | "requests";
 
 /** Where everything is kept: in a folder, or in a database. */
-export type Place =
+export type Storage =
   | { readonly kind: "folder"; readonly dataDir: string }
   | { readonly kind: "database"; readonly address: string; readonly cited: string };
 
 export interface Settings {
   readonly port: number;
   readonly host: string;
-  readonly place: Place;
+  readonly storage: Storage;
   readonly baseUrl: string | undefined;
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
@@ -131,7 +131,7 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   const settings: Settings = {
     port: given.readRequired("port", parsePort),
     host: given.readRequired("host", parseText),
-    place: given.readPlace(),
+    storage: given.readStorage(),
     baseUrl: given.read("base-url", parseBaseUrl),
     stagingBaseUrl: given.read("staging-base-url", parseBaseUrl),
     trustedProxyCount: given.readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
@@ -149,8 +149,8 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
 }
 
 /** Where a command finds what is kept. @throws {UsageError} */
-export function readPlace(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Place {
-  return new GivenSettings(values, environment).readPlace();
+export function readStorage(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Storage {
+  return new GivenSettings(values, environment).readStorage();
 }
 
 /** The texts of flags and environment variables, before they are parsed. */
@@ -174,7 +174,7 @@ class GivenSettings {
       : `--${name} ${shown(flag ?? fallback ?? "")}`;
   }
 
-  readPlace(): Place {
+  readStorage(): Storage {
     const address = this.read("database", parseDatabaseAddress);
     if (address === undefined) {
       return { kind: "folder", dataDir: this.readRequired("data", parseText) };

@@ -1,7 +1,7 @@
 /**
  * The one place that knows whether a value is ready or comes later.
  *
- * A store in memory returns a value at once; an engine on the network returns it later.
+ * A store in memory returns a value at once; a database returns it later.
  * Awaiting a value that is ready takes 5 to 15 % of a request's time, so a step may return either.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The catalogue as the handlers know it: nothing here depends on how or where animals are kept. Every method that may
- * have to wait can return a promise, so that an engine shared by several processes can replace the log on this disk.
+ * have to wait can return a promise, so that a database that several processes share can replace the log.
  *
  * A store returns JSON text, not objects: it is what the client receives, and parsing stored text only to print it
  * again was the largest cost of a request.

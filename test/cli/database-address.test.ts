@@ -9,7 +9,7 @@ import { test } from "node:test";
 
 import { maskedAddress, parseDatabaseAddress } from "../../src/cli/database-address.ts";
 import { UsageError } from "../../src/cli/parse-flags.ts";
-import { readPlace, readSettings } from "../../src/cli/settings.ts";
+import { readStorage, readSettings } from "../../src/cli/settings.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 
@@ -43,10 +43,10 @@ test("an address is accepted, and shown without its password", () => {
     assert.equal(maskedAddress(address), shown);
     assert.equal(maskedAddress(shown), shown, "masking twice changes nothing");
     const fromFlag = { kind: "database", address, cited: `--database ${shown}` };
-    assert.deepEqual(readSettings(["--database", address], {}).settings.place, fromFlag);
+    assert.deepEqual(readSettings(["--database", address], {}).settings.storage, fromFlag);
     const fromVariable = { kind: "database", address, cited: `ANIMAL_STORE_DATABASE=${shown}` };
-    assert.deepEqual(readPlace(new Map(), { ANIMAL_STORE_DATABASE: address }), fromVariable);
-    assert.deepEqual(readPlace(new Map([["database", address]]), { ANIMAL_STORE_DATABASE: "postgres://x" }), fromFlag);
+    assert.deepEqual(readStorage(new Map(), { ANIMAL_STORE_DATABASE: address }), fromVariable);
+    assert.deepEqual(readStorage(new Map([["database", address]]), { ANIMAL_STORE_DATABASE: "postgres://x" }), fromFlag);
   }
 });
 

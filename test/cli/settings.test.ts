@@ -12,7 +12,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
   const expected: Settings = {
     port: 3000,
     host: "127.0.0.1",
-    place: { kind: "folder", dataDir: "data" },
+    storage: { kind: "folder", dataDir: "data" },
     baseUrl: undefined,
     stagingBaseUrl: undefined,
     trustedProxyCount: 0,
@@ -60,11 +60,11 @@ const rows: readonly Row[] = [
   { name: "host", member: "host", good: [["::1", "::1"], ["0.0.0.0", "0.0.0.0"]], bad: [" ", "a\0b"] },
   {
     name: "data",
-    member: "place",
+    member: "storage",
     good: ["/var/lib/animals", "a b"].map((dataDir) => [dataDir, { kind: "folder", dataDir }] as const),
     bad: [" ", "a\0b"],
   },
-  { name: "database", member: "place", good: [], bad: ["***"] }, // More in database-address.test.ts.
+  { name: "database", member: "storage", good: [], bad: ["***"] }, // More in database-address.test.ts.
   {
     name: "base-url",
     member: "baseUrl",
