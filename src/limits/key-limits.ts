@@ -23,6 +23,15 @@ export function unusedLimits(): KeyLimits {
   return { minute: closedBucket(), day: closedBucket(), ban: noBan() };
 }
 
+/** The limits with instants that are later by `byMs`, as another clock shows them. */
+export function shifted({ minute, day, ban }: Readonly<KeyLimits>, byMs: number): KeyLimits {
+  return {
+    minute: { used: minute.used, endsMs: minute.endsMs + byMs },
+    day: { used: day.used, endsMs: day.endsMs + byMs },
+    ban: { ...ban, secondEndsMs: ban.secondEndsMs + byMs, untilMs: ban.untilMs + byMs },
+  };
+}
+
 /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
 export function statusOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): RateStatus {
   const minute = bucketState(limits.minute, quota.perMinute, minuteMs, nowMs);

@@ -19,7 +19,7 @@ import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.t
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { type Ban, isRemembered } from "./ban.ts";
 import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
-import { type KeyLimits, unusedLimits } from "./key-limits.ts";
+import { type KeyLimits, shifted, unusedLimits } from "./key-limits.ts";
 import type { MemoryLimiter } from "./memory-limiter.ts";
 
 /** The limits of one key, without those that are over. Instants are Unix milliseconds. */
@@ -157,13 +157,13 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
 /** The content of the file, in pieces: each is made when it is asked for, and requests may be decided in between. */
 export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   const nowMs = limiter.timeline.nowMs();
-  const wallOffsetMs = limiter.timeline.toWallMs(0);
+  const savedMs = limiter.timeline.toWallMs(nowMs);
   let crc = 0;
-  let piece = `{"version":${formatVersion},"savedMs":${nowMs + wallOffsetMs},"keys":[`;
+  let piece = `{"version":${formatVersion},"savedMs":${savedMs},"keys":[`;
   let separator = "";
   let keyCount = 0;
   for (const [keyId, limits] of limiter.keys) {
-    const saved = savedKey(keyId, limits, nowMs, wallOffsetMs);
+    const saved = savedKey(keyId, shifted(limits, savedMs - nowMs), savedMs);
     if (saved === undefined) {
       limiter.forget(keyId);
     } else {
@@ -181,13 +181,8 @@ export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   yield piece + checksumText(crc32(piece, crc));
 }
 
-/** Returns undefined if the limits have no further effect. */
-function savedKey(
-  id: string,
-  { minute, day, ban }: Readonly<KeyLimits>,
-  nowMs: number,
-  wallOffsetMs: number,
-): SavedKey | undefined {
+/** Returns undefined if the limits have no further effect. All instants are Unix milliseconds. */
+function savedKey(id: string, { minute, day, ban }: KeyLimits, nowMs: number): SavedKey | undefined {
   const isAnyOpen = isOpen(minute, nowMs) || isOpen(day, nowMs);
   if (!isAnyOpen && !isRemembered(ban, nowMs)) {
     return undefined;
@@ -197,10 +192,10 @@ function savedKey(
   const hasStreak = isAnyOpen && refusalCount > 0;
   return {
     id,
-    ...(isOpen(minute, nowMs) ? { minute: { used: minute.used, endsMs: minute.endsMs + wallOffsetMs } } : {}),
-    ...(isOpen(day, nowMs) ? { day: { used: day.used, endsMs: day.endsMs + wallOffsetMs } } : {}),
-    ...(hasStreak ? { streak: { refusalCount, secondEndsMs: secondEndsMs + wallOffsetMs } } : {}),
-    ...(isRemembered(ban, nowMs) ? { ban: { untilMs: untilMs + wallOffsetMs, durationMs } } : {}),
+    ...(isOpen(minute, nowMs) ? { minute } : {}),
+    ...(isOpen(day, nowMs) ? { day } : {}),
+    ...(hasStreak ? { streak: { refusalCount, secondEndsMs } } : {}),
+    ...(isRemembered(ban, nowMs) ? { ban: { untilMs, durationMs } } : {}),
   };
 }
 

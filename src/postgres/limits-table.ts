@@ -3,7 +3,7 @@
  * the database's clock, those of a limiter on its own.
  */
 
-import type { KeyLimits } from "../limits/key-limits.ts";
+import { type KeyLimits, shifted } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 import { limitsColumns } from "./limits-sql.ts";
@@ -31,14 +31,14 @@ export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
     const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
-    limiter.restore(String(row["key_id"]), moved(limitsOf(numbers), -aheadMs));
+    limiter.restore(String(row["key_id"]), shifted(limitsOf(numbers), -aheadMs));
   }
 }
 
 /** Adds the limits of the limiter to the table, which has no rows of these keys. */
 export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
-  const limits = Array.from(keys.values(), (one) => moved(one, aheadMs));
+  const limits = Array.from(keys.values(), (one) => shifted(one, aheadMs));
   await query(writeText, [
     [...keys.keys()],
     limits.map(({ minute }) => minute.used),
@@ -64,14 +64,6 @@ export function limitsOf(numbers: LimitsNumbers): KeyLimits {
 async function databaseNowMs(query: Query): Promise<number> {
   const [row] = await query("SELECT animal_store.clock_ms()::text AS now_ms");
   return Number(row?.["now_ms"]);
-}
-
-function moved({ minute, day, ban }: Readonly<KeyLimits>, byMs: number): KeyLimits {
-  return {
-    minute: { used: minute.used, endsMs: minute.endsMs + byMs },
-    day: { used: day.used, endsMs: day.endsMs + byMs },
-    ban: { ...ban, secondEndsMs: ban.secondEndsMs + byMs, untilMs: ban.untilMs + byMs },
-  };
 }
 
 /** In the table 0 is never, and nothing is earlier. */
