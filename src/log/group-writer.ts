@@ -27,7 +27,7 @@ export interface EncodedGroup<Result> {
 }
 
 export interface GroupWriterOptions extends AppenderOptions {
-  /** Called after each group that is on disk. If it throws, that is reported, and it is not called again. */
+  /** Called after each group that is on disk. Must not throw. */
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
 }
 
@@ -43,9 +43,8 @@ export const groupBytesMax = 1_048_576;
 export class GroupWriter<Item, Result> {
   readonly #owner: GroupOwner<Item, Result>;
   readonly #appender: Appender;
-  readonly #report: (message: string) => void;
   readonly #chunk = createChunk(groupBytesMax);
-  #onGroup: ((times: AppendTimes) => void) | undefined;
+  readonly #onGroup: ((times: AppendTimes) => void) | undefined;
   #queue: Waiting<Item, Result>[] = [];
   /** Undefined while nothing is being written. */
   #running: Promise<void> | undefined;
@@ -54,7 +53,6 @@ export class GroupWriter<Item, Result> {
   constructor(owner: GroupOwner<Item, Result>, options: GroupWriterOptions) {
     this.#owner = owner;
     this.#appender = new Appender(options);
-    this.#report = options.report;
     this.#onGroup = options.onGroup;
   }
 
@@ -116,7 +114,7 @@ export class GroupWriter<Item, Result> {
       group.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
     }
     if (!("kind" in outcome)) {
-      this.#observe(outcome);
+      this.#onGroup?.(outcome);
     }
   }
 
@@ -129,15 +127,6 @@ export class GroupWriter<Item, Result> {
       const reason = `a group is on disk but cannot be served (${messageOf(error)}); nothing more is written`;
       this.#appender.end(reason);
       return { kind: "unknown", reason };
-    }
-  }
-
-  #observe(times: AppendTimes): void {
-    try {
-      this.#onGroup?.(times);
-    } catch (error) {
-      this.#onGroup = undefined;
-      this.#report(`Cannot measure groups until a restart: ${messageOf(error)}`);
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The writer on a simulated disk, with items that are lines. Whatever its owner, its observer or another process does,
- * each add settles.
+ * The writer on a simulated disk, with items that are lines. Whatever its owner or another process does, each add
+ * settles.
  */
 
 import assert from "node:assert/strict";
@@ -43,18 +43,6 @@ async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWrite
   const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, ...options });
   return { disk, writer, reports, published };
 }
-
-test("GroupWriter.add() settles whatever its observer throws, and reports that once", async () => {
-  const onGroup = (): void => {
-    throw new Error("no metrics");
-  };
-  const { writer, reports, disk } = await setUp({}, { onGroup });
-  assert.deepEqual(await Promise.all([writer.add("a\n"), writer.add("b\n")]), ["a\n", "b\n"]);
-  assert.equal(await writer.add("c\n"), "c\n");
-  assert.equal(disk.kept(path).toString(), "a\nb\nc\n");
-  assert.deepEqual(reports, ["Cannot measure groups until a restart: no metrics"]);
-  await writer.end("closing");
-});
 
 test("GroupWriter.add() rejects if encoding throws or takes nothing, and the next add is written", async () => {
   for (const broken of [(): never => assert.fail("cannot encode"), () => ({ byteCount: 0, results: [] })]) {
