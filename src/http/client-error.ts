@@ -37,7 +37,7 @@ export function handleClientError(
   }
   connection.respondInTurn(() => {
     if (socket.writable) {
-      socket.end(connection.mayFollow() ? respond(code) : "");
+      socket.end(connection.letFollow() ? respond(code) : "");
       linger(socket, bounds.drainMs);
     }
   });

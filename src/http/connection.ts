@@ -50,10 +50,10 @@ export class Connection {
   }
 
   /**
-   * Whether a further response is sent: not after one that says `Connection: close` (RFC 9112, 9.6). If it says so only
-   * because the server stops, and has not been sent yet, a later response says it instead.
+   * Returns whether a further response can be sent: not after one that says `Connection: close` (RFC 9112, 9.6). If the
+   * one under way says so only because the server stops, and has not been sent, the further one will say it instead.
    */
-  mayFollow(): boolean {
+  letFollow(): boolean {
     const outgoing = this.request?.outgoing;
     if (outgoing === undefined || outgoing.shouldKeepAlive) {
       return true;
@@ -65,9 +65,9 @@ export class Connection {
     return true;
   }
 
-  /** Whether a further request is handled. */
-  isOpen(): boolean {
-    return this.failure === undefined && this.mayFollow();
+  /** The same for a response to a further request: none is handled after bytes that are no request. */
+  letRequestFollow(): boolean {
+    return this.failure === undefined && this.letFollow();
   }
 
   /** A request has arrived: decides whether its response closes the connection. */

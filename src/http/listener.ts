@@ -47,12 +47,12 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
   let isStopping = false;
   const begin = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
     const connection = connections.get(incoming.socket);
-    if (connection?.isOpen() !== true) {
+    if (connection?.letRequestFollow() !== true) {
       return;
     }
     connection.begin(incoming, outgoing);
     connection.respondInTurn(() => {
-      if (!connection.mayFollow() || incoming.socket.destroyed) {
+      if (!connection.letFollow() || incoming.socket.destroyed) {
         return;
       }
       if (isStopping) {
@@ -121,7 +121,7 @@ function onConnect(
   socket.on("error", () => socket.destroy());
   socket.on("timeout", () => void (socket.writableLength > 0 && socket.destroy()));
   const respond = async (): Promise<void> => {
-    if (connection?.isOpen() === true) {
+    if (connection?.letRequestFollow() === true) {
       socket.end(await handler.onConnect(incoming));
       linger(socket, drainMs);
     }
