@@ -22,7 +22,7 @@ export async function inspect(database: Database, clock: Clock): Promise<string>
     return Number(row?.["last"]);
   });
   if (animalCount === undefined) {
-    return "the database has no schema animal_store: a start would make it";
+    return "the database has no tables of the animal store: a start would make them";
   }
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
   return `the database is sound: ${counted(animalCount, "animal")}, ${counted(keyring.list().length, "key")}`;

@@ -109,8 +109,9 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
     if (end.kind === "corrupt") {
       throw new Error(damageText(path, end));
     }
-    const torn = isServed ? "a write is under way at its end" : `${tornText(path, end)}; a start would set it aside`;
-    return `${sound}; ${torn}`;
+    return isServed
+      ? `${sound}; a write is under way at its end, or has failed: then /healthz of the server is 503`
+      : `${sound}; ${tornText(path, end)}; a start would set it aside`;
   } finally {
     await file.close();
   }

@@ -167,7 +167,7 @@ for (const [what, spoil, reason] of unusable) {
 test("check says that a start would make the schema, makes nothing, and then what the database holds", { skip }, async () => {
   const url = await postgres.createDatabase();
   const check = () => runCommand(["check", "--database", url]);
-  const stdout = "the database has no schema animal_store: a start would make it\nthe server would start\n";
+  const stdout = "the database has no tables of the animal store: a start would make them\nthe server would start\n";
   assert.deepEqual(await check(), { code: 0, stdout, stderr: "" });
   assert.equal((await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
   await createKey(["--database", url]);
