@@ -150,7 +150,7 @@ async function* readAnimals({ file }: Source, animalCount: number): AsyncGenerat
   let count = 0;
   for await (const line of readLines(file, bounds.contentBytesMax)) {
     const validation = validateLine(line);
-    if (validation.kind !== "valid") {
+    if (validation.kind !== "valid" || count === animalCount) {
       throw new Error("the file changed while it was read");
     }
     count++;

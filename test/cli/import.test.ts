@@ -70,16 +70,20 @@ test("import adds only the lines that were validated, if the file grows meanwhil
   assert.equal(readFileSync(join(data, "pets.jsonl"), "utf8").split("\n").length, 2);
 });
 
-test("import fails if the file is shortened meanwhile, and says how many animals were added", async (context) => {
-  const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}', '{"name":"Tom","categoryId":2}']);
-  context.mock.method(nodeDisk, "lock", async (path: string) => {
-    writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
-    return lock(path);
+for (const [change, count] of [["shortened", 1], ["rewritten with more animals", 1_000]] as const) {
+  test(`import fails if the file is ${change} meanwhile, and says how many animals were added`, async (context) => {
+    const longLine = `{"name":"Rex","categoryId":1${" ".repeat(16_000)}}`;
+    const { data, file } = folderWith(context, [longLine, longLine]);
+    context.mock.method(nodeDisk, "lock", async (path: string) => {
+      writeFileSync(file, '{"name":"Rex","categoryId":1}\n'.repeat(count));
+      return lock(path);
+    });
+    const imported = await runHere(["import", file, "--data", data]);
+    assert.equal(imported.code, 1);
+    assert.match(imported.stderr, /^Cannot import all of .*: the file changed while it was read; added the first 0 of 2 animals, no others\n$/);
+    assert.equal(readFileSync(join(data, "pets.jsonl"), "utf8"), "");
   });
-  const imported = await runHere(["import", file, "--data", data]);
-  assert.equal(imported.code, 1);
-  assert.match(imported.stderr, /^Cannot import all of .*: the file changed while it was read; added the first 0 of 2 animals, no others\n$/);
-});
+}
 
 test("import refuses a device, which may have no end", async (context) => {
   const { code, stderr } = await runHere(["import", "/dev/zero", "--data", temporaryFolder(context)]);
