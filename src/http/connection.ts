@@ -93,7 +93,7 @@ export class Connection {
 
   /** The server stops: `outgoing`, the response under way, closes the connection if no other one is due. */
   closeToStop(outgoing: ServerResponse | undefined): void {
-    if (this.#dueCount === 0 && outgoing?.shouldKeepAlive === true) {
+    if (this.#dueCount === 0 && outgoing?.shouldKeepAlive === true && !outgoing.headersSent) {
       outgoing.shouldKeepAlive = false;
       this.#closingToStop = outgoing;
     }

@@ -141,6 +141,25 @@ test("stop() does not cut off a response that its client is still reading", asyn
   await stopped;
 });
 
+test("stop() takes the request after a response that keeps the connection and is still being read", async (context) => {
+  const store = new GatedStore();
+  store.listJson = `[${"1,".repeat(4_000_000)}1]`;
+  const { listener, port, key } = await runningService(context, { options: { store }, limits: { stopIdleMs: 20_000 } });
+  const wire = await Wire.open(port);
+  wire.socket.pause();
+  const asked = once(listener.server, "request");
+  wire.send(request({ key }));
+  await asked;
+  await exchange(port, request({ target: "/healthz" }));
+  const stopped = listener.stop(20_000);
+  wire.socket.resume();
+  assert.equal((await wire.response()).value("connection"), "keep-alive");
+  const response = await wire.send(request({ target: "/healthz" })).response();
+  assert.deepEqual([response.status, response.value("connection")], [200, "close"]);
+  assert.equal((await wire.closed()).rest, "");
+  await stopped;
+});
+
 test("stop() does not cut off pipelined responses that wait for their client, nor one whose request waits for its turn", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(2_000_000)}1]`;
