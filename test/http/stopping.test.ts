@@ -124,34 +124,29 @@ test("stop() still takes a request whose fields were half sent, and /healthz is 
   await stopped;
 });
 
-test("stop() does not cut off a response that its client is still reading", async (context) => {
+/** A service that has begun to stop, and a client that has read nothing of a long response. */
+async function stoppedWhileRead(context: TestContext, stopIdleMs: number): Promise<{ wire: Wire; contentBytes: number; stopped: Promise<void> }> {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(4_000_000)}1]`;
-  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const { listener, port, key } = await runningService(context, { options: { store }, limits: { stopIdleMs } });
   const wire = await Wire.open(port);
   wire.socket.pause();
   const asked = once(listener.server, "request");
   wire.send(request({ key }));
   await asked;
   await exchange(port, request({ target: "/healthz" }));
-  service.beginStopping();
-  const stopped = listener.stop(10_000);
+  return { wire, contentBytes: store.listJson.length, stopped: listener.stop(20_000) };
+}
+
+test("stop() does not cut off a response that its client is still reading", async (context) => {
+  const { wire, contentBytes, stopped } = await stoppedWhileRead(context, 0);
   wire.socket.resume();
-  assert.equal((await wire.response()).contentBytes, store.listJson.length);
+  assert.equal((await wire.response()).contentBytes, contentBytes);
   await stopped;
 });
 
 test("stop() takes the request after a response that keeps the connection and is still being read", async (context) => {
-  const store = new GatedStore();
-  store.listJson = `[${"1,".repeat(4_000_000)}1]`;
-  const { listener, port, key } = await runningService(context, { options: { store }, limits: { stopIdleMs: 20_000 } });
-  const wire = await Wire.open(port);
-  wire.socket.pause();
-  const asked = once(listener.server, "request");
-  wire.send(request({ key }));
-  await asked;
-  await exchange(port, request({ target: "/healthz" }));
-  const stopped = listener.stop(20_000);
+  const { wire, stopped } = await stoppedWhileRead(context, 20_000);
   wire.socket.resume();
   assert.equal((await wire.response()).value("connection"), "keep-alive");
   const response = await wire.send(request({ target: "/healthz" })).response();
