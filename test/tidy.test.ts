@@ -70,7 +70,7 @@ const rootFilesMax = 6;
 /** Modules with effects on the world outside, and the only rooms that may call them; types are free. */
 const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["http"],
-  "node:fs": ["disk", "cli/terminal.ts"],
+  "node:fs": ["disk", "cli/terminal.ts", "cli/console-pages.ts"],
   "node:fs/promises": ["disk"],
   "node:child_process": [],
   "node:worker_threads": [],

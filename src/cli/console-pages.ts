@@ -1,15 +1,17 @@
 /**
- * The console as public pages: a document, a style sheet and scripts, read once at the start.
+ * The console as public pages: a document, a style sheet and scripts, read once at the start. They are part of the
+ * program, as its modules are, so they are read without the seam of the disk, and synchronously: a start has no clients
+ * that wait, and reading them asynchronously took 3 % of it.
  *
  * Only the program serves it. The library never loads this file: the page at "/" of an embedding program is its own.
  */
 
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { page } from "../console-files/page.ts";
 import { style } from "../console-files/style.ts";
-import type { Disk } from "../disk/disk.ts";
-import { readWholeFile } from "../disk/replace-file.ts";
+import { messageOf } from "../disk/error-message.ts";
 import { fixedPage, type PublicPage } from "../http/public-page.ts";
 
 /** Modules of the folder `console`, as built. */
@@ -48,16 +50,13 @@ const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
 
 /**
  * @param folder of the built scripts, with a slash at its end
- * @throws {Error} a script is missing: the build is incomplete
+ * @throws {Error} a script cannot be read, because the build is incomplete
  */
-export async function consolePages(disk: Disk, folder: string = builtFolder): Promise<readonly PublicPage[]> {
-  const scriptPages = scripts.map(async (name) => {
-    return consolePage(`console/${name}.js`, "text/javascript", await readText(disk, `${folder}${name}.js`));
-  });
+export function consolePages(folder: string = builtFolder): readonly PublicPage[] {
   return [
     consolePage("", "text/html", page),
     consolePage("console/style.css", "text/css", style),
-    ...(await Promise.all(scriptPages)),
+    ...scripts.map((name) => consolePage(`console/${name}.js`, "text/javascript", readText(`${folder}${name}.js`))),
   ];
 }
 
@@ -71,10 +70,11 @@ function consolePage(path: string, mediaType: string, text: string): PublicPage 
   });
 }
 
-async function readText(disk: Disk, path: string): Promise<string> {
-  const bytes = await readWholeFile(disk, path);
-  if (bytes === undefined) {
-    throw new Error(`Cannot serve the console: ${path} is missing; build it with npm run build, or use --console off`);
+function readText(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const advice = "build it with npm run build, or use --console off";
+    throw new Error(`Cannot serve the console: ${messageOf(error)}; ${advice}`, { cause: error });
   }
-  return bytes.toString();
 }

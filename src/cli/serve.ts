@@ -87,7 +87,7 @@ function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Termina
 
 async function open(start: Start): Promise<Service> {
   const { settings, options, observers, stopping } = start;
-  const publicPages = settings.hasConsole ? await consolePages(nodeDisk) : [];
+  const publicPages = settings.hasConsole ? consolePages() : [];
   try {
     return await openService(options, { signal: stopping, publicPages, observers });
   } catch (error) {
