@@ -16,14 +16,13 @@ import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { keyFileName } from "../keys/key-store.ts";
 import { KeyError } from "../keys/key.ts";
-import { expositionType } from "../observe/prometheus-text.ts";
-import { Observers } from "../observe/observers.ts";
+import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import { consolePages } from "./console-pages.ts";
 import { UsageError } from "./parse-flags.ts";
-import { readSettings, type SettingsRead } from "./settings.ts";
+import { readSettings, type Settings, type SettingsRead } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The dependencies of every step of a start. */
@@ -54,7 +53,7 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
 type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
 
 async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, stopping: AbortSignal): Promise<void> {
-  const start = prepare(kept, read, terminal, stopping);
+  const start = await prepare(kept, read, terminal, stopping);
   keepTickShape();
   try {
     const service = await open(start);
@@ -69,7 +68,12 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   }
 }
 
-function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Terminal, stopping: AbortSignal): Start {
+async function prepare(
+  kept: Kept,
+  { settings, cite }: SettingsRead,
+  terminal: Terminal,
+  stopping: AbortSignal,
+): Promise<Start> {
   const options = checkOptions({
     ...kept,
     baseUrl: settings.baseUrl,
@@ -78,11 +82,18 @@ function prepare(kept: Kept, { settings, cite }: SettingsRead, terminal: Termina
     corsOrigins: settings.corsOrigins,
     report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
   });
-  const hasMetrics = settings.metricsPort !== undefined;
-  const writeRequests = settings.log === "requests" ? terminal.stderr : undefined;
-  const isObserved = hasMetrics || writeRequests !== undefined;
-  const observers = isObserved ? new Observers({ clock: systemClock, hasMetrics, writeRequests }) : undefined;
-  return { settings, cite, terminal, options, observers, stopping };
+  return { settings, cite, terminal, options, observers: await makeObservers(settings, terminal), stopping };
+}
+
+/** Loaded only if they are turned on. */
+async function makeObservers({ metricsPort, log }: Settings, { stderr }: Terminal): Promise<Observers | undefined> {
+  const hasMetrics = metricsPort !== undefined;
+  const writeRequests = log === "requests" ? stderr : undefined;
+  if (!hasMetrics && writeRequests === undefined) {
+    return undefined;
+  }
+  const { Observers } = await import("../observe/observers.ts");
+  return new Observers({ clock: systemClock, hasMetrics, writeRequests });
 }
 
 async function open(start: Start): Promise<Service> {
@@ -109,13 +120,17 @@ function startError(error: unknown, { settings, cite }: Start): unknown {
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, options: { report } } = start;
   const listener = createListener(service, bounds);
-  const content = (): string => observers?.metrics?.expose(service.gauges) ?? "";
-  const metricsServer = createPageListener({ path: "/metrics", contentType: expositionType, content });
+  const metrics = observers?.metrics;
+  const metricsServer = metrics && createPageListener({
+    path: "/metrics",
+    contentType: metrics.contentType,
+    content: () => metrics.expose(service.gauges),
+  });
   try {
     await mustHaveRoom(service, start);
     const { metricsPort, metricsHost } = settings;
     let metricsUrl: string | undefined;
-    if (metricsPort !== undefined) {
+    if (metricsServer !== undefined && metricsPort !== undefined) {
       const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
       metricsUrl = `http://${hostInUrl(metricsHost)}:${port}/metrics`;
     }
@@ -132,8 +147,8 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   } finally {
     service.beginStopping();
     await listener.stop(bounds.stopMs);
-    metricsServer.closeAllConnections();
-    metricsServer.close();
+    metricsServer?.closeAllConnections();
+    metricsServer?.close();
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
     await service.close().finally(() => observers?.close());
   }

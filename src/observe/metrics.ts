@@ -5,7 +5,7 @@
 
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
-import { family, head, Histogram, type Labels } from "./prometheus-text.ts";
+import { expositionType, family, head, Histogram, type Labels } from "./prometheus-text.ts";
 
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {
@@ -29,6 +29,7 @@ interface RequestSeries {
 }
 
 export class Metrics {
+  readonly contentType: string = expositionType;
   readonly #eventLoopDelay: IntervalHistogram;
   readonly #requests = new Map<string, RequestSeries>();
   readonly #refusals = new Map<string, number>([
