@@ -21,9 +21,14 @@ export class IdempotentAdds {
   readonly #inProgress = new AddsInProgress();
   readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
+  /** When this object was made, on both clocks. Reading them for each line that is restored took 20 % of a start. */
+  readonly #openedWallSeconds: number;
+  readonly #openedSeconds: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#openedWallSeconds = this.wallSeconds;
+    this.#openedSeconds = this.#nowSeconds();
   }
 
   /** The `at` of a line that is written now: Unix seconds. */
@@ -56,12 +61,12 @@ export class IdempotentAdds {
 
   /**
    * Remembers the hash of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
-   * has been set back since, the line counts as written now.
+   * has been set back since, the line counts as written when this object was made.
    */
   restore(bytes: DataView, start: number, petId: number, atSeconds: number): void {
-    const ageSeconds = Math.max(0, this.wallSeconds - atSeconds);
+    const ageSeconds = Math.max(0, this.#openedWallSeconds - atSeconds);
     if (ageSeconds < idempotencySecondsMax) {
-      this.#table.add(bytes, start, petId, this.#nowSeconds() - ageSeconds);
+      this.#table.add(bytes, start, petId, this.#openedSeconds - ageSeconds);
     }
   }
 
