@@ -108,9 +108,11 @@ async function open(start: Start): Promise<Service> {
 
 /** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
 function startError(error: unknown, { settings, cite }: Start): unknown {
-  const isAborted = error instanceof Error && error.name === "AbortError";
-  if (isAborted || error instanceof DamagedLogError || error instanceof KeyError) {
+  if (error instanceof Error && error.name === "AbortError") {
     return error;
+  }
+  if (error instanceof DamagedLogError || error instanceof KeyError) {
+    return new Error(`${error.message}; see check --help`, { cause: error });
   }
   const name = settings.storage.kind === "folder" ? "data" : "database";
   return new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);

@@ -112,6 +112,15 @@ for (const [name, { damage, code, says }] of Object.entries(damages)) {
   });
 }
 
+test("a start with a damaged file says where the damage is, and that check --help has advice", async (context) => {
+  for (const name of ["a damaged catalogue", "a damaged key file"]) {
+    const data = filledFolder(context);
+    damages[name]?.damage(join(data, "pets.jsonl"), join(data, "keys.jsonl"));
+    const refusal = /^Error: the program ended with 1: Cannot .*s\.jsonl is damaged at line 1, byte 0: .*; see check --help\n$/;
+    await assert.rejects(start(["--data", data]), refusal, name);
+  }
+});
+
 test("check and start refuse the same flags and variables", async (context) => {
   const data = filledFolder(context);
   for (const [flags, environment, setting] of [
