@@ -36,7 +36,7 @@ export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "p
 export interface AnimalStore {
   /**
    * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for
-   * in `originalUrl`, then in `url`. Outside it `next()` is called, if given; otherwise the service responds. If the
+   * in `url` and `originalUrl`. Outside it `next()` is called, if given; otherwise the service responds. If the
    * content has been read before, `next(error)` is called. A request that has a response already is left alone. After
    * `close()`, creates return 503; reads still work.
    */
@@ -57,9 +57,9 @@ export interface AnimalStore {
  * Opens the service: locks the folder, reads its files, and follows the key file from then on.
  *
  * @throws {RangeError} an option is wrong
- * @throws {FolderInUseError} another service holds the folder
- * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; nothing was changed
- * @throws {KeyError} its code is "key_file_damaged": so is the key file
+ * @throws {FolderInUseError} another service or command uses the folder
+ * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; it is unchanged
+ * @throws {KeyError} its code is "key_file_damaged": the key file is damaged
  * @throws {Error} the database cannot be used
  */
 export async function openAnimalStore(options: AnimalStoreOptions): Promise<AnimalStore> {

@@ -100,7 +100,7 @@ test(`at most ${rootFilesMax} files are at the root of src`, () => {
   assert.ok(rootFiles.length <= rootFilesMax, rootFiles.map(({ path }) => path).join(", "));
 });
 
-test("only disk uses files (and the terminal its descriptors), and only http uses node:http", () => {
+test("only disk uses files, besides those of the console and the terminal, and only http uses node:http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {
       const guards = guardedModules[target];

@@ -64,7 +64,7 @@ function consolePage(path: string, mediaType: string, text: string): PublicPage 
   return fixedPage({
     path: `/${path}`,
     contentType: `${mediaType}; charset=utf-8`,
-    // Without indentation and most line ends, an eighth of all bytes. No string in these files spans two lines.
+    // Leaves out indentation and most line ends, an eighth of all bytes. No string in these files spans two lines.
     content: text.replace(/(?<=[,;{}>([])\n|^ +/gm, ""),
     fields: securityFields,
   });

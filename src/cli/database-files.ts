@@ -26,7 +26,7 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
     const animalCount = await moveCatalogueIn(query, source, optionsOf(report));
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
-      throw new Error("no line is one of a pets.jsonl; NewPet bodies have no id");
+      throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
     }
     return { animalCount, keyCount: 0 };
   });
@@ -61,7 +61,7 @@ async function moveIn(path: string, storage: DatabaseStorage, move: (query: Quer
   });
 }
 
-/** Runs `use` with the catalogue. */
+/** Runs `use` with the catalogue. @throws {UsageError} the database cannot be used */
 export async function withDatabasePets(
   storage: DatabaseStorage,
   use: (store: PetStore) => Promise<void>,

@@ -78,7 +78,7 @@ export async function withDatabase<Result>(
   });
 }
 
-/** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} it cannot be used */
+/** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} as `withDatabase` */
 export function withDatabaseKeys(
   storage: DatabaseStorage,
   options: KeyStoreOptions & { readonly report: (message: string) => void },

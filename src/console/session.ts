@@ -1,5 +1,5 @@
 /**
- * The key, in memory only, and the one place that sends requests. The person at the page starts each, one at a time: no
+ * The key, in memory only, and the one place that calls the API. The person at the page starts each, one at a time: no
  * press counts while the page is busy. So the key cannot change while a request is under way.
  */
 
@@ -12,7 +12,7 @@ export interface Exchange {
   readonly request: ApiRequest;
   /** Milliseconds until the whole response was there. */
   readonly ms: number;
-  /** Undefined if no response arrived, or a part. */
+  /** Undefined unless the whole response arrived. */
   readonly response: Response | undefined;
   readonly content: string;
   /** The content as `parseExact` reads it; an empty object if it is no JSON. */

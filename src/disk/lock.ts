@@ -24,7 +24,7 @@ import type { Disk, Lock } from "./disk.ts";
 import { hasCode, undefinedIfAbsent } from "./error-message.ts";
 import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
-/** Another process serves this folder. */
+/** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
@@ -43,7 +43,7 @@ export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
   const lock = await disk.lock(join(dataDir, folderLockName));
   if (lock === undefined) {
-    throw new FolderInUseError(`another server holds the folder ${dataDir}`);
+    throw new FolderInUseError(`another server or command uses the folder ${dataDir}`);
   }
   return lock;
 }

@@ -9,8 +9,8 @@ import type { Disk } from "./disk.ts";
 import { appendAll, readFully } from "./file-bytes.ts";
 
 /**
- * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If it fails,
- * nothing is left of the new content.
+ * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If writing
+ * or renaming fails, the old content stays.
  *
  * @param pieces the new content
  */

@@ -31,8 +31,9 @@ export interface FolderOptions {
 /**
  * Locks the folder and reads its files.
  *
- * @throws {FolderInUseError} another service holds the folder
- * @throws {DamagedLogError} a file is damaged where no crash could have damaged it; nothing was changed
+ * @throws {FolderInUseError} another service or command uses the folder
+ * @throws {DamagedLogError} pets.jsonl is damaged where no crash could have damaged it; it is unchanged
+ * @throws {KeyError} its code is `key_file_damaged`: keys.jsonl is damaged
  */
 export async function openFolder(options: FolderOptions): Promise<Engine> {
   const { clock, signal } = options;

@@ -95,7 +95,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
 
 function createHttpServer(limits: ListenerLimits): Server {
   const server = createServer({
-    maxHeaderSize: limits.fieldBytesMax + 1, // Node refuses as many.
+    maxHeaderSize: limits.fieldBytesMax + 1, // Node refuses this length.
     headersTimeout: limits.fieldsMs,
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.timeoutCheckMs,

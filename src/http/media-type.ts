@@ -36,7 +36,7 @@ export function isCoded(contentEncoding: string | undefined): boolean {
   return contentEncoding !== undefined && contentEncoding.split(",").some(isOther);
 }
 
-/** Whether the request announces content, even if it is empty or chunked (RFC 9112, 6.3). */
+/** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */
 export function announcesContent(incoming: IncomingMessage): boolean {
   const { headers } = incoming;
   return (

@@ -28,6 +28,8 @@ interface Entry<Route> {
 
 export class Router<Route extends RoutePattern<unknown>> {
   readonly #entries: readonly Entry<Route>[];
+  /** Those of all routes, as in `Allow`. */
+  readonly methods: string;
 
   constructor(basePath: string, routes: readonly Route[]) {
     this.#entries = routes.map((route) => {
@@ -39,6 +41,7 @@ export class Router<Route extends RoutePattern<unknown>> {
         allow: allowField(route),
       };
     });
+    this.methods = [...new Set(this.#entries.flatMap(({ allow }) => allow.split(", ")))].join(", ");
   }
 
   /** @param path without the query */

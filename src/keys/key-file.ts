@@ -2,8 +2,8 @@
  * Follows keys.jsonl, to which commands and servers append at any time.
  *
  * The file is read whenever its size or time has changed. Reading takes no lock, so an unfinished last line is most
- * likely still being written: it is reported only if it is there at the next look too. Any other fault is reported
- * once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
+ * likely still being written: it is reported at the start, or if it is there at the next look too. Any other fault is
+ * reported once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
  *
  * An event is decided and appended under the file's lock, after the lines of others have been read.
  */
@@ -75,7 +75,7 @@ export class KeyFile extends KeyLog {
     const finding = await file.#lookNow().catch((error: unknown) => {
       throw readError(options.path, error);
     });
-    if (finding.kind === "damaged" || finding.kind === "replaced") {
+    if (finding.kind === "corrupt" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
     }
     if (file.exists && file.#reader.offset === 0) {
@@ -108,7 +108,7 @@ export class KeyFile extends KeyLog {
   async #appendNow(decide: () => KeyEvent | undefined): Promise<void> {
     const { disk, path, report } = this.#options;
     const finding = await this.#lookNow();
-    if (finding.kind === "damaged" || finding.kind === "replaced") {
+    if (finding.kind === "corrupt" || finding.kind === "replaced") {
       throw new KeyError("key_file_damaged", `Cannot change keys: ${path} ${finding.fault}`);
     }
     const event = decide();
@@ -130,7 +130,7 @@ export class KeyFile extends KeyLog {
   #reportFinding(finding: Finding): void {
     if (finding.kind === "replaced") {
       this.#reportOnce(finding.fault, "; restart the server to read it");
-    } else if (finding.kind === "damaged" || (finding.kind === "torn" && finding.fault === this.#torn)) {
+    } else if (finding.kind === "corrupt" || (finding.kind === "torn" && finding.fault === this.#torn)) {
       this.#reportOnce(finding.fault);
     } else if (finding.kind === "sound" && this.#reported !== undefined) {
       this.#reported = undefined;
@@ -165,7 +165,7 @@ export class KeyFile extends KeyLog {
     const sinceMs = last?.sinceMs ?? clock.monotonicMs();
     const file = status === undefined ? undefined : await disk.openToRead(path);
     if (status === undefined || file === undefined) {
-      return this.#reader.offset === 0 ? { kind: "sound" } : { kind: "damaged", fault: "was removed" };
+      return this.#reader.offset === 0 ? { kind: "sound" } : { kind: "corrupt", fault: "was removed" };
     }
     try {
       const finding = await this.#reader.read(file);

@@ -20,7 +20,7 @@ export type Finding =
   | { readonly kind: "sound" }
   /** An unfinished line follows the sound ones. */
   | { readonly kind: "torn"; readonly fault: string }
-  | { readonly kind: "damaged"; readonly fault: string }
+  | { readonly kind: "corrupt"; readonly fault: string }
   | { readonly kind: "replaced"; readonly fault: string };
 
 /** Bytes of lines that are decoded in one turn of the event loop: about 2 ms. */
@@ -101,7 +101,7 @@ function tornText(tornBytes: number, reason: string): string {
 }
 
 function damageAt(lineNumber: number, offset: number, reason: string): Finding {
-  return { kind: "damaged", fault: `is damaged at line ${lineNumber}, byte ${offset}: ${reason}` };
+  return { kind: "corrupt", fault: `is damaged at line ${lineNumber}, byte ${offset}: ${reason}` };
 }
 
 /** An event that is not applied yet. */

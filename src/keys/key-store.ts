@@ -3,7 +3,7 @@
  *
  * A change is one event in their log, decided after the events of others have been read. When its promise resolves, it
  * survives a loss of power and is in effect in this process; other processes follow at their next look. No event
- * contains a secret: it is returned once.
+ * contains a secret: it is returned once. Every change may throw a KeyError with the code `key_file_damaged`.
  */
 
 import { join } from "node:path";
@@ -28,7 +28,7 @@ export interface KeyFolderOptions extends KeyStoreOptions {
   readonly dataDir: string;
   /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
-  /** Called for each unban after the opening; `unbannedMs` of a key is the last one before. */
+  /** Called for each unban that is read after the opening. */
   readonly onUnban?: (keyId: string) => void;
 }
 

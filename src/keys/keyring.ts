@@ -162,7 +162,7 @@ export class Keyring {
 
   #rotate(held: HeldKey, event: KeyEvent & { readonly event: "rotated" }): string | undefined {
     if (this.#credentials.has(event.sha256)) {
-      return "the secret of another key was made again";
+      return "its secret was made before";
     }
     this.#limitSecrets(held, event.graceUntilMs, event.timeMs);
     this.#addSecret(held, event.sha256);

@@ -42,7 +42,7 @@ export function endStreak(ban: Ban): void {
   ban.refusalCount = 0;
 }
 
-/** Counts a refusal, unless the key is banned. Returns true if it sets off a ban. */
+/** Counts a refusal of a key that is not banned. Returns true if it sets off a ban. */
 export function countRefusal(ban: Ban, nowMs: number): boolean {
   if (ban.refusalCount === 0) {
     ban.secondEndsMs = nowMs;

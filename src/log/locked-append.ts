@@ -38,7 +38,8 @@ export interface LogUpdate {
  * that was read are on disk.
  *
  * @returns the file to which a torn tail was moved
- * @throws {Error} if the disk fails. Then nothing was appended, unless truncating the log failed as well
+ * @throws {Error} if the disk fails, or another process replaced the log. Then nothing was appended, unless truncating
+ *   the log failed as well
  */
 export async function appendLines(disk: Disk, path: string, update: LogUpdate): Promise<string | undefined> {
   const { lines, lengthBytes } = update;

@@ -10,8 +10,8 @@ import { appendAll, readFully } from "../disk/file-bytes.ts";
 
 /**
  * Moves the bytes from `offset` to the end of the log to `PATH.torn`, after what is already in that file. They are on
- * disk there before the log is truncated. If this fails, `PATH.torn` is as before, so that repeated attempts on a full
- * disk do not use up space.
+ * disk there before the log is truncated. If the copy fails, `PATH.torn` is as before, so that repeated attempts on a
+ * full disk do not use up space.
  *
  * @returns the path of the file that holds them
  */

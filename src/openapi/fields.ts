@@ -27,12 +27,12 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     example: 60,
   },
   "X-RateLimit-Remaining": {
-    description: "Requests left in that window, after this one.",
+    description: "Requests left, after this one; 0 during a ban.",
     schema: { type: "integer", minimum: 0 },
     example: 59,
   },
   "X-RateLimit-Reset": {
-    description: "When that quota is full again, in Unix seconds.",
+    description: "Unix seconds: when that quota is full again, or a ban ends.",
     schema: { type: "integer", format: "int64", minimum: 0 },
     example: 1795262460,
   },

@@ -76,7 +76,7 @@ export interface PetStore {
   get(id: number): JsonText | undefined | Promise<JsonText | undefined>;
   /** @throws {StorageUnavailableError} it cannot be read now */
   list(query: PetQuery): PetPage | Promise<PetPage>;
-  /** False if adding cannot succeed without an operator's help, and after `close()`. Must not throw. */
+  /** False makes `/healthz` 503: while adding needs help from outside, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
    * Refuses further adds, and resolves when every `add` in progress is settled and every resource is released. Closing
@@ -95,7 +95,7 @@ export class StorageUnavailableError extends Error {
   override readonly name = "StorageUnavailableError";
 }
 
-/** The sync of the animal failed: it may or may not have been stored. */
+/** The animal may or may not have been stored. */
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }

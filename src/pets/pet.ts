@@ -43,7 +43,7 @@ export function petToJson(pet: Pet): string {
   return newPetToJson(pet.id, pet);
 }
 
-/** The same of an animal that has just got its id. The only code that writes the text, for the file and for clients. */
+/** The same, with the id given apart. The only code that writes the text, for the file and for clients. */
 export function newPetToJson(id: number, { name, categoryId, status }: NewPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }

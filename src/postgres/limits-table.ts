@@ -66,7 +66,7 @@ async function databaseNowMs(query: Query): Promise<number> {
   return Number(row?.["now_ms"]);
 }
 
-/** In the table 0 is never, and nothing is earlier. */
+/** In the table, 0 or less is never. */
 function instant(unixMs: number): number {
   return Math.max(0, unixMs);
 }

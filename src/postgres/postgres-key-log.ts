@@ -62,7 +62,7 @@ export class PostgresKeyLog extends KeyLog {
       }
       isStored = await this.#appendNext(event);
     }
-    await this.refresh(); // It cannot fail: the event is stored.
+    await this.refresh(); // If it fails, the next look applies the event.
   }
 
   /** Resolves to false if somebody else has taken the next number. @throws {DatabaseError} */

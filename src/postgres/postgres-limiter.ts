@@ -40,7 +40,7 @@ interface KeyBatch {
   asked: number;
 }
 
-const batchLength = 1_000;
+const batchRequestsMax = 1_000;
 /** Keys whose limits are remembered for the time when the database is away: about 4 MB. */
 const lastKnownMax = 10_000;
 
@@ -59,7 +59,7 @@ export class PostgresLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #batcher = new Batcher<Request, Decided | undefined>((requests) => this.#decide(requests), {
     lanes: 1,
-    sizeMax: batchLength,
+    sizeMax: batchRequestsMax,
   });
   readonly #lastKnown = new Map<string, KeyLimits>();
   #banCount = 0;

@@ -68,7 +68,7 @@ const listedMax = 1_000;
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
 const commitMs = 1_800_000;
 
-/** How long after a stop began: then its response can still be sent before connections are closed. */
+/** How long a create may stay in doubt after a stop began: 2 s are left to send its response. */
 const stopDecisionMs = bounds.stopMs - 2_000;
 
 const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";

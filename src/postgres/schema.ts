@@ -113,7 +113,7 @@ ${purgeFunction}
 
 export const schemaVersion: number = migrations.length;
 
-/** The number of advisory locks of this program. */
+/** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
 /** How long a migration may take, and the wait for one. PostgreSQL ends one that has stalled after 30 s. */
 const migrationMs = 40_000;
@@ -121,7 +121,7 @@ const migrationMs = 40_000;
 /**
  * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
  *
- * @throws {Error} the database is a replica, has the wrong isolation level or encoding, or a schema of a newer release
+ * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema of a newer release
  */
 export async function prepareSchema(database: Database): Promise<void> {
   await database.transaction(async (query) => {

@@ -130,7 +130,7 @@ export class Pipeline {
     return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
       context.rate = decision;
       if (decision.kind === "unavailable") {
-        context.route = this.#router.find(path)?.route; // Its fields are in every response but 401 and 429.
+        context.route = this.#router.find(path)?.route; // The fields of the route belong to this response too.
         return errorResponse("storage_unavailable");
       }
       if (decision.kind !== "allowed") {
@@ -210,7 +210,7 @@ export class Pipeline {
   #respondToPreflight(context: RequestContext): Response {
     const { addresses, cors } = this.#dependencies;
     context.rate = addresses.peek(context.address);
-    return jsonResponse(204, undefined, cors.preflightFields("GET, HEAD, POST, OPTIONS"));
+    return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
   }
 
   #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {

@@ -12,7 +12,7 @@ export const batchLength = 500;
  * Adds the animals in their order. `onProgress` gets the number of animals added, counted from the first. If this
  * rejects, the animals after those were not added; with `OutcomeUnknownError`, some of them may have been.
  *
- * @param store writes animals that are added at once as a whole or not at all, up to `batchLength`
+ * @param store stores up to `batchLength` simultaneous adds all together or not at all
  */
 export async function addInBatches(
   store: Pick<PetStore, "add">,

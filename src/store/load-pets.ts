@@ -110,7 +110,7 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
       throw new Error(damageText(path, end));
     }
     return isServed
-      ? `${sound}; a write is under way at its end, or has failed: then /healthz of the server is 503`
+      ? `${sound}; a write is under way at its end, or has failed`
       : `${sound}; ${tornText(path, end)}; a start would set it aside`;
   } finally {
     await file.close();

@@ -42,12 +42,12 @@ export interface PetLine {
   onceStart: number;
   /** When the animal with the hash was created, in Unix seconds. */
   atSeconds: number;
-  /** Where the integer that was read last ends. */
-  at: number;
+  /** Of the integer that was read last. */
+  integerEnd: number;
 }
 
 export function createPetLine(): PetLine {
-  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, onceStart: 0, atSeconds: 0, at: 0 };
+  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, onceStart: 0, atSeconds: 0, integerEnd: 0 };
 }
 
 /**
@@ -99,10 +99,10 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
     return false;
   }
   line.id = readInteger(bytes, start + idStart.length, line);
-  if (line.id < 1 || !nameStart.isAt(bytes, line.at)) {
+  if (line.id < 1 || !nameStart.isAt(bytes, line.integerEnd)) {
     return false;
   }
-  const nameEnd = endOfName(bytes, line.at + nameStart.length, end);
+  const nameEnd = endOfName(bytes, line.integerEnd + nameStart.length, end);
   if (!categoryIdStart.isAt(bytes, nameEnd)) {
     return false;
   }
@@ -124,17 +124,17 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
 /** Returns whether the line ends after its group, or has a hash and its time there. */
 function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
   line.onceStart = 0;
-  if (line.at === end) {
+  if (line.integerEnd === end) {
     return true;
   }
-  const hashStart = line.at + onceStart.length;
+  const hashStart = line.integerEnd + onceStart.length;
   const hashEnd = hashStart + idempotencyHashCharacters;
-  if (hashEnd + atStart.length >= end || !onceStart.isAt(bytes, line.at) || !atStart.isAt(bytes, hashEnd)) {
+  if (hashEnd + atStart.length >= end || !onceStart.isAt(bytes, line.integerEnd) || !atStart.isAt(bytes, hashEnd)) {
     return false;
   }
   line.onceStart = hashStart;
   line.atSeconds = readInteger(bytes, hashEnd + atStart.length, line);
-  return line.atSeconds > 0 && line.at === end;
+  return line.atSeconds > 0 && line.integerEnd === end;
 }
 
 /** Returns -1 if there is no status at `at`. */
@@ -147,7 +147,7 @@ function statusIndexAt(bytes: DataView, at: number): number {
   return -1;
 }
 
-/** The integer at `start`, which ends at `line.at`; 0 if there is none, or one too long to be exact. */
+/** The integer at `start`, which ends at `line.integerEnd`; 0 if there is none, or one too long to be exact. */
 function readInteger(bytes: DataView, start: number, line: PetLine): number {
   let value = 0;
   let at = start;
@@ -158,7 +158,7 @@ function readInteger(bytes: DataView, start: number, line: PetLine): number {
     }
     value = value * 10 + digit;
   }
-  line.at = at;
+  line.integerEnd = at;
   return at - start > 15 ? 0 : value;
 }
 

@@ -106,7 +106,7 @@ test("a second server on the same folder is refused in one line, and kill -9 lea
   const first = await start(["--data", data]);
   const second = await run(["--port", "0", "--data", data]);
   assert.equal(second.code, 2);
-  assert.match(second.stderr, /^Cannot use --data .*another server holds the folder.*\n$/);
+  assert.match(second.stderr, /^Cannot use --data .*another server or command uses the folder.*\n$/);
   await first.stop("SIGKILL");
   const third = await start(["--data", data]);
   assert.equal(await third.stop(), 0);

@@ -53,7 +53,7 @@ test("import is refused while a server holds the folder, and for a missing file"
   const program = await start(["--data", data]);
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);
-  assert.match(imported.stderr, /^Cannot run import: another server holds the folder .*\n$/);
+  assert.match(imported.stderr, /^Cannot run import: another server or command uses the folder .*\n$/);
   assert.equal(await program.stop(), 0);
   assert.match((await runHere(["import", `${file}.no`, "--data", data])).stderr, /there is no such file/);
 });

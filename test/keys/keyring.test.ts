@@ -211,7 +211,7 @@ test("Keyring.apply() returns why an event cannot have happened, and changes not
   const faults: readonly (readonly [KeyEvent, RegExp])[] = [
     [{ ...made, id, sha256 }, /was made twice/],
     [{ ...made, id: "key_other", sha256: digestOf(secret) }, /secret of another key was made again/],
-    [{ event: "rotated", timeMs, id, sha256: digestOf(secret), graceUntilMs: timeMs }, /secret of another key was made again/],
+    [{ event: "rotated", timeMs, id, sha256: digestOf(secret), graceUntilMs: timeMs }, /its secret was made before/],
     [{ event: "revoked", timeMs, id: "key_other" }, /never made/],
     [{ event: "revoked", timeMs, id: revoked.id }, /had been revoked/],
     [{ event: "rotated", timeMs, id: revoked.id, sha256, graceUntilMs: timeMs }, /had been revoked/],

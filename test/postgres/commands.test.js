@@ -97,7 +97,7 @@ test("a list that the API gave is no pets.jsonl: its import fails and says so", 
   writeFileSync(path, '{"id":1,"name":"Rex","categoryId":1,"status":"available"}\n');
   const { code, stdout, stderr } = await runCommand(["import", path, "--database", url]);
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /^Cannot import .*: no line is one of a pets\.jsonl; NewPet bodies have no id; nothing was imported$/m);
+  assert.match(stderr, /^Cannot import .*: it has no line of a pets\.jsonl; a NewPet has no id; nothing was imported$/m);
 });
 
 const unusable = [

@@ -232,7 +232,7 @@ test("an import is refused while a server holds the folder, and of a folder with
   assert.deepEqual([refused.code, refused.stderr], [1, `Cannot import ${empty}: it has none of keys.jsonl, limits.json, pets.jsonl\n`]);
   await serving(["--data", folder], key, async () => {
     const { code, stderr } = await runCommand(["import", folder, "--database", url]);
-    assert.deepEqual([code, /^Cannot run import: another server holds the folder/.test(stderr)], [1, true], stderr);
+    assert.deepEqual([code, /^Cannot run import: another server or command uses the folder/.test(stderr)], [1, true], stderr);
   });
 });
 
@@ -404,6 +404,6 @@ test("an export is refused while a server holds the folder", { skip }, async () 
   const bearer = await createKey(["--data", held]);
   await serving(["--data", held], bearer, async () => {
     const { code, stderr } = await runCommand(["export", held, "--database", url]);
-    assert.deepEqual([code, /^Cannot run export: another server holds the folder/.test(stderr)], [1, true], stderr);
+    assert.deepEqual([code, /^Cannot run export: another server or command uses the folder/.test(stderr)], [1, true], stderr);
   });
 });
