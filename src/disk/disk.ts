@@ -33,6 +33,8 @@ export interface FileStatus {
 
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
+  /** Whether the path still leads to this lock: its folder may have been renamed, or another one mounted over it. */
+  isInPlace(): Promise<boolean>;
   release(): Promise<void>;
 }
 

@@ -121,7 +121,10 @@ class Contender {
         await unlinkIfThere(temporaryPath);
         if (attempt === "ours") {
           await this.#sweep();
-          return { release: () => this.#release(socket, identity) };
+          return {
+            isInPlace: async () => (await identityOf(join(this.#folder.path, this.#name))) === identity,
+            release: () => this.#release(socket, identity),
+          };
         }
         await socket.close();
         if (attempt === "held") {

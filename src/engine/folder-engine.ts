@@ -43,7 +43,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     const limiter = new MemoryLimiter({ clock });
     const keys = await KeyStore.open({ ...options, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
     const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
-    const snapshot = await LimitsSnapshot.open({ ...options, limiter, unbannedMs });
+    const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, unbannedMs });
     signal?.throwIfAborted();
     const store = options.store ?? (await openPetStore(options));
     const saving = setInterval(() => void snapshot.save(), bounds.limitsSaveMs).unref();

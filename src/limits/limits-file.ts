@@ -13,7 +13,7 @@
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
-import type { Disk } from "../disk/disk.ts";
+import type { Disk, Lock } from "../disk/disk.ts";
 import { messageOf, readError } from "../disk/error-message.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
@@ -41,6 +41,8 @@ export interface SavedLimits {
 export interface LimitsSnapshotOptions {
   readonly disk: Disk;
   readonly dataDir: string;
+  /** Of the folder. If it is not in place, the folder is another one, and its limits are not replaced. */
+  readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: (message: string) => void;
   /** When the key was last unbanned, in Unix milliseconds: a saved ban that was set before is lifted. */
@@ -93,12 +95,15 @@ export class LimitsSnapshot {
   }
 
   async #save(): Promise<void> {
-    const { disk, limiter } = this.#options;
+    const { disk, dataDir, lock, limiter } = this.#options;
     const { changeCount } = limiter;
     if (changeCount === this.#savedCount) {
       return;
     }
     try {
+      if (!(await lock.isInPlace())) {
+        throw new Error(`${dataDir} leads to another folder or to none`);
+      }
       await replaceFile(disk, this.#path, snapshotPieces(limiter));
       this.#savedCount = changeCount;
       this.#reportChange(false, "the limits can be saved again");

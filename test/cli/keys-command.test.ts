@@ -105,7 +105,8 @@ test("keys list shows the requests used and the end of a ban, as the server save
     limiter.take(id, plan);
     clock.advance(1_000);
   }
-  await (await LimitsSnapshot.open({ disk: nodeDisk, dataDir, limiter, report: assert.fail })).save();
+  const lock = { isInPlace: async () => true };
+  await (await LimitsSnapshot.open({ disk: nodeDisk, dataDir, lock, limiter, report: assert.fail })).save();
   assert.match((await keys(folder, "list")).out, / {2}enterprise {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
   assert.deepEqual(JSON.parse((await keys(folder, "list", "--json")).out), {
     id,

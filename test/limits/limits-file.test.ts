@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
+import { lockFolder } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
@@ -50,7 +51,8 @@ class Folder {
       openToAppend: (path) => this.#disk.openToAppend(path),
     };
     const report = (message: string): void => void this.reports.push(message);
-    return LimitsSnapshot.open({ disk, dataDir, limiter, report, ...options });
+    const lock = { isInPlace: async () => true };
+    return LimitsSnapshot.open({ disk, dataDir, lock, limiter, report, ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
@@ -361,6 +363,21 @@ async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
     await new Promise(setImmediate);
   }
 }
+
+test("LimitsSnapshot.save() leaves the limits of another folder in the place of its own as they are, and says so", async (context) => {
+  const folder = new Folder(context);
+  const lock = await lockFolder(nodeDisk, folder.path);
+  context.after(() => lock.release());
+  const snapshot = await folder.start(0, { lock });
+  folder.take();
+  await rename(folder.path, `${folder.path}.old`);
+  context.after(() => rm(`${folder.path}.old`, { recursive: true }));
+  await mkdir(folder.path);
+  await writeFile(folder.file, "of another server");
+  await snapshot.save();
+  assert.equal(await readFile(folder.file, "utf8"), "of another server");
+  assert.match(folder.reports.join(), /^warning: the limits cannot be saved, .*: .* leads to another folder or to none$/);
+});
 
 test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
   const folder = new Folder(context);

@@ -277,7 +277,10 @@ export class SimulatedDisk {
       return undefined;
     }
     this.#locks.add(path);
-    return { release: async () => void this.#locks.delete(path) };
+    return {
+      isInPlace: async () => this.#locks.has(path),
+      release: async () => void this.#locks.delete(path),
+    };
   }
 
   #file(path: string): File {
