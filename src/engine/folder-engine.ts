@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk } from "../disk/disk.ts";
+import { messageOf } from "../disk/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { bounds } from "../http/bounds.ts";
 import { KeyStore } from "../keys/key-store.ts";
@@ -39,6 +40,10 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   const { clock, signal } = options;
   signal?.throwIfAborted();
   const lock = await lockFolder(options.disk, options.dataDir);
+  // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
+  const release = (): Promise<void> => {
+    return lock.release().catch((error: unknown) => options.report(`warning: ${messageOf(error)}`));
+  };
   try {
     const limiter = new MemoryLimiter({ clock });
     const keys = await KeyStore.open({ ...options, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
@@ -54,12 +59,12 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
         await snapshot.save();
         await store.close();
       } finally {
-        await lock.release(); // Even if the store fails to close: the next service needs the folder.
+        await release(); // Even if the store fails to close: the next service needs the folder.
       }
     };
     return { store, limiter, keys, gauges: () => gaugesOf(store, limiter), close };
   } catch (error) {
-    await lock.release();
+    await release();
     throw error;
   }
 }

@@ -184,8 +184,13 @@ export class JsonLinesPetStore implements PetStore {
 
   async #close(): Promise<void> {
     await this.#writer.end("the service is stopping");
-    if (!this.#file.isInPlace()) {
-      this.#report(`warning: ${this.#path} leads to another file or to none: the next start serves only what is there`);
+    try {
+      if (!this.#file.isInPlace()) {
+        const effect = "the next start serves only what is there";
+        this.#report(`warning: ${this.#path} leads to another file or to none: ${effect}`);
+      }
+    } catch (error) {
+      this.#report(`warning: ${messageOf(error)}`);
     }
     await this.#file.close();
   }

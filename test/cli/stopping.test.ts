@@ -110,6 +110,26 @@ test("openService() rejects with the reason of its signal, and the folder is fre
   await (await openService(options)).close();
 });
 
+test("a stop succeeds on a disk that has become read-only or unreadable, and says what it could not do", async (context) => {
+  const reports: string[] = [];
+  const options = checkOptions({ dataDir: temporaryFolder(context), report: (message) => reports.push(message) });
+  const fail = (call: string) => (): never => {
+    throw new Error(`EROFS: read-only file system, ${call}`);
+  };
+  const service = await openService(options, {
+    disk: {
+      ...nodeDisk,
+      openToAppend: async (path) => Object.assign(await nodeDisk.openToAppend(path), { isInPlace: fail("stat") }),
+      lock: async (path) => {
+        const lock = await nodeDisk.lock(path);
+        return lock && { ...lock, release: () => lock.release().then(fail("unlink")) };
+      },
+    },
+  });
+  await service.close();
+  assert.deepEqual(reports, ["stat", "unlink"].map((call) => `warning: EROFS: read-only file system, ${call}`));
+});
+
 /** Resolves to the address that the server prints. */
 async function listening(child: ChildProcess): Promise<string> {
   assert.ok(child.stdout !== null);
