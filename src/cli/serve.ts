@@ -138,10 +138,10 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
       metricsUrl = `http://${hostInUrl(metricsHost)}:${port}/metrics`;
     }
     const port = await listen(listener.server, { port: settings.port, host: settings.host, prefix: "" }, start);
+    stopping.throwIfAborted();
     if (metricsUrl !== undefined) {
       report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
     }
-    stopping.throwIfAborted();
     warnOfClearText(start);
     await showFirstKey(service, port, start);
     start.terminal.stdout(`listening on http://${hostInUrl(settings.host)}:${port}${service.basePath}\n`);
