@@ -11,7 +11,10 @@ const terminal = processTerminal();
 let isServer = false;
 const code = await run(process.argv.slice(2), terminal, () => {
   isServer = true;
-  return stopSignal(process, (signal) => process.kill(process.pid, signal));
+  return stopSignal(process, (signal) => {
+    process.kill(process.pid, signal);
+    process.exit(1); // Only the first process of a container gets here: its own signals do not end it.
+  });
 });
 const exitCode = await finishOutput(terminal, code, isServer);
 if (isServer) {

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/http/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
-import { start } from "../support/program.ts";
+import { programPath, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { request, Wire } from "../support/wire.ts";
@@ -161,3 +161,19 @@ for (const [shell, signal, isToGroup] of [["/bin/bash", "SIGINT", true], ["/bin/
     assert.ok(!existsSync(join(folder, "data", "server.lock")), "it stopped in order");
   });
 }
+
+const inNamespace = ["--pid", "--fork", "--mount-proc"];
+const hasNamespaces = spawnSync("unshare", [...inNamespace, "true"]).status === 0;
+const skip = hasNamespaces ? false : "needs unshare and the right to make a process namespace";
+test("a second signal ends the server also if it is the first process of a container", { skip }, async (context) => {
+  const args = [programPath, "--port", "0", "--data", temporaryFolder(context)];
+  const child = spawn("unshare", [...inNamespace, process.execPath, ...args], { stdio: ["ignore", "pipe", "ignore"] });
+  const [pid] = (await listening(child).then(async (url) => {
+    await Wire.open(Number(new URL(url).port)).then((wire) => wire.send("GET /v1/pets HT")); // The stop waits for it.
+    return readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
+  })).split(" ");
+  const signals = setInterval(() => process.kill(Number(pid), "SIGTERM"), 100);
+  context.after(() => clearInterval(signals));
+  const [code] = (await once(child, "exit")) as [number | null];
+  assert.equal(code, 1, "the end of a whole stop would be 0");
+});
