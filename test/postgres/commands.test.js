@@ -90,7 +90,6 @@ test("import adds new animals after those that are there, and names lines that a
   assert.match((await runCommand(["check", ...store])).stdout, /^the database is sound: 2400 animals, 0 keys\n/);
 });
 
-/** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
 test("a list that the API gave is no pets.jsonl: its import fails and says so", { skip }, async () => {
   const url = await postgres.createDatabase();
   const path = join(guardedFolder("list"), "list.jsonl");
@@ -100,6 +99,7 @@ test("a list that the API gave is no pets.jsonl: its import fails and says so", 
   assert.match(stderr, /^Cannot import .*: it has no line of a pets\.jsonl; a NewPet has no id; nothing was imported$/m);
 });
 
+/** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
 const unusable = [
   ["is read-only", (url) => alter(url, "default_transaction_read_only = on"), /a replica or read-only/],
   ["reads NULL in arrays as a text", (url) => alter(url, "array_nulls = off"), /array_nulls is off: it must be on/],

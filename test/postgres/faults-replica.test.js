@@ -43,3 +43,24 @@ test("an instance led to a replica says so and is unhealthy, and serves soon aft
   assert.deepEqual(rows, [{ id: 1, name: "Rex" }, { id: 2, name: "Rex" }]);
   assert.equal(await health(client), 200);
 });
+
+test("with synchronous replication a create has no response, and is not seen, before the standby has it", { skip: skipFaults }, async (context) => {
+  const { clients: [client] } = await startService(context, [url]);
+  const standby = await startStandby(primary);
+  context.after(async () => {
+    await primary.set("synchronous_standby_names", "");
+    await standby.stop();
+  });
+  await standby.catchUp(primary);
+  await primary.set("synchronous_standby_names", "standby");
+  await primary.query("CHECKPOINT"); // By the process whose reload makes commits wait.
+  standby.pause();
+  let early;
+  const adding = client.add({ name: "Misty", categoryId: 1 }).then((response) => (early = response));
+  const question = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query ~ 'animal_store.add'";
+  await until("the create waits or has its response", async () => early !== undefined || (await primary.query(question)).length === 1);
+  const seen = await client.get("/v1/pets"); // Its token is taken without a wait for the standby.
+  assert.deepEqual([early?.status, seen.status, /Misty/.test(seen.text)], [undefined, 200, false]);
+  standby.resume();
+  assert.equal((await adding).status, 201);
+});
