@@ -157,11 +157,12 @@ test("the policy holds: markup from text and inline code are refused by the brow
   assert.ok(!refusals.includes("done"), refusals.join());
 });
 
-for (const colorScheme of ["light", "dark"]) {
-  test(`axe finds no fault in any state, ${colorScheme}`, { skip }, async (context) => {
+for (const [colorScheme, paper] of [["light", "rgb(250, 249, 246)"], ["dark", "rgb(23, 22, 20)"]]) {
+  test(`the page is ${colorScheme} if the browser is, and axe finds no fault in any state`, { skip }, async (context) => {
     const program = await startProgram(context);
     await addPet(program, program.firstKey, { name: "Rex \u202e", categoryId: 1 });
     const { page } = await openConsole(context, program, { colorScheme, allowed: [tooMany, "status of 400"], bypassCSP: true });
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), paper);
     await page.addScriptTag({ path: axePath });
     await judge(page, "empty");
     await enterKey(page, program.firstKey);
@@ -190,6 +191,14 @@ async function judge(page, state) {
   });
   assert.deepEqual(violations, [], state);
 }
+
+test("every result is announced to who cannot see the page", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  for (const id of ["key-notice", "wait", "list-notice", "add-notice", "copy-notice"]) {
+    assert.equal(await page.locator(`#${id}`).getAttribute("role"), "status", id);
+  }
+});
 
 test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
   const program = await startProgram(context);

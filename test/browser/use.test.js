@@ -41,6 +41,19 @@ test("a newcomer gets from the printed key to the second page of the catalogue",
   await press(page, "Ask for the quota", "#day-left", /^990 of 1,000 left$/);
 });
 
+test("an animal is added with the status that was chosen", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  for (const [index, status] of ["pending", "sold", "available"].entries()) {
+    await page.getByLabel("Status").last().selectOption(status);
+    await add(page, { name: "Rex", category: "7" });
+    await page.getByText(`Animal ${index + 1} is added`).waitFor();
+  }
+  await press(page, "List animals", "#list-notice", /Animals/);
+  assert.deepEqual((await rows(page)).map(([, , , status]) => status), ["pending", "sold", "available"]);
+});
+
 test("without a key nothing is sent, and the page says why", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
