@@ -20,8 +20,7 @@ async function request({ url, firstKey }: RunningProgram): Promise<number> {
   return (await fetch(`${url}/pets`, { headers })).status;
 }
 
-async function assertServesAndStops(context: TestContext, program: RunningProgram, data: string): Promise<void> {
-  context.after(() => program.process.kill("SIGKILL"));
+async function assertServesAndStops(program: RunningProgram, data: string): Promise<void> {
   assert.deepEqual([await request(program), await request(program)], [200, 200]);
   assert.equal(await program.stop(), 0);
   assert.match(readFileSync(join(data, "limits.json"), "utf8"), /key_/);
@@ -46,10 +45,10 @@ function fullPipe(context: TestContext): number {
 
 test("a server whose output has no reader serves, and exits 0 on SIGTERM with everything saved", async (context) => {
   const data = temporaryFolder(context);
-  const program = await start(["--data", data, "--log", "requests"]);
+  const program = await start(context, ["--data", data, "--log", "requests"]);
   program.process.stderr?.destroy();
   program.process.stdout?.destroy();
-  await assertServesAndStops(context, program, data);
+  await assertServesAndStops(program, data);
 });
 
 for (const log of ["lifecycle", "requests"]) {
@@ -57,12 +56,12 @@ for (const log of ["lifecycle", "requests"]) {
     const data = temporaryFolder(context);
     const full = openSync("/dev/full", "w");
     context.after(() => closeSync(full));
-    await assertServesAndStops(context, await start(["--data", data, "--log", log], full), data);
+    await assertServesAndStops(await start(context, ["--data", data, "--log", log], full), data);
   });
 
   test(`a server with --log ${log} whose log reader has stalled serves, and exits 0 on SIGTERM`, async (context) => {
     const data = temporaryFolder(context);
-    await assertServesAndStops(context, await start(["--data", data, "--log", log], fullPipe(context)), data);
+    await assertServesAndStops(await start(context, ["--data", data, "--log", log], fullPipe(context)), data);
   });
 }
 

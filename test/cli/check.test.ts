@@ -117,7 +117,7 @@ test("a start with a damaged file says where the damage is, and that check --hel
     const data = filledFolder(context);
     damages[name]?.damage(join(data, "pets.jsonl"), join(data, "keys.jsonl"));
     const refusal = /^Error: the program ended with 1: Cannot .*s\.jsonl is damaged at line 1, byte 0: .*; see check --help\n$/;
-    await assert.rejects(start(["--data", data]), refusal, name);
+    await assert.rejects(start(context, ["--data", data]), refusal, name);
   }
 });
 
@@ -139,7 +139,7 @@ test("check and start refuse the same flags and variables", async (context) => {
 
 test("check beside a server changes nothing, and does not report writes under way as damage", async (context) => {
   const data = filledFolder(context);
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   appendFileSync(join(data, "pets.jsonl"), '{"id":5,"na');
   appendFileSync(join(data, "keys.jsonl"), '{"event":"ma');
   const stateBefore = stateOf(data);
@@ -169,11 +169,11 @@ test("check says that the server would not start with a folder it cannot write t
 });
 
 for (const folder of ["/proc/nothing", "/dev/null/data"]) {
-  test(`check says that the server would not start with ${folder}, and start says the same`, async () => {
+  test(`check says that the server would not start with ${folder}, and start says the same`, async (context) => {
     const checked = await runHere(["check", "--data", folder]);
     assert.equal(checked.code, 1);
     assert.match(checked.stdout, /(ENOENT|EACCES|EPERM|ENOTDIR).*\n.*the server would not start\n$/);
-    await assert.rejects(start(["--data", folder]), /ended with 2: Cannot use --data/);
+    await assert.rejects(start(context, ["--data", folder]), /ended with 2: Cannot use --data/);
   });
 }
 
@@ -183,7 +183,7 @@ test("check and start name limits.json if it is a folder", async (context) => {
   const checked = await runHere(["check", "--data", data]);
   assert.equal(checked.code, 1);
   assert.match(checked.stdout, /limits\.json.*EISDIR.*\nthe server would not start\n$/);
-  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
+  await assert.rejects(start(context, ["--data", data]), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
 });
 
 test("check and start refuse a folder whose server.lock is a file, and leave it", async (context) => {
@@ -192,7 +192,7 @@ test("check and start refuse a folder whose server.lock is a file, and leave it"
   const checked = await runHere(["check", "--data", data]);
   assert.equal(checked.code, 1);
   assert.match(checked.stdout, /^Cannot lock .*server\.lock: it is not a socket\n[^]*the server would not start\n$/);
-  await assert.rejects(start(["--data", data]), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
+  await assert.rejects(start(context, ["--data", data]), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
   assert.ok(existsSync(join(data, "server.lock")));
 });
 
@@ -259,6 +259,6 @@ for (const name of ["keys.jsonl", "limits.json", "pets.jsonl"]) {
     const { code, stdout, stderr } = await runHere(["check", "--data", data]);
     assert.equal(code, 1);
     assert.match(stdout + stderr, /is a named pipe/);
-    await assert.rejects(start(["--data", data]), /is a named pipe/);
+    await assert.rejects(start(context, ["--data", data]), /is a named pipe/);
   });
 }

@@ -16,21 +16,21 @@ import { runHere } from "../support/terminal.ts";
 
 test("a first start makes one Free key and prints it once with a curl line that works as printed", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const first = await start(["--data", data]);
+  const first = await start(context, ["--data", data]);
   assert.match(first.firstKey ?? "", /^as_[0-9A-Za-z]{43}$/);
   const [command = "", ...args] = (first.curlLine ?? "").match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
   const { stdout } = await promisify(execFile)(command, ["-s", ...args]);
   assert.equal(stdout, "[]");
   assert.equal(await first.stop(), 0);
 
-  const second = await start(["--data", data]);
+  const second = await start(context, ["--data", data]);
   assert.equal(second.firstKey, undefined);
   assert.equal(await second.stop(), 0);
 });
 
 test("a first start prints the address of the console, unless it is off; there is the page, or 401", async (context) => {
   for (const [args, status] of [[[], 200], [["--console", "off"], 401]] as const) {
-    const program = await start(["--data", join(temporaryFolder(context), "data"), ...args]);
+    const program = await start(context, ["--data", join(temporaryFolder(context), "data"), ...args]);
     const origin = new URL(program.url).origin;
     assert.equal(program.output().stdout.includes(`into the console: ${origin}/\n`), status === 200);
     assert.equal((await fetch(`${origin}/`)).status, status);
@@ -42,7 +42,7 @@ test("making a key before the first start avoids the printed one", async (contex
   const data = join(temporaryFolder(context), "data");
   const created = await run(["keys", "create", "--data", data]);
   assert.match(created.stdout, /^as_[0-9A-Za-z]{43}\n$/);
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   assert.equal(program.firstKey, undefined);
   assert.doesNotMatch(program.output().stdout, /as_/);
   await program.stop();
@@ -50,7 +50,7 @@ test("making a key before the first start avoids the printed one", async (contex
 
 test("animals added over HTTP are the same bytes after a restart", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const first = await start(["--data", data]);
+  const first = await start(context, ["--data", data]);
   const authorization = `Bearer ${first.firstKey}`;
   const bodies = ['{"name":"Rex","categoryId":1}', '{"categoryId":-9223372036854775808,"name":"小白 🐕","status":"sold"}'];
   const created: string[] = [];
@@ -71,7 +71,7 @@ test("animals added over HTTP are the same bytes after a restart", async (contex
   const used = (await fetch(`${first.url}/pets`, { headers: { authorization } })).headers.get("x-ratelimit-remaining");
   assert.equal(await first.stop(), 0);
 
-  const second = await start(["--data", data]);
+  const second = await start(context, ["--data", data]);
   const response = await fetch(`${second.url}/pets`, { headers: { authorization } });
   assert.equal(await response.text(), `[${expected.join(",")}]`);
   assert.equal(response.headers.get("x-ratelimit-remaining"), String(Number(used) - 1), "a restart refunds nothing");
@@ -82,7 +82,7 @@ test("animals added over HTTP are the same bytes after a restart", async (contex
 
 test("a running server follows the keys command: revoked, changed and rotated keys within a second", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   const key = (await runHere(["keys", "create", "--plan", "pro", "--data", data])).stdout.trim();
   const id = /key_\w+(?=.*pro)/.exec((await runHere(["keys", "list", "--data", data])).stdout)?.[0] ?? "";
   const ask = (secret: string): Promise<Response> =>
@@ -103,18 +103,18 @@ test("a running server follows the keys command: revoked, changed and rotated ke
 
 test("a second server on the same folder is refused in one line, and kill -9 leaves nothing to clean up", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const first = await start(["--data", data]);
+  const first = await start(context, ["--data", data]);
   const second = await run(["--port", "0", "--data", data]);
   assert.equal(second.code, 2);
   assert.match(second.stderr, /^Cannot use --data .*another server or command uses the folder.*\n$/);
   await first.stop("SIGKILL");
-  const third = await start(["--data", data]);
+  const third = await start(context, ["--data", data]);
   assert.equal(await third.stop(), 0);
 });
 
 test("a taken port stops the start with exit code 2 and one line that names the setting", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const first = await start(["--data", data]);
+  const first = await start(context, ["--data", data]);
   const port = new URL(first.url).port;
   const second = await run(["--port", port, "--data", join(temporaryFolder(context), "data")]);
   assert.equal(second.code, 2);
@@ -124,7 +124,7 @@ test("a taken port stops the start with exit code 2 and one line that names the 
 
 test("everything that is kept is readable by its owner alone, and no file holds a key", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   const secret = program.firstKey ?? "";
   await fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${secret}` } });
   await program.stop();

@@ -50,7 +50,7 @@ test("import reports its progress, and adds every animal in order", async (conte
 
 test("import is refused while a server holds the folder, and for a missing file", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   const imported = await runHere(["import", file, "--data", data]);
   assert.equal(imported.code, 1);
   assert.match(imported.stderr, /^Cannot run import: another server or command uses the folder .*\n$/);

@@ -24,9 +24,10 @@ async function startAndStop(args: readonly string[], overrides: Partial<Terminal
   return terminal.output();
 }
 
+/** A server that starts after all is stopped, so that the test fails instead of waiting for ever. */
 async function assertRefused(args: readonly string[], environment: NodeJS.ProcessEnv, says: RegExp): Promise<void> {
   const terminal = recordingTerminal(environment);
-  const code = await run(args, terminal, () => new AbortController().signal);
+  const code = await run(args, terminal, () => AbortSignal.timeout(10_000));
   const { stdout, stderr } = terminal.output();
   assert.deepEqual([code, stdout], [2, ""], stderr);
   assert.match(stderr, /^[^\n]*\n$/);
@@ -71,7 +72,7 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   await assertRefused(host, {}, /Cannot use --host 192\.0\.2\.1: .*EADDRNOTAVAIL/);
   const lacksZone = [...common, "--port", "0", "--host", "fe80::1"];
   await assertRefused(lacksZone, {}, /Cannot use --host fe80::1: .*E(INVAL|ADDRNOTAVAIL|AFNOSUPPORT)/);
-  const program = await start(common);
+  const program = await start(context, common);
   assert.equal(await program.stop(), 0);
 });
 
@@ -145,7 +146,7 @@ test("the first key that cannot be printed is reported", async (context) => {
 });
 
 test("a server whose base address is beyond ASCII answers a create with its ASCII form", async (context) => {
-  const program = await start(["--data", temporaryFolder(context), "--base-url", "https://例え.example/v1"]);
+  const program = await start(context, ["--data", temporaryFolder(context), "--base-url", "https://例え.example/v1"]);
   const headers = { authorization: `Bearer ${program.firstKey}`, "content-type": "application/json" };
   const init = { method: "POST", headers, body: '{"name":"Rex","categoryId":5}' };
   const created = await fetch(`${program.url}/pets`, { ...init, signal: AbortSignal.timeout(5_000) });
@@ -157,7 +158,7 @@ test("a server whose base address is beyond ASCII answers a create with its ASCI
 
 test("the API is mounted below the path of the base address, and links begin with it", async (context) => {
   const base = "https://shop.example/store/v1";
-  const program = await start(["--data", temporaryFolder(context), "--base-url", `${base}/`]);
+  const program = await start(context, ["--data", temporaryFolder(context), "--base-url", `${base}/`]);
   assert.match(program.url, /^http:\/\/127\.0\.0\.1:\d+\/store\/v1$/);
   const response = await fetch(`${program.url}/pets`, {
     method: "POST",

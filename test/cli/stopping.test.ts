@@ -27,7 +27,7 @@ const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 test("a server that receives SIGINT twice exits 0 and saves the limits", async (context) => {
   const data = temporaryFolder(context);
-  const program = await start(["--data", data]);
+  const program = await start(context, ["--data", data]);
   await fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${program.firstKey}` } });
   program.process.kill("SIGINT");
   assert.equal(await program.stop("SIGINT"), 0);
@@ -36,7 +36,7 @@ test("a server that receives SIGINT twice exits 0 and saves the limits", async (
 });
 
 test("SIGUSR1 does not open the debugger of Node", async (context) => {
-  const program = await start(["--data", temporaryFolder(context)]);
+  const program = await start(context, ["--data", temporaryFolder(context)]);
   program.process.kill("SIGUSR1");
   assert.equal((await fetch(new URL("/healthz", program.url))).status, 200);
   assert.equal(await program.stop(), 0);

@@ -43,8 +43,7 @@ test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite clien
   const data = temporaryFolder(context);
   const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
   const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
-  const program = await start(["--data", data]);
-  context.after(() => program.process.kill("SIGKILL"));
+  const program = await start(context, ["--data", data]);
   const port = Number(new URL(program.url).port);
   await politeLatencies(port, key);
   const without = await politeLatencies(port, key);

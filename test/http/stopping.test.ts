@@ -265,8 +265,7 @@ async function startWithKey(context: TestContext): Promise<{ program: RunningPro
   const data = temporaryFolder(context);
   const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
   const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
-  const program = await start(["--data", data]);
-  context.after(() => program.process.kill("SIGKILL"));
+  const program = await start(context, ["--data", data]);
   return { program, port: Number(new URL(program.url).port), key, data };
 }
 

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import type { TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 
 /** Run from build/test. */
@@ -42,15 +43,17 @@ export interface RunningProgram {
 }
 
 /**
- * Starts the server on a free port. Resolves once it listens; rejects with its standard error if it ends before.
+ * Starts the server on a free port. Resolves once it listens; rejects with its standard error if it ends before. A
+ * server that a failed test has not stopped is killed when the test is over, or it would keep the tests from ending.
  *
  * @param stderrDescriptor becomes its standard error; a pipe that is read if omitted
  */
-export async function start(args: readonly string[], stderrDescriptor?: number): Promise<RunningProgram> {
+export async function start(context: TestContext, args: readonly string[], stderrDescriptor?: number): Promise<RunningProgram> {
   const child = spawn(process.execPath, [programPath, "--port", "0", ...args], {
     env: { ...process.env, PORT: "" },
     stdio: ["ignore", "pipe", stderrDescriptor ?? "pipe"],
   });
+  context.after(() => child.kill("SIGKILL"));
   const closed = once(child, "close") as Promise<[number | null]>;
   let stdout = "";
   let stderr = "";
