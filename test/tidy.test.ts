@@ -1,13 +1,16 @@
 /**
  * Style, kept by an ordinary test instead of a linter: which room may import which, no cycles, how wide lines and how
- * long functions and files get, and nothing that is unused.
+ * long functions and files get, and nothing that is unused or does not belong under version control.
  */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+
+import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const lineWidthMax = 120;
 /** Titles and tables read better unbroken. */
@@ -188,6 +191,16 @@ test("nothing is left behind: no marks to do later, no switched-off checks", () 
   for (const { path, lines } of [...sources, ...tests]) {
     lines.forEach((line, index) => assert.doesNotMatch(line, marks, `${path}:${index + 1}`));
   }
+});
+
+test("what a running service keeps in data/ is not under version control, the sample catalogue is", (context) => {
+  const folder = temporaryFolder(context);
+  const git = (...args: string[]): string => execFileSync("git", ["-C", folder, ...args], { encoding: "utf8" });
+  git("init", "--quiet");
+  copyFileSync(join(root, ".gitignore"), join(folder, ".gitignore"));
+  const kept = ["keys.jsonl", "keys.jsonl.new", "pets.jsonl", "pets.jsonl.torn", "limits.json", "server.lock"];
+  const paths = [...kept, "sample.jsonl"].map((name) => `data/${name}`);
+  assert.deepEqual(git("check-ignore", ...paths).trimEnd().split("\n"), paths.slice(0, -1));
 });
 
 function roomOf(path: string): string {

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -21,6 +21,8 @@ test("a first start makes one Free key and prints it once with a curl line that 
   const [command = "", ...args] = (first.curlLine ?? "").match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
   const { stdout } = await promisify(execFile)(command, ["-s", ...args]);
   assert.equal(stdout, "[]");
+  const response = await fetch(`${first.url}/pets`, { headers: { authorization: `Bearer ${first.firstKey}` } });
+  assert.equal(response.headers.get("x-ratelimit-limit"), "60");
   assert.equal(await first.stop(), 0);
 
   const second = await start(context, ["--data", data]);
@@ -46,6 +48,17 @@ test("making a key before the first start avoids the printed one", async (contex
   assert.equal(program.firstKey, undefined);
   assert.doesNotMatch(program.output().stdout, /as_/);
   await program.stop();
+});
+
+test("a start with an empty key file makes no key", async (context) => {
+  const data = join(temporaryFolder(context), "data");
+  mkdirSync(data);
+  writeFileSync(join(data, "keys.jsonl"), "");
+  const program = await start(context, ["--data", data]);
+  assert.equal(program.firstKey, undefined);
+  assert.match(program.output().stderr, /keys\.jsonl is empty/);
+  assert.equal(await program.stop(), 0);
+  assert.equal(readFileSync(join(data, "keys.jsonl"), "utf8"), "");
 });
 
 test("animals added over HTTP are the same bytes after a restart", async (context) => {
@@ -80,7 +93,7 @@ test("animals added over HTTP are the same bytes after a restart", async (contex
   await second.stop();
 });
 
-test("a running server follows the keys command: revoked, changed and rotated keys within a second", async (context) => {
+test("a running server follows the keys command: revoked, changed and rotated keys", async (context) => {
   const data = join(temporaryFolder(context), "data");
   const program = await start(context, ["--data", data]);
   const key = (await runHere(["keys", "create", "--plan", "pro", "--data", data])).stdout.trim();
@@ -110,6 +123,22 @@ test("a second server on the same folder is refused in one line, and kill -9 lea
   await first.stop("SIGKILL");
   const third = await start(context, ["--data", data]);
   assert.equal(await third.stop(), 0);
+});
+
+test("kill -9 does not forget what the limits have counted, which is saved while the server runs", async (context) => {
+  const data = join(temporaryFolder(context), "data");
+  const first = await start(context, ["--data", data]);
+  const left = async (url: string): Promise<string | null> => {
+    const response = await fetch(`${url}/pets`, { headers: { authorization: `Bearer ${first.firstKey}` } });
+    return response.headers.get("x-ratelimit-remaining");
+  };
+  assert.equal(await left(first.url), "59");
+  const saved = join(data, "limits.json");
+  await until(async () => existsSync(saved) && readFileSync(saved, "utf8").includes("key_"));
+  await first.stop("SIGKILL");
+  const second = await start(context, ["--data", data]);
+  assert.equal(await left(second.url), "58");
+  assert.equal(await second.stop(), 0);
 });
 
 test("a taken port stops the start with exit code 2 and one line that names the setting", async (context) => {
@@ -147,8 +176,8 @@ test("the sample catalogue is imported as it is", async (context) => {
 });
 
 /**
- * Asks until it holds, for ten seconds instead of the one that is promised, so that a busy machine does not matter. The
- * pause keeps the asking from using up the key's limit.
+ * Asks until it holds, for ten seconds, so that a busy machine does not matter: how often the server looks and saves is
+ * in test/http/times.test.ts. The pause keeps the asking from using up the key's limit.
  */
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + 10_000;

@@ -156,6 +156,37 @@ test("a server whose base address is beyond ASCII answers a create with its ASCI
   assert.equal(await program.stop(), 0);
 });
 
+test("the staging address, the CORS origin and the count of proxies reach the service", async (context) => {
+  const settings = ["--staging-base-url", "https://staging.example/v1", "--cors-origin", "https://shop.example", "--trust-proxy", "1"];
+  const program = await start(context, ["--data", temporaryFolder(context), ...settings]);
+  const description = (await (await fetch(new URL("/openapi.json", program.url))).json()) as { servers: { url: string }[] };
+  assert.equal(description.servers.at(-1)?.url, "https://staging.example/v1");
+  for (const address of ["192.0.2.1", "192.0.2.2"]) {
+    const response = await fetch(`${program.url}/pets`, { headers: { origin: "https://shop.example", "x-forwarded-for": address } });
+    assert.equal(response.headers.get("access-control-allow-origin"), "https://shop.example");
+    assert.equal(response.headers.get("x-ratelimit-remaining"), "59");
+  }
+  assert.equal(await program.stop(), 0);
+});
+
+test("the metrics are at /metrics of the metrics' host", async (context) => {
+  const program = await start(context, ["--data", temporaryFolder(context), "--metrics-port", "0", "--metrics-host", "127.0.0.2"]);
+  await fetch(`${program.url}/pets`);
+  const address = /^metrics on (http:\/\/127\.0\.0\.2:\d+\/metrics)$/m.exec(program.output().stderr)?.[1];
+  assert.ok(address !== undefined, program.output().stderr);
+  assert.match(await (await fetch(address)).text(), /^animal_store_requests_total\{/m);
+  assert.equal(await program.stop(), 0);
+});
+
+test("--log off writes nothing on standard error, not even a warning", async (context) => {
+  for (const [log, expected] of [["off", /^$/], ["lifecycle", /^warning: [^]*\nstopped/]] as const) {
+    const program = await start(context, ["--data", temporaryFolder(context), "--log", log]);
+    await fetch(`${program.url}/pets`, { headers: { "x-forwarded-for": "192.0.2.1" } });
+    assert.equal(await program.stop(), 0);
+    assert.match(program.output().stderr, expected);
+  }
+});
+
 test("the API is mounted below the path of the base address, and links begin with it", async (context) => {
   const base = "https://shop.example/store/v1";
   const program = await start(context, ["--data", temporaryFolder(context), "--base-url", `${base}/`]);

@@ -135,6 +135,14 @@ for (const [title, change] of wrongLogs) {
   });
 }
 
+test("the start is refused for a sound line that a newer release wrote, says so, and leaves the file as it was", async () => {
+  const newer = (lines[4] ?? "").slice(0, -checksumBytes).replace(',"group"', ',"colour":"red","group"');
+  const content = Buffer.from([...lines.slice(0, 4), lineWithChecksum(`${newer}}`), ...lines.slice(5)].join(""));
+  const { refusal, disk } = await start(content);
+  assert.match(refusal ?? "served", /^Cannot start: .* line 5, byte \d+: an unknown member: a newer release wrote the line; start that one$/);
+  assert.deepEqual(disk.seen(path), content);
+});
+
 test("a page of an earlier line in the torn tail does not keep the server from starting", async () => {
   const stale = lines[0] ?? "";
   const { served } = await start(Buffer.concat([log, Buffer.from(`\0\0\0\n${stale}`)]));

@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { FailingStore } from "../support/failing-store.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
@@ -96,6 +97,16 @@ test("every response of /pets/{petId} says that it is deprecated, and no other d
   const failed = await exchange(broken.port, request({ target: "/v1/pets/1", key: broken.key }));
   assert.equal(failed.status, 500);
   assertDeprecated(failed, true);
+});
+
+test("getPet goes on working after the date of its removal", async (context) => {
+  const wallMs = Date.UTC(2031, 0, 1);
+  context.mock.timers.enable({ apis: ["Date"], now: wallMs });
+  const { port, key: laterKey } = await runningService(context, { clock: new ManualClock({ wallMs }) });
+  const created = await exchange(port, request({ method: "POST", key: laterKey, content: rex }));
+  const response = await exchange(port, request({ target: "/v1/pets/1", key: laterKey }));
+  assert.deepEqual([response.status, response.content], [200, created.content]);
+  assertDeprecated(response, true);
 });
 
 test("X-Request-Id is the client's if that is short and plain, else a new one", async () => {

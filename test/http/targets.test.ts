@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { type RunningService, startService } from "../support/running-service.ts";
+import { type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex } from "../support/wire.ts";
 
@@ -51,6 +51,22 @@ for (const target of ["/v1/pets/0", "/v1/pets/2", "/v1/pets/01", "/v1/pets/+1", 
     assertPromised(response);
   });
 }
+
+test("operations other than listPets ignore the query", async (context) => {
+  const { port, key } = await runningService(context);
+  const table = [
+    [201, { method: "POST", content: rex }, "/pets"],
+    [200, {}, "/pets/1"],
+    [404, {}, "/pets/2"],
+    [200, {}, "/limits"],
+    [400, {}, "/pets"],
+  ] as const;
+  for (const [status, parts, path] of table) {
+    const response = await exchange(port, request({ key, target: `/v1${path}?limit=0&x`, ...parts }));
+    assert.equal(response.status, status, path);
+    assertPromised(response);
+  }
+});
 
 function targetOfBytes(byteCount: number): string {
   return `/v1/pets/${"1".repeat(byteCount - "/v1/pets/".length)}`;

@@ -1,6 +1,6 @@
 /**
- * Clients that are too slow are cut off, with an error response if they have begun a request. The limits are short, and
- * each test waits for the event itself.
+ * Clients that are too slow are cut off, with an error response if they have begun a request. The limits of the tests
+ * are short, and each test waits for the event itself; how long they are in service is tested by itself.
  */
 
 import assert from "node:assert/strict";
@@ -16,6 +16,22 @@ import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10, drainMs: 50 };
+
+test("a client has 10 s for the fields, 30 s for a request and to read a response, and 75 s between requests", () => {
+  const { fieldsMs, requestMs, stalledReaderMs, idleMs, timeoutCheckMs } = bounds;
+  assert.deepEqual([fieldsMs, requestMs, stalledReaderMs, idleMs], [10_000, 30_000, 30_000, 75_000]);
+  assert.ok(timeoutCheckMs <= 1_000);
+});
+
+test("content that a response did not wait for is read on for up to 1 MiB or 2 s", () => {
+  assert.deepEqual([bounds.drainBytesMax, bounds.drainMs], [1_048_576, 2_000]);
+});
+
+test("keys are followed within 1 s, the limits are saved within 5 s, and a stop takes less than 10 s", () => {
+  assert.ok(bounds.keyPollMs < 1_000);
+  assert.ok(bounds.limitsSaveMs < 5_000);
+  assert.ok(bounds.stopIdleMs < bounds.stopMs && bounds.stopMs < 10_000);
+});
 
 test("fields that take too long are 408, also if only an empty line came, then the connection closes", async (context) => {
   const { port } = await runningService(context, { limits });

@@ -1,5 +1,5 @@
 /**
- * Goal: `keys unban` lifts a ban in limits.json, also if no server runs. Method: services that start on the two files.
+ * Goal: `keys unban` lifts a ban, in a running server and in limits.json. Method: services that start on the two files.
  */
 
 import assert from "node:assert/strict";
@@ -9,14 +9,18 @@ import { test } from "node:test";
 
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { checkOptions } from "../../src/options.ts";
-import { openService } from "../../src/service.ts";
+import { openService, type Service } from "../../src/service.ts";
 import { KeyFolder } from "../support/key-folder.ts";
 
 const minute = 60_000;
 
+function open({ path: dataDir, clock }: KeyFolder): Promise<Service> {
+  return openService(checkOptions({ dataDir, report: () => undefined }), { clock });
+}
+
 /** How many keys are banned in a service that starts on the folder. */
-async function bannedKeyCount({ path: dataDir, clock }: KeyFolder): Promise<number> {
-  const service = await openService(checkOptions({ dataDir, report: () => undefined }), { clock });
+async function bannedKeyCount(folder: KeyFolder): Promise<number> {
+  const service = await open(folder);
   const { bannedKeyCount: count = 0 } = service.gauges;
   await service.close();
   return count;
@@ -29,6 +33,19 @@ async function saveBan({ path, clock }: KeyFolder, id: string): Promise<void> {
   const saved = { version: 1, savedMs, keyLogBytes: 0, keys: [{ id, ban }] };
   await writeFile(join(path, "limits.json"), lineWithChecksum(JSON.stringify(saved)));
 }
+
+test("keys unban lifts a ban in a running server", async (context) => {
+  const folder = new KeyFolder(context);
+  const { id } = await (await folder.open()).create();
+  await saveBan(folder, id);
+  const service = await open(folder);
+  const before = service.gauges.bannedKeyCount;
+  await (await folder.open()).unban(id);
+  await service.keys.follow();
+  const after = service.gauges.bannedKeyCount;
+  await service.close();
+  assert.deepEqual([before, after], [1, 0]);
+});
 
 test("keys unban lifts a ban also while no server runs", async (context) => {
   const folder = new KeyFolder(context);

@@ -122,6 +122,13 @@ async function usedUpKey(): Promise<string> {
   return key;
 }
 
+test("/openapi.json and the service's description are the one that the responses are compared with", async () => {
+  const page = await rawRequest(sound.port, "GET /openapi.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  assert.equal(page.status, 200);
+  assert.deepEqual(JSON.parse(page.content), published());
+  assert.deepEqual(JSON.parse(JSON.stringify(sound.service.description)), published());
+});
+
 test("the description is true of requests that succeed", async () => {
   await askAll(200, [listPets, getPet, ["GET", "/v1/limits"]], {});
   await ask("GET", "/v1/pets?limit=1&status=sold");

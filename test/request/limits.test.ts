@@ -58,3 +58,20 @@ test("getLimits is checked like every request: 401 without a key, 429 over the l
   assert.equal(head.status, 200);
   assertPromised(head, { isHead: true });
 });
+
+test("a rotated key has the counters and the ban of its id", async (context) => {
+  const clock = new ManualClock();
+  const { service, port } = await runningService(context, { clock });
+  const { id, key } = await service.keys.create({ plan: "enterprise", perMinute: 2, perDay: 9 });
+  assert.match((await exchange(port, request({ target, key }))).content, /"remaining":1,.*"remaining":8,/);
+  const { key: second } = await service.keys.rotate(id);
+  assert.match((await exchange(port, request({ target, key: second }))).content, /"remaining":0,.*"remaining":7,/);
+  let code: string | undefined;
+  for (let count = 0; count < 20 && code !== "key_banned"; count++) {
+    code = codeOf(await exchange(port, request({ target, key: second })));
+    clock.advance(1_000);
+  }
+  assert.equal(code, "key_banned");
+  const { key: third } = await service.keys.rotate(id);
+  assert.equal(codeOf(await exchange(port, request({ target, key: third }))), "key_banned");
+});
