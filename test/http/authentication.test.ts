@@ -1,5 +1,5 @@
 /**
- * Who may ask, and in which order a request is judged: authenticate, limit, route ( 5 and 6).
+ * Who may ask, and in which order a request is judged: authenticate, limit, route.
  */
 
 import assert from "node:assert/strict";

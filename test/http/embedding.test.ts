@@ -93,6 +93,25 @@ test("handle() ignores a request that already has a response: no token is taken,
   assert.equal(calls, 5);
 });
 
+test("outside the base path handle() calls next, or without it responds as the server does", async (context) => {
+  const { service, key } = await open(context);
+  const withNext = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing, () => say(outgoing, "elsewhere")));
+  const alone = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  for (const [status, content, parts] of [
+    [200, /^\{"status":"ok"\}$/, { target: "/healthz" }],
+    [200, /^\{"openapi":/, { target: "/openapi.json" }],
+    [401, /"missing_api_key"/, { target: "/" }],
+    [404, /"route_not_found"/, { target: "/", key }],
+    [404, /"route_not_found"/, { target: "/pets", key }],
+  ] as const) {
+    const passed = await exchange(withNext, request(parts));
+    assert.deepEqual([passed.status, passed.content], [200, "elsewhere"]);
+    const response = await exchange(alone, request(parts));
+    assert.equal(response.status, status);
+    assert.match(response.content, content);
+  }
+});
+
 test("handle() sends nothing if the program has responded first", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
@@ -304,6 +323,13 @@ test("After close() creates return 503, reads still work, and no connection is k
   assert.equal(service.healthy, false);
   const other = await exchange(port, request({ target: "/", key }));
   assert.deepEqual([other.content, other.value("connection")], ["elsewhere", "keep-alive"], "what is not ours is not touched");
+});
+
+test("an embedded service makes no key by itself", async (context) => {
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context), report: () => undefined });
+  const keys = await service.keys.list();
+  await service.close();
+  assert.deepEqual(keys, []);
 });
 
 test("openAnimalStore() and keys.create() refuse wrong options with an error that names them", async (context) => {

@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { FailingStore } from "../support/failing-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { type RunningService, runningService, startService } from "../support/running-service.ts";
+import { keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -77,7 +77,7 @@ function assertDeprecated(response: WireResponse, isDeprecated: boolean): void {
   assert.equal(response.value("link"), link);
 }
 
-test("every response of /pets/{petId} says that it is deprecated, and no other does", async (context) => {
+test("every response of /pets/{petId} but 401 and 429 says that it is deprecated, and no other response does", async (context) => {
   const table = [
     [200, "GET", "/v1/pets/1", true],
     [404, "GET", "/v1/pets/2", true],
@@ -92,7 +92,13 @@ test("every response of /pets/{petId} says that it is deprecated, and no other d
     assert.equal(response.status, status);
     assertDeprecated(response, isDeprecated);
   }
-  assertDeprecated(await exchange(running.port, request({ target: "/v1/pets/1" })), false);
+  const used = await keyWithQuota(running, 1);
+  await exchange(running.port, request({ key: used }));
+  for (const [status, caller] of [[401, ""], [429, used]] as const) {
+    const refused = await exchange(running.port, request({ target: "/v1/pets/1", key: caller }));
+    assert.equal(refused.status, status);
+    assertDeprecated(refused, false);
+  }
   const broken = await runningService(context, { options: { store: new FailingStore() } });
   const failed = await exchange(broken.port, request({ target: "/v1/pets/1", key: broken.key }));
   assert.equal(failed.status, 500);

@@ -47,7 +47,7 @@ test("keys unban lifts a ban in a running server", async (context) => {
   assert.deepEqual([before, after], [1, 0]);
 });
 
-test("keys unban lifts a ban also while no server runs", async (context) => {
+test("keys unban lifts a ban while no server runs", async (context) => {
   const folder = new KeyFolder(context);
   const { id } = await (await folder.open()).create();
   await saveBan(folder, id);

@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { skip, startPostgres } from "./postgres-server.js";
 
 const suites = [
-  ...["authentication", "content", "cors", "idempotency", "malformed", "public-pages", "responses", "smuggling"],
-  ...["stopping", "targets", "times", "upgrade"],
+  ...["authentication", "content", "cors", "idempotency", "malformed", "paging", "public-pages", "responses"],
+  ...["smuggling", "stopping", "targets", "times", "upgrade"],
 ].map((name) => `http/${name}`);
 const others = ["request/limits", "request/pipeline", "property/requests"];
 const tests = fileURLToPath(new URL("../../build/test/", import.meta.url));
