@@ -242,6 +242,10 @@ test("a request from an HTTP/2 server is refused with an error that says so, to 
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    context.after(() => {
+      session.destroy(); // Or a test that has failed would wait for it.
+      server.close();
+    });
     for (const path of ["/v1/pets", "/other"]) {
       const stream = session.request({ ":path": path });
       let text = "";
