@@ -19,7 +19,7 @@ import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
 /** About 10 MiB when full: 207 bytes an address, measured. */
-export const addressesMax = 50_000;
+const addressesMax = 50_000;
 
 export class AddressLimiter {
   readonly #timeline: Timeline;

@@ -13,7 +13,7 @@ export const idempotencyHashCharacters = 22;
 /** 24 hours, and 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. */
 export const idempotencySecondsMax = 86_402;
 /** At least this many of the latest hashes are kept for 24 hours. */
-export const idempotencyHashesMin = 1_000_000;
+const idempotencyHashesMin = 1_000_000;
 
 const slotBits = 17;
 const slotCount = 2 ** slotBits;
