@@ -122,7 +122,7 @@ class Contender {
         if (attempt === "ours") {
           await this.#sweep();
           return {
-            isInPlace: async () => (await identityOf(join(this.#folder.path, this.#name))) === identity,
+            isInPlace: () => this.#isInPlace(identity),
             release: () => this.#release(socket, identity),
           };
         }
@@ -190,12 +190,16 @@ class Contender {
     }
   }
 
+  /** Whether the name leads to the own socket. */
+  async #isInPlace(identity: string | undefined): Promise<boolean> {
+    return identity !== undefined && (await identityOf(join(this.#folder.path, this.#name))) === identity;
+  }
+
   /** Removes the name while its socket still listens, so that no process finds a stale one. */
   async #release(socket: LockSocket, identity: string | undefined): Promise<void> {
-    const path = join(this.#folder.path, this.#name);
     try {
-      if (identity !== undefined && (await identityOf(path)) === identity) {
-        await unlinkIfThere(path);
+      if (await this.#isInPlace(identity)) {
+        await unlinkIfThere(join(this.#folder.path, this.#name));
       }
     } finally {
       await socket.close(); // Even if the name stays: it is then stale, and the next process replaces it.

@@ -102,7 +102,7 @@ export class LimitsSnapshot {
     }
     try {
       if (!(await lock.isInPlace())) {
-        throw new Error(`${dataDir} leads to another folder or to none`);
+        throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
       await replaceFile(disk, this.#path, snapshotPieces(limiter));
       this.#savedCount = changeCount;

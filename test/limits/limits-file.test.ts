@@ -1,18 +1,19 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
-import { lockFolder } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { exchange, request } from "../support/wire.ts";
 
 const second = 1_000;
 const minute = 60 * second;
@@ -364,19 +365,16 @@ async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
   }
 }
 
-test("LimitsSnapshot.save() leaves the limits of another folder in the place of its own as they are, and says so", async (context) => {
-  const folder = new Folder(context);
-  const lock = await lockFolder(nodeDisk, folder.path);
-  context.after(() => lock.release());
-  const snapshot = await folder.start(0, { lock });
-  folder.take();
-  await rename(folder.path, `${folder.path}.old`);
-  context.after(() => rm(`${folder.path}.old`, { recursive: true }));
-  await mkdir(folder.path);
-  await writeFile(folder.file, "of another server");
-  await snapshot.save();
-  assert.equal(await readFile(folder.file, "utf8"), "of another server");
-  assert.match(folder.reports.join(), /^warning: the limits cannot be saved, .*: .* leads to another folder or to none$/);
+test("a service leaves the limits of another folder in the place of its own as they are, and says so", async (context) => {
+  const dataDir = join(temporaryFolder(context), "data");
+  const { service, port, key, reports } = await runningService(context, { options: { dataDir } });
+  assert.equal((await exchange(port, request({ key }))).status, 200);
+  await rename(dataDir, `${dataDir}.old`);
+  await mkdir(dataDir);
+  await writeFile(join(dataDir, "limits.json"), "of another server");
+  await service.close();
+  assert.equal(await readFile(join(dataDir, "limits.json"), "utf8"), "of another server");
+  assert.match(reports.join("\n"), /^warning: the limits cannot be saved, .*: .*data leads to another folder or to none, or its lock was removed$/m);
 });
 
 test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
