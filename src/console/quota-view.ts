@@ -1,6 +1,6 @@
 /**
- * The quota as two meters with a countdown each, and the wait after a 429. A tick sends nothing and moves
- * no focus. A live region announces only the end of the wait.
+ * The quota as two meters with a countdown each, and the wait after a 429. A tick sends nothing and moves no focus. A
+ * live region announces only the end of the wait.
  */
 
 import { byId, notify, setText } from "./dom.ts";

@@ -14,8 +14,8 @@ const elementCharactersMax = 100;
  * @param socketAddress the peer of the connection; undefined if that is closed
  * @param forwardedFor the value of X-Forwarded-For, if there is one
  * @param trustedProxyCount how many proxies in front append to it. Each appends the address of its own client, so the
- *   client's address is at that place from the right; everything to the left of it may be forged. At an
- *   element that is no address, the one to its right counts, which a trusted proxy wrote, or else the socket's.
+ *   client's address is at that place from the right; everything to the left of it may be forged. At an element that is
+ *   no address, the one to its right counts, which a trusted proxy wrote, or else the socket's.
  */
 export function clientAddress(
   socketAddress: string | undefined,
