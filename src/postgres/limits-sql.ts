@@ -16,9 +16,6 @@ export const decideFunction = `
 CREATE FUNCTION animal_store.decide(l animal_store.limits, asked int, per_minute int, per_day int, now_ms bigint)
 RETURNS animal_store.limits LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
-  l.asked := asked;
-  l.per_minute := per_minute;
-  l.per_day := per_day;
   -- A clock that is set back, as by a failover, takes all instants with it, so that nothing lasts longer.
   IF now_ms < l.decided_at THEN
     l.minute_ends := l.minute_ends - (l.decided_at - now_ms);
@@ -34,10 +31,8 @@ BEGIN
     l.day_used := 0;
   END IF;
 
-  l.granted := 0;
-  IF l.ban_until <= now_ms THEN
-    l.granted := greatest(0, least(asked, per_minute - l.minute_used, per_day - l.day_used));
-  END IF;
+  l.granted := CASE WHEN l.ban_until <= now_ms
+    THEN greatest(0, least(asked, per_minute - l.minute_used, per_day - l.day_used)) ELSE 0 END;
   IF l.granted > 0 THEN
     IF l.minute_ends <= now_ms THEN
       l.minute_ends := now_ms + 60000;
@@ -90,11 +85,10 @@ BEGIN
     SELECT * FROM unnest(key_ids, asked, per_minute, per_day) AS one(key_id, asked, per_minute, per_day)
     ORDER BY one.key_id
     ON CONFLICT (key_id) DO UPDATE SET (
-      asked, per_minute, per_day, granted, decided_at, minute_used, minute_ends, day_used, day_ends,
-      refusals, second_ends, ban_until, ban_ms
+      granted, decided_at, minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms
     ) = (
-      SELECT (l).asked, (l).per_minute, (l).per_day, (l).granted, (l).decided_at, (l).minute_used, (l).minute_ends,
-        (l).day_used, (l).day_ends, (l).refusals, (l).second_ends, (l).ban_until, (l).ban_ms
+      SELECT (l).granted, (l).decided_at, (l).minute_used, (l).minute_ends, (l).day_used, (l).day_ends,
+        (l).refusals, (l).second_ends, (l).ban_until, (l).ban_ms
       FROM ( -- Called in FROM, it took 2 to 9 % longer.
         SELECT animal_store.decide(
           held, excluded.asked, excluded.per_minute, excluded.per_day, animal_store.clock_ms()

@@ -82,8 +82,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- Instants are Unix milliseconds, 0 or less for never. "asked", the quotas and "granted" are those of the last
--- statement.
+-- Instants are Unix milliseconds, 0 or less for never. "granted" is that of the last statement. "asked" and the quotas
+-- only bring a request to "decide": a row keeps those of its first one.
 CREATE TABLE animal_store.limits (
   key_id text COLLATE "C" PRIMARY KEY,
   asked int NOT NULL DEFAULT 0,
