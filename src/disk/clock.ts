@@ -5,6 +5,8 @@
  * what people see and what a later process reads.
  */
 
+import { performance } from "node:perf_hooks";
+
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */
   wallMs(): number;

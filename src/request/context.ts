@@ -9,6 +9,7 @@ import type { ErrorCode } from "../http/error-codes.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { Decision, RateStatus } from "../limits/limiter.ts";
+import type { Observers } from "../observe/observers.ts";
 import { RequestIds } from "./request-id.ts";
 import type { Route } from "./routes.ts";
 
@@ -36,10 +37,10 @@ export class RequestContext {
   /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   readonly requestId: string;
-  /** Monotonic. */
-  readonly receivedMs: number;
+  /** Monotonic. Undefined if the request is not observed. */
+  readonly receivedMs: number | undefined;
   readonly trustedProxyCount: number;
-  /** Read at once: a socket that has been closed has none. */
+  /** Kept for the observers: a socket that has been closed has none. */
   readonly #socketAddress: string | undefined;
   /** Undefined until the request is routed. */
   route: Route | undefined = undefined;
@@ -55,7 +56,7 @@ export class RequestContext {
     incoming: IncomingMessage,
     outgoing: ServerResponse | undefined,
     arrival: Arrival,
-    known: { readonly requestId: string; readonly receivedMs: number; readonly trustedProxyCount: number },
+    known: { readonly requestId: string; readonly receivedMs: number | undefined; readonly trustedProxyCount: number },
   ) {
     this.incoming = incoming;
     this.outgoing = outgoing;
@@ -67,7 +68,7 @@ export class RequestContext {
     this.requestId = known.requestId;
     this.receivedMs = known.receivedMs;
     this.trustedProxyCount = known.trustedProxyCount;
-    this.#socketAddress = incoming.socket.remoteAddress;
+    this.#socketAddress = known.receivedMs === undefined ? undefined : incoming.socket.remoteAddress;
   }
 
   /** The content cannot be read: it is malformed, or does not arrive in time. */
@@ -89,12 +90,13 @@ export class RequestContext {
   get address(): string {
     const forwardedFor = this.incoming.headers["x-forwarded-for"];
     const text = Array.isArray(forwardedFor) ? forwardedFor.join(",") : forwardedFor;
-    return clientAddress(this.#socketAddress, text, this.trustedProxyCount);
+    return clientAddress(this.#socketAddress ?? this.incoming.socket.remoteAddress, text, this.trustedProxyCount);
   }
 }
 
 export interface ContextDependencies {
   readonly clock: Clock;
+  readonly observers: Observers | undefined;
   readonly trustedProxyCount: number;
   /** Takes one line for the operator. */
   readonly report: (message: string) => void;
@@ -111,12 +113,12 @@ export class RequestContexts {
   }
 
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    const { trustedProxyCount, clock } = this.#dependencies;
+    const { trustedProxyCount, clock, observers } = this.#dependencies;
     if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
     }
     const requestId = this.#requestIds.choose(incoming.headers["x-request-id"]);
-    const receivedMs = clock.monotonicMs();
+    const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
     return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
   }
 

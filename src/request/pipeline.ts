@@ -107,7 +107,9 @@ export class Pipeline {
 
     // Public page
     const isTargetTooLong = (incoming.url ?? "").length > bounds.targetBytesMax;
-    const page = this.#publicPages.get(path);
+    const match = this.#router.find(path);
+    // No page has a path of the API.
+    const page = match === undefined ? this.#publicPages.get(path) : undefined;
     if (page !== undefined) {
       const { method, headers } = incoming;
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
@@ -130,7 +132,7 @@ export class Pipeline {
     return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
       context.rate = decision;
       if (decision.kind === "unavailable") {
-        context.route = this.#router.find(path)?.route; // The fields of the route belong to this response too.
+        context.route = match?.route; // The fields of the route belong to this response too.
         return errorResponse("storage_unavailable");
       }
       if (decision.kind !== "allowed") {
@@ -141,7 +143,6 @@ export class Pipeline {
       if (isTargetTooLong) {
         return errorResponse("uri_too_long");
       }
-      const match = this.#router.find(path);
       if (match === undefined) {
         return errorResponse("route_not_found");
       }

@@ -2,6 +2,8 @@
  * Sends each response exactly once, with the fields that every response has, and informs the observers.
  */
 
+import { Buffer } from "node:buffer";
+
 import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
@@ -66,7 +68,7 @@ export class Responder {
     const { status, content } = response;
     const fields = fieldsOf(response, requestId, rate);
     if (route?.fields !== undefined) {
-      fields.push(...route.fields(arrival.linkBase));
+      append(fields, route.fields(arrival.linkBase));
     }
     if (!this.#cors.isOff) {
       this.#cors.appendFields(fields, incoming.headers.origin);
@@ -90,10 +92,14 @@ function fieldsOf(response: Response, requestId: string, rate: RateStatus | unde
     all.push("X-RateLimit-Limit", String(rate.limit), "X-RateLimit-Remaining", String(rate.remaining));
     all.push("X-RateLimit-Reset", String(rate.resetSeconds));
   }
-  for (const part of fields) {
+  append(all, fields);
+  return all;
+}
+
+function append(all: string[], parts: readonly string[]): void {
+  for (const part of parts) {
     all.push(part);
   }
-  return all;
 }
 
 /** In bytes. */
