@@ -18,7 +18,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 
 /**
  * @typedef {{ command: string, args: readonly string[], env?: Readonly<Record<string, string>> }} Program
- * @typedef {{ port: number, residentBytes(): number | undefined, stop(): Promise<void> }} RunningServer
+ * @typedef {{ port: number, pid: number, residentBytes(): number | undefined, stop(): Promise<void> }} RunningServer
  */
 
 /**
@@ -49,6 +49,7 @@ export async function startServer(program) {
   });
   return {
     port,
+    pid: child.pid,
     residentBytes: () => residentBytes(child.pid),
     async stop() {
       const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
