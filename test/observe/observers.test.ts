@@ -41,9 +41,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
   await exchange(port, request({ target: "/healthz" }));
   const damaged = await exchange(port, "garbage\r\n\r\n");
   const connect = await exchange(port, request({ method: "CONNECT", target: "example.com:443", key }));
-  assert.deepEqual(writes, [], "lines are gathered");
   observers.close();
-  assert.equal(writes.length, 1);
   const text = writes.join("");
   const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
   const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1" };
