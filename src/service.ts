@@ -6,6 +6,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { type Clock, systemClock } from "./disk/clock.ts";
 import type { Disk } from "./disk/disk.ts";
@@ -47,8 +48,8 @@ export interface AnimalStore {
   /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
   /**
-   * Resolves when everything accepted is on disk and the folder is free. Closing twice is fine. Rejects if the `close`
-   * of a store of your own does.
+   * Resolves when everything accepted is on disk, its responses have been sent, and the folder is free. Closing twice
+   * is fine. Rejects if the `close` of a store of your own does.
    */
   close(): Promise<void>;
 }
@@ -231,5 +232,6 @@ export class Service implements AnimalStore {
   async #close(): Promise<void> {
     this.beginStopping();
     await this.#engine.close();
+    await eventLoopTurn(); // The program may exit now: what was stored last has its response sent first.
   }
 }

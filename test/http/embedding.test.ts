@@ -17,7 +17,11 @@ import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
 
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
 import { GatedStore } from "../support/gated-store.ts";
+import { SeededRandom } from "../support/seeded-random.ts";
+import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -327,6 +331,32 @@ test("After close() creates return 503, reads still work, and no connection is k
   assert.equal(service.healthy, false);
   const other = await exchange(port, request({ target: "/", key }));
   assert.deepEqual([other.content, other.value("connection")], ["elsewhere", "keep-alive"], "what is not ours is not touched");
+});
+
+test("close() resolves after the responses to the creates under way have been sent", async (context) => {
+  const store = new GatedStore();
+  const add = store.add.bind(store);
+  store.add = async (newPet) => {
+    const stored = await add(newPet);
+    for (let hands = 0; hands < 9; hands++) {
+      await undefined; // As through the layers of a database's client: closing meanwhile goes on.
+    }
+    return stored;
+  };
+  const checked = checkOptions({ dataDir: "/data", store, report: assert.fail });
+  // On this disk nothing takes longer than a promise, so closing does not come late by chance.
+  const service = await openService(checked, { disk: new SimulatedDisk(new SeededRandom(1)).boot() });
+  const { key } = await service.keys.create({ plan: "free" });
+  let sentCount = 0;
+  const port = await serve(context, (incoming, outgoing) => {
+    outgoing.on("prefinish", () => sentCount++);
+    service.handle(incoming, outgoing);
+  });
+  const exchanges = [1, 2, 3].map(() => exchange(port, request({ method: "POST", key, content: rex })));
+  await store.added(3);
+  await service.close();
+  assert.equal(sentCount, 3);
+  assert.deepEqual((await Promise.all(exchanges)).map(({ status }) => status), [201, 201, 201]);
 });
 
 test("an embedded service makes no key by itself", async (context) => {
