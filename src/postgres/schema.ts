@@ -83,7 +83,7 @@ BEGIN
 END $$;
 
 -- Instants are Unix milliseconds, 0 or less for never. "granted" is that of the last statement. "asked" and the quotas
--- only bring a request to "decide": a row keeps those of its first one.
+-- only bring a request to "decide": a row keeps those that it was made with.
 CREATE TABLE animal_store.limits (
   key_id text COLLATE "C" PRIMARY KEY,
   asked int NOT NULL DEFAULT 0,

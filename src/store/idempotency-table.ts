@@ -21,7 +21,7 @@ const idempotencyHashesMin = 1_000_000;
 /** An entry's number has 16 bits. 0 is no entry, so that a slot of 0 is free. */
 const entryNumberMax = 0xffff;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
-/** Two slots for each entry: a search ends after one or two. */
+/** Two slots for each entry: in a full segment, a search reads 1.5 slots to find a hash, and 2.5 to find none. */
 const slotBits = 17;
 const slotCount = 2 ** slotBits;
 /** 2 ** 32 divided by the golden ratio: multiplying by it spreads the bits of a word (Knuth). */
