@@ -23,11 +23,16 @@ export function isJsonInUtf8(contentType: string | undefined): boolean {
   parameter.lastIndex = type.length;
   while (parameter.lastIndex < contentType.length) {
     const match = parameter.exec(contentType);
-    if (match === null || (match[1]?.toLowerCase() === "charset" && !/^"?utf-8"?$/i.test(match[2] ?? ""))) {
+    if (match === null || (match[1]?.toLowerCase() === "charset" && !isUtf8(match[2] ?? ""))) {
       return false;
     }
   }
   return true;
+}
+
+/** @param value a token or a quoted-string, in which a backslash quotes the next character (RFC 9110, 5.6.4) */
+function isUtf8(value: string): boolean {
+  return /^"?utf-8"?$/i.test(value.replaceAll(/\\(.)/g, "$1"));
 }
 
 /** RFC 9110, 8.4.1: `identity` is no coding; 5.6.1: a list may have empty elements. */

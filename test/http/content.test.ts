@@ -27,6 +27,7 @@ const types: readonly (readonly [type: string, status: number])[] = [
   ["application/json; charset=utf-8", 201],
   ["application/json ; charset=\"UTF-8\"", 201],
   ["application/json;version=1;charset=utf-8", 201],
+  ["application/json; charset=\"ut\\f-\\8\"", 201],
   ["application/json; charset=latin1", 415],
   ["application/json; charset=utf-8; charset=utf-16", 415],
   ["application/json; charset", 415],
