@@ -134,6 +134,14 @@ for (const [name, follower] of Object.entries(followers)) {
   });
 }
 
+test("a request that is as long as the spaces after the colons, which the one before it lacks, closes", async () => {
+  const fields = Array.from({ length: shortest.length - 3 }, (_, index) => `X-${index}:a`).join("\r\n");
+  const first = Buffer.from(`GET /healthz HTTP/1.1\r\nHost:a\r\nConnection:Upgrade\r\nUpgrade:h2c\r\n${fields}\r\n\r\n`);
+  const wire = await Wire.open(port);
+  assert.equal((await wire.send(Buffer.concat([first, shortest])).response()).value("connection"), "close");
+  assert.equal((await wire.closed()).rest, "");
+});
+
 test("Upgrade after other requests closes: where it began on the connection is not known", async () => {
   const wire = await Wire.open(port);
   assert.equal((await wire.send(request({ key })).response()).value("connection"), "keep-alive");
