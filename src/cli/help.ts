@@ -25,6 +25,8 @@ the file from a backup. Or stop the server and cut pets.jsonl before that byte, 
 
   cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
 
+Never cut keys.jsonl: revoked keys could work again.
+
 ${dataFlag}
 `,
   export: `Usage: animal-store export FOLDER --database URL
@@ -96,7 +98,8 @@ ${dataFlag}
 
 Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
 
-  --grace SECONDS     how long the old secret still works, at most a year (default: 0)
+  --grace SECONDS     how long the old secrets still work, at most a year (default: 0); never longer than an earlier
+                      rotation said
 ${dataFlag}
 `,
   "keys unban": `Usage: animal-store keys unban ID [FLAGS]
