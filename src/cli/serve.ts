@@ -59,9 +59,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   try {
     const service = await open(start);
     await listenUntilStopped(service, start);
-    // Not more: an animal whose answer was lost may be there as well, and somebody may have removed the file since.
-    const outcome = kept.database ? "is in the database" : "was written and synced";
-    start.options.report(`stopped: every confirmed animal ${outcome}`);
+    start.options.report("stopped");
   } catch (error) {
     if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
       throw error;
