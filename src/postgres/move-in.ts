@@ -14,11 +14,9 @@ import { keyFileName } from "../keys/key-store.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
-import { groupBytesMax } from "../log/group-writer.ts";
-import { readLog } from "../log/reader.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idempotency-table.ts";
-import { damageText, petFileName, PetLineReader, type PetSink, tornText } from "../store/load-pets.ts";
+import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { writeLimits } from "./limits-table.ts";
 
@@ -66,18 +64,14 @@ export async function moveCatalogueIn(
   await claimCatalogue(query);
   const copy = new CatalogueCopy(query, Math.floor(clock.wallMs() / 1_000) - idempotencySecondsMax);
   const sizeBytes = file.size();
-  const end = await readLog(
-    // What was read is inserted before more is read, so memory stays bounded.
-    inPieces(file, () => copy.flush()),
-    new PetLineReader(copy, copy),
-    {
-      tornBytesMax: groupBytesMax,
-      to: sizeBytes,
-      onProgress: reportProgress(clock, (bytes) => {
-        report(`importing ${path}: ${Math.floor((bytes / sizeBytes) * 100)} %`);
-      }),
-    },
-  );
+  // What was read is inserted before more is read, so memory stays bounded.
+  const end = await loadPets(inPieces(file, () => copy.flush()), copy, {
+    idempotentAdds: copy,
+    to: sizeBytes,
+    onProgress: reportProgress(clock, (bytes) => {
+      report(`importing ${path}: ${Math.floor((bytes / sizeBytes) * 100)} %`);
+    }),
+  });
   if (end.kind === "corrupt") {
     throw new Error(damageText(path, end));
   }
@@ -85,8 +79,8 @@ export async function moveCatalogueIn(
     report(`warning: ${tornText(path, end)}; the animals before them are imported`);
   }
   await copy.flush();
-  await query("UPDATE animal_store.counter SET last = $1", [copy.count]);
-  return copy.count;
+  await query("UPDATE animal_store.counter SET last = $1", [end.lineCount]);
+  return end.lineCount;
 }
 
 /** Keeps others from adding animals until the transaction ends. @throws {Error} there is one */
@@ -131,10 +125,6 @@ class CatalogueCopy implements PetSink {
   constructor(query: Query, oldestSeconds: number) {
     this.#query = query;
     this.#oldestSeconds = oldestSeconds;
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** The text is what `newPetToJson` writes, without its closing brace. */

@@ -28,7 +28,7 @@ import {
   type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
-import type { Catalogue } from "./catalogue.ts";
+import { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, type Torn, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
@@ -62,7 +62,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const idempotentAdds = new IdempotentAdds(clock);
   try {
     const totalBytes = file.size();
-    const { catalogue, end } = await loadPets(file, {
+    const catalogue = new Catalogue(petStatuses.length);
+    const end = await loadPets(file, catalogue, {
       idempotentAdds,
       onProgress: reportProgress(clock, (bytes) => {
         report(`loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`);

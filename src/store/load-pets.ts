@@ -1,5 +1,5 @@
 /**
- * Reads pets.jsonl into a catalogue, and says what is wrong with it. Here are the rules between lines; pet-line.ts has
+ * Reads the animals of pets.jsonl, and says what is wrong with it. Here are the rules between lines; pet-line.ts has
  * those within one.
  *
  * Ids are 1, 2, 3, …. A line's group is its own id, which begins a group, or the group of the line before it. If a line
@@ -8,47 +8,44 @@
 
 import { join } from "node:path";
 
-import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { Disk } from "../disk/disk.ts";
 import { counted, readError } from "../disk/error-message.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
-import { petStatuses } from "../pets/pet.ts";
-import { Catalogue } from "./catalogue.ts";
+import type { Catalogue } from "./catalogue.ts";
 import type { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
 
-export interface LoadedPets {
-  readonly catalogue: Catalogue;
-  readonly end: LogEnd;
-}
+/** What takes the animals in their order, each from its line: `[start, end)` of `bytes`, as `Catalogue.append` says. */
+export type PetSink = Pick<Catalogue, "append">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets the hashes of the last 24 hours. */
-  readonly idempotentAdds?: IdempotentAdds | undefined;
+  readonly idempotentAdds?: Pick<IdempotentAdds, "restore"> | undefined;
 }
 
-/** Reads all animals up to the end of the log or the first fault. */
-export async function loadPets(file: DiskFile, { idempotentAdds, ...options }: LoadOptions): Promise<LoadedPets> {
-  const catalogue = new Catalogue(petStatuses.length);
-  const reader = new PetLineReader(catalogue, idempotentAdds);
-  const end = await readLog(file, reader, { ...options, tornBytesMax: groupBytesMax });
-  return { catalogue, end };
+/** Gives all animals to `sink`, up to the end of the log or the first fault. */
+export function loadPets(
+  file: ReadableFile,
+  sink: PetSink,
+  { idempotentAdds, ...options }: LoadOptions,
+): Promise<LogEnd> {
+  return readLog(file, new PetLineReader(sink, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
 }
 
-/** What takes the animals in their order. */
-export type PetSink = Pick<Catalogue, "count" | "append">;
-
-export class PetLineReader implements LineReader {
-  readonly #catalogue: PetSink;
-  readonly #idempotentAdds: Pick<IdempotentAdds, "restore"> | undefined;
+class PetLineReader implements LineReader {
+  readonly #sink: PetSink;
+  readonly #idempotentAdds: LoadOptions["idempotentAdds"];
   readonly #line = createPetLine();
+  #lastId = 0;
   #group = 0;
 
-  constructor(catalogue: PetSink, idempotentAdds?: Pick<IdempotentAdds, "restore">) {
-    this.#catalogue = catalogue;
+  constructor(sink: PetSink, idempotentAdds: LoadOptions["idempotentAdds"]) {
+    this.#sink = sink;
     this.#idempotentAdds = idempotentAdds;
   }
 
@@ -58,15 +55,16 @@ export class PetLineReader implements LineReader {
     if (fault !== undefined) {
       return fault;
     }
-    const expectedId = this.#catalogue.count + 1;
+    const expectedId = this.#lastId + 1;
     if (line.id !== expectedId) {
       return { kind: "wrong", reason: `the animal has id ${line.id} instead of ${expectedId}` };
     }
     if (line.group !== line.id && line.group !== this.#group) {
       return { kind: "wrong", reason: `the animal has group ${line.group}, not its own id or the last group` };
     }
+    this.#lastId = line.id;
     this.#group = line.group;
-    this.#catalogue.append(bytes, start, line.textEnd, line.statusIndex);
+    this.#sink.append(bytes, start, line.textEnd, line.statusIndex);
     if (line.onceStart > 0) {
       this.#idempotentAdds?.restore(bytes, line.onceStart, line.id, line.atSeconds);
     }
@@ -82,7 +80,7 @@ export class PetLineReader implements LineReader {
     // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
     const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
     // A torn tail may hold old pages: the line of an earlier animal proves nothing.
-    return !isKnown || (line.id === line.group && line.id > this.#catalogue.count);
+    return !isKnown || (line.id === line.group && line.id > this.#lastId);
   }
 }
 
@@ -99,15 +97,15 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   }
   try {
     // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
-    const { catalogue, end } = await loadPets(file, { to: file.size() }).catch((error: unknown) => {
+    const end = await loadPets(file, { append: () => undefined }, { to: file.size() }).catch((error: unknown) => {
       throw readError(path, error);
     });
-    const sound = `${path} is sound: ${counted(catalogue.count, "animal")}`;
-    if (end.kind === "whole") {
-      return sound;
-    }
     if (end.kind === "corrupt") {
       throw new Error(damageText(path, end));
+    }
+    const sound = `${path} is sound: ${counted(end.lineCount, "animal")}`;
+    if (end.kind === "whole") {
+      return sound;
     }
     return isServed
       ? `${sound}; a write is under way at its end, or has failed`
