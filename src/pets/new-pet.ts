@@ -80,9 +80,10 @@ function readName(name: unknown, faults: Faults): string {
 }
 
 function nameProblem(name: string): string | undefined {
-  const codePoints = codePointCount(name);
-  if (codePoints === 0 || codePoints > nameCodePointsMax) {
-    return `must have 1 to ${nameCodePointsMax} characters, received ${codePoints}`;
+  // Counted only if there may be too many: code units are never fewer than code points.
+  const count = name.length > nameCodePointsMax ? [...name].length : name.length;
+  if (count === 0 || count > nameCodePointsMax) {
+    return `must have 1 to ${nameCodePointsMax} characters, received ${count}`;
   }
   if (!name.isWellFormed()) {
     return "must be well-formed Unicode, received a lone surrogate";
@@ -92,14 +93,6 @@ function nameProblem(name: string): string | undefined {
   }
   // Not \s: U+FEFF is no White_Space, and U+0085 is.
   return /\P{White_Space}/u.test(name) ? undefined : "must not be white space only";
-}
-
-function codePointCount(text: string): number {
-  let count = 0;
-  for (let index = 0; index < text.length; index += (text.codePointAt(index) ?? 0) > 0xffff ? 2 : 1) {
-    count += 1;
-  }
-  return count;
 }
 
 /** If a fault was added, the number must not be used. `text` is how the value is written. */

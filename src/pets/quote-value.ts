@@ -16,17 +16,10 @@ const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
  */
 export function quote(text: string): string {
   const masked = withoutSecrets(text); // Before the cut, which could leave most of a key.
-  const end = endOfQuoted(masked);
-  const quoted = JSON.stringify(masked.slice(0, end)).replace(invisible, escapeUnits);
-  return end < masked.length ? `${quoted}...` : quoted;
-}
-
-function endOfQuoted(text: string): number {
-  let end = 0;
-  for (let count = 0; count < quotedCharactersMax && end < text.length; count += 1) {
-    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1;
-  }
-  return end;
+  // The first slice has enough of them: a code point has at most two code units.
+  const cut = [...masked.slice(0, 2 * quotedCharactersMax)].slice(0, quotedCharactersMax).join("");
+  const quoted = JSON.stringify(cut).replace(invisible, escapeUnits);
+  return cut.length < masked.length ? `${quoted}...` : quoted;
 }
 
 /** Each UTF-16 code unit as `\uXXXX` (RFC 8259, 7). */
