@@ -87,7 +87,6 @@ function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
     incoming.read(0);
     incoming.on("data", (piece: Uint8Array) => {
       if (content.length + piece.length > bounds.contentBytesMax) {
-        incoming.removeAllListeners("data");
         finish(() => errorResponse("body_too_large"));
       } else {
         content = content.length === 0 ? piece : Buffer.concat([content, piece]);

@@ -218,6 +218,26 @@ test("content that a body parser has read, empty content too, is reported to nex
   }
 });
 
+test("a listener of the program gets the whole content, also of a request whose content is too large", async (context) => {
+  const { service, key } = await open(context);
+  let seen: Promise<string> | undefined;
+  const port = await serve(context, (incoming, outgoing) => {
+    seen = new Promise((resolve) => {
+      let bytes = "";
+      incoming.on("data", (piece: Buffer) => (bytes += piece.toString()));
+      incoming.on("close", () => resolve(bytes));
+    });
+    service.handle(incoming, outgoing);
+  });
+  const wire = await Wire.open(port);
+  const fields = `Host: a\r\nAuthorization: Bearer ${key}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+  wire.send(`POST /v1/pets HTTP/1.1\r\n${fields}4e20\r\n${"x".repeat(20_000)}\r\n`);
+  assert.equal((await wire.response()).status, 413);
+  wire.send(`2710\r\n${"x".repeat(10_000)}\r\n0\r\n\r\n`);
+  assert.equal((await seen)?.length, 30_000);
+  wire.destroy();
+});
+
 test("content of a request with an encoding is reported: it would arrive as text, not as the bytes that were sent", async (context) => {
   const reports: string[] = [];
   const { service, key } = await open(context, (message) => reports.push(message));
