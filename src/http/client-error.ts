@@ -7,7 +7,12 @@ import type { Socket } from "node:net";
 
 import { type Connection, linger } from "./connection.ts";
 import type { ErrorCode } from "./error-codes.ts";
-import type { DrainBounds } from "./respond.ts";
+
+/** How much of what still comes is read and dropped after the error response, and for how long. */
+export interface DrainBounds {
+  readonly drainBytesMax: number;
+  readonly drainMs: number;
+}
 
 /** @param respond makes the whole error response, as bytes */
 export function handleClientError(

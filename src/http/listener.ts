@@ -8,9 +8,8 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 
 import { Connection, linger, type OpenRequest } from "./connection.ts";
-import { handleClientError } from "./client-error.ts";
+import { type DrainBounds, handleClientError } from "./client-error.ts";
 import type { ErrorCode } from "./error-codes.ts";
-import type { DrainBounds } from "./respond.ts";
 import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";
 import { stopServer } from "./stopping.ts";
 

@@ -5,6 +5,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
+import { bounds } from "./bounds.ts";
 import { announcesContent } from "./media-type.ts";
 import type { MaybePromise } from "./when-ready.ts";
 
@@ -16,22 +17,11 @@ export interface WireResponse {
   readonly content: string | Uint8Array | undefined;
 }
 
-/** How much content is read and dropped after a response that did not wait for it, and for how long. */
-export interface DrainBounds {
-  readonly drainBytesMax: number;
-  readonly drainMs: number;
-}
-
 /**
  * Sends the response. Content of the request that has not been read is dropped: closing a socket with unread bytes
  * resets it, and the client would lose the response (RFC 9112, 9.6).
  */
-export function respond(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  wire: WireResponse,
-  bounds: DrainBounds,
-): MaybePromise<void> {
+export function respond(incoming: IncomingMessage, outgoing: ServerResponse, wire: WireResponse): MaybePromise<void> {
   if (isWhole(incoming) || !announcesContent(incoming)) {
     writeHead(incoming, outgoing, wire);
     outgoing.end(wire.content);
@@ -47,7 +37,7 @@ export function respond(
       writeHead(incoming, outgoing, wire);
       outgoing.end(wire.content);
     } else {
-      respondEarly(incoming, outgoing, wire, bounds);
+      respondEarly(incoming, outgoing, wire);
     }
   });
 }
@@ -73,12 +63,7 @@ function writeHead(incoming: IncomingMessage, outgoing: ServerResponse, { status
  * Sends the response before the content has come, closes the sending side, and drops what still comes until the client
  * closes its side too (RFC 9112, 9.6). The response is not ended before that: Node would close the whole connection.
  */
-function respondEarly(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  wire: WireResponse,
-  bounds: DrainBounds,
-): void {
+function respondEarly(incoming: IncomingMessage, outgoing: ServerResponse, wire: WireResponse): void {
   const { socket } = incoming;
   outgoing.shouldKeepAlive = false;
   outgoing.writeHead(wire.status, wire.fields);

@@ -4,7 +4,6 @@
 
 import { Buffer } from "node:buffer";
 
-import { bounds } from "../http/bounds.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
@@ -37,7 +36,7 @@ export class Responder {
       return;
     }
     const wire = this.#wireResponse(context, response);
-    const sending = respond(incoming, outgoing, wire, bounds);
+    const sending = respond(incoming, outgoing, wire);
     this.#observers?.observe(context, wire.status, contentLength(wire.content));
     return sending;
   }
