@@ -171,13 +171,13 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
  * @throws {RangeError} if it is neither, or not in the future
  */
 export function expiryMs(expires: string | Date, nowMs: number): number {
-  const isoDate = expires instanceof Date ? expires.toISOString() : expires;
+  const isoDate = expires instanceof Date ? expires.toJSON() : expires; // Of an invalid Date it is null.
   const hasForm = typeof isoDate === "string" && (date.test(isoDate) || instant.test(isoDate));
   const expiresMs = hasForm ? Date.parse(isoDate) : NaN;
   if (!hasForm || !isRealDay(isoDate.slice(0, 10)) || expiresMs > lastInstantMs) {
     throw new RangeError(
       "Cannot set expiry: must be a date such as 2030-01-31 or an instant such as 2030-01-31T12:00:00Z, " +
-        `received ${showValue(isoDate)}`,
+        `received ${showValue(expires)}`,
     );
   }
   if (expiresMs <= nowMs) {
