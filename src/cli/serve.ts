@@ -14,7 +14,7 @@ import { bounds } from "../http/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
-import { keyFileName } from "../keys/key-store.ts";
+import { keyFileName } from "../keys/key-file.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";

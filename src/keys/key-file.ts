@@ -8,7 +8,7 @@
  * An event is decided and appended under the file's lock, after the lines of others have been read.
  */
 
-import { dirname } from "node:path";
+import { join } from "node:path";
 
 import type { Clock } from "../disk/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
@@ -23,11 +23,14 @@ import { Keyring } from "./keyring.ts";
 export interface KeyFileOptions {
   readonly disk: Disk;
   readonly clock: Clock;
-  readonly path: string;
+  readonly dataDir: string;
+  /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
   /** Called for each unban that is read after the opening. */
-  readonly onUnban: (keyId: string) => void;
+  readonly onUnban?: (keyId: string) => void;
 }
+
+export const keyFileName = "keys.jsonl";
 
 /** How the file was at the last look, and what was found in it. */
 interface Look {
@@ -45,6 +48,7 @@ const tickMsMax = 100;
 export class KeyFile extends KeyLog {
   readonly keyring: Keyring;
   readonly #options: KeyFileOptions;
+  readonly #path: string;
   readonly #reader: KeyReader;
   #isOpen = false;
   #last: Look | undefined;
@@ -56,10 +60,11 @@ export class KeyFile extends KeyLog {
   private constructor(options: KeyFileOptions) {
     super();
     this.#options = options;
+    this.#path = join(options.dataDir, keyFileName);
     this.keyring = new Keyring({ clock: options.clock });
     this.#reader = new KeyReader(this.keyring, (keyId) => {
       if (this.#isOpen) {
-        options.onUnban(keyId);
+        options.onUnban?.(keyId);
       }
     });
   }
@@ -73,15 +78,15 @@ export class KeyFile extends KeyLog {
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     const file = new KeyFile(options);
     const finding = await file.#lookNow().catch((error: unknown) => {
-      throw readError(options.path, error);
+      throw readError(file.#path, error);
     });
     if (finding.kind === "corrupt" || finding.kind === "replaced") {
-      throw new KeyError("key_file_damaged", `Cannot read keys: ${options.path} ${finding.fault}`);
+      throw new KeyError("key_file_damaged", `Cannot read keys: ${file.#path} ${finding.fault}`);
     }
     if (file.exists && file.#reader.offset === 0) {
       const fault = finding.kind === "torn" ? finding.fault : undefined;
       file.#reported = fault;
-      options.report(`${options.path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
+      options.report(`${file.#path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
     } else if (finding.kind === "torn") {
       file.#reportOnce(finding.fault);
     }
@@ -96,26 +101,26 @@ export class KeyFile extends KeyLog {
 
   /** @throws {KeyError} `key_file_damaged` */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
-    const { disk, path } = this.#options;
-    await disk.makeFolder(dirname(path));
+    const { disk, dataDir } = this.#options;
+    await disk.makeFolder(dataDir);
     // Looks wait for the write, which takes its line back if it fails. They do not wait for the lock: its holder may
     // keep it for seconds.
-    await underLock(disk, path, () => this.#inTurn(() => this.#appendNow(decide)));
+    await underLock(disk, this.#path, () => this.#inTurn(() => this.#appendNow(decide)));
     await this.refresh();
   }
 
   /** Applies what others appended, then appends. An unfinished line is accepted: its writer is dead. */
   async #appendNow(decide: () => KeyEvent | undefined): Promise<void> {
-    const { disk, path, report } = this.#options;
+    const { disk, report } = this.#options;
     const finding = await this.#lookNow();
     if (finding.kind === "corrupt" || finding.kind === "replaced") {
-      throw new KeyError("key_file_damaged", `Cannot change keys: ${path} ${finding.fault}`);
+      throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#path} ${finding.fault}`);
     }
     const event = decide();
     const lines = event === undefined ? [] : [encodeKeyEvent(event)];
-    const aside = await appendLines(disk, path, { lines, lengthBytes: this.#reader.offset });
+    const aside = await appendLines(disk, this.#path, { lines, lengthBytes: this.#reader.offset });
     if (aside !== undefined) {
-      report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
+      report(`warning: the unfinished line at the end of ${this.#path} was moved to ${aside}`);
     }
   }
 
@@ -134,7 +139,7 @@ export class KeyFile extends KeyLog {
       this.#reportOnce(finding.fault);
     } else if (finding.kind === "sound" && this.#reported !== undefined) {
       this.#reported = undefined;
-      this.#options.report(`${this.#options.path} can be read again`);
+      this.#options.report(`${this.#path} can be read again`);
     }
     this.#torn = finding.kind === "torn" ? finding.fault : undefined;
   }
@@ -142,7 +147,7 @@ export class KeyFile extends KeyLog {
   #reportOnce(fault: string, advice = ""): void {
     if (this.#reported !== fault) {
       this.#reported = fault;
-      this.#options.report(`${this.#options.path} ${fault}; keys known so far go on working${advice}`);
+      this.#options.report(`${this.#path} ${fault}; keys known so far go on working${advice}`);
     }
   }
 
@@ -155,15 +160,15 @@ export class KeyFile extends KeyLog {
   }
 
   async #lookNow(): Promise<Finding> {
-    const { disk, clock, path } = this.#options;
+    const { disk, clock } = this.#options;
     const beginMs = clock.monotonicMs();
-    const status = await disk.status(path);
+    const status = await disk.status(this.#path);
     const last = isSame(status, this.#last?.status) ? this.#last : undefined;
     if (last?.isSettled === true) {
       return last.finding;
     }
     const sinceMs = last?.sinceMs ?? clock.monotonicMs();
-    const file = status === undefined ? undefined : await disk.openToRead(path);
+    const file = status === undefined ? undefined : await disk.openToRead(this.#path);
     if (status === undefined || file === undefined) {
       return this.#reader.offset === 0 ? { kind: "sound" } : { kind: "corrupt", fault: "was removed" };
     }

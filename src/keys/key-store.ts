@@ -6,13 +6,10 @@
  * contains a secret: it is returned once. Every change may throw a KeyError with the code `key_file_damaged`.
  */
 
-import { join } from "node:path";
-
 import type { Clock } from "../disk/clock.ts";
-import type { Disk } from "../disk/disk.ts";
 import { showValue } from "../http/redact-secrets.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
-import { KeyFile } from "./key-file.ts";
+import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
 import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
@@ -21,15 +18,6 @@ import type { Keyring } from "./keyring.ts";
 export interface KeyStoreOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-}
-
-export interface KeyFolderOptions extends KeyStoreOptions {
-  readonly disk: Disk;
-  readonly dataDir: string;
-  /** Receives one line for the operator, never with a secret. */
-  readonly report: (message: string) => void;
-  /** Called for each unban that is read after the opening. */
-  readonly onUnban?: (keyId: string) => void;
 }
 
 /** A plan's name, with the numbers for Enterprise only. */
@@ -68,7 +56,6 @@ function checkOptions(verb: string, options: unknown, names: readonly string[]):
 /** The change, as a word for error messages. */
 type Verb = "revoke" | "change" | "rotate" | "unban";
 
-export const keyFileName = "keys.jsonl";
 const defaultPlan = "free";
 
 /** A year: long enough for every client to be updated, and a bound for typing errors. */
@@ -94,10 +81,8 @@ export class KeyStore {
    *
    * @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there
    */
-  static async open(options: KeyFolderOptions): Promise<KeyStore> {
-    const { disk, clock, report, onUnban = () => undefined } = options;
-    const path = join(options.dataDir, keyFileName);
-    return new KeyStore(await KeyFile.open({ disk, clock, path, report, onUnban }), options);
+  static async open(options: KeyStoreOptions & KeyFileOptions): Promise<KeyStore> {
+    return new KeyStore(await KeyFile.open(options), options);
   }
 
   /** Always the same object. */

@@ -10,7 +10,7 @@ import type { Disk } from "../disk/disk.ts";
 import { counted } from "../disk/error-message.ts";
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
-import { keyFileName } from "../keys/key-store.ts";
+import { keyFileName } from "../keys/key-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";

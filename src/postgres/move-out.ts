@@ -4,7 +4,7 @@
 
 import { reportProgress } from "../disk/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
-import { keyFileName } from "../keys/key-store.ts";
+import { keyFileName } from "../keys/key-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { createChunk } from "../log/chunks.ts";

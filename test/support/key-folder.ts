@@ -8,8 +8,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import type { KeyFolderOptions } from "../../src/keys/key-store.ts";
-import { KeyStore } from "../../src/keys/key-store.ts";
+import type { KeyFileOptions } from "../../src/keys/key-file.ts";
+import { KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
@@ -32,7 +32,7 @@ export class KeyFolder {
   }
 
   /** A store as the server has it: its reports and unbans are recorded. */
-  open(options: Partial<KeyFolderOptions> = {}): Promise<KeyStore> {
+  open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
     return KeyStore.open({
       disk: nodeDisk,
       clock: this.clock,
