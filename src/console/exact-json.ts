@@ -12,13 +12,6 @@ export interface Pet {
   readonly status: string;
 }
 
-/** An animal as a person typed it. */
-export interface TypedPet {
-  readonly name: string;
-  readonly categoryId: string;
-  readonly status: string;
-}
-
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
 
 /**
@@ -37,7 +30,7 @@ export function parseWholeNumber(text: string): string | undefined {
 }
 
 /** A NewPet body. `categoryId` is the text of a whole number, and goes in digit by digit. */
-export function newPetJson({ name, categoryId, status }: TypedPet): string {
+export function newPetJson({ name, categoryId, status }: Omit<Pet, "id">): string {
   const nameJson = escapeHidden(JSON.stringify(name));
   return `{"name":${nameJson},"categoryId":${categoryId},"status":${JSON.stringify(status)}}`;
 }
