@@ -12,13 +12,13 @@ import type { IncomingMessage } from "node:http";
 
 import { announcesContent } from "./media-type.ts";
 
-/** The shortest requests have 16: `GET / HTTP/1.0`, then twice LF alone, which some versions of Node take. */
-const fragmentBytesMax = 15;
+/** The shortest request: `GET / HTTP/1.0` and two line feeds, which some versions of Node accept without CR. */
+const requestBytesMin = 16;
 
 /**
  * Whether a request may have come after this one, and been dropped. White space is optional, so the length of a request
- * is not known exactly; but clients write one space after each colon, or none. Other bytes that are taken for these
- * spaces are fewer than a request has.
+ * is not known exactly; but clients write one space after each colon, or none. As many bytes as there are fields are
+ * taken for these spaces, unless they could be a whole request.
  *
  * @param startBytes the `bytesRead` of the socket at which this request began
  * @returns true also if its content is chunked
@@ -26,7 +26,7 @@ const fragmentBytesMax = 15;
 export function mayBeFollowed(incoming: IncomingMessage, startBytes: number): boolean {
   const spareBytes = incoming.socket.bytesRead - startBytes - shortestBytes(incoming);
   const fieldCount = incoming.rawHeaders.length / 2;
-  return spareBytes !== 0 && (spareBytes !== fieldCount || fieldCount > fragmentBytesMax);
+  return spareBytes !== 0 && (spareBytes !== fieldCount || fieldCount >= requestBytesMin);
 }
 
 /** Calls `decide` when all of the request has been read, before its response can be sent whole. */
