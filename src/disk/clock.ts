@@ -5,7 +5,7 @@
  * what people see and what a later process reads.
  */
 
-import { performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks"; // The global of that name is a getter, which takes longer.
 
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */

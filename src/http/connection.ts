@@ -26,11 +26,11 @@ export class Connection {
   /** The first bytes that are not a request, or come too late, and the `bytesRead` at them: what follows is dropped. */
   failure: { readonly code: ErrorCode; readonly atBytes: number } | undefined = undefined;
   readonly #socket: Duplex;
-  /** What comes after the response under way. */
+  /** The steps that wait for the response under way, in their order. */
   readonly #waiting: (() => void)[] = [];
-  /** How many of those respond. */
+  /** How many of these steps send a response. While there are any, nothing more is read. */
   #dueCount = 0;
-  /** Whether the end of the response under way lets the first of them go on. */
+  /** Whether a listener for the end of the response under way is set, which runs the first step. */
   #isAwaiting = false;
   /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
   #nextAtBytes: number | undefined = 0;

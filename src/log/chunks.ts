@@ -8,7 +8,7 @@ import { viewOf } from "./checksum.ts";
 /** Long enough for the disk to stream, short enough to leave the event loop a turn every few milliseconds. */
 export const chunkBytesMax = 4_194_304;
 
-/** Bytes to fill and to search, and the same bytes to read lines from and to write them to. */
+/** A buffer, and a view of the same bytes. Lines are read and written through the view. */
 export interface Chunk {
   readonly bytes: Buffer;
   readonly view: DataView;

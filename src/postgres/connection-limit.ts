@@ -1,6 +1,7 @@
 /**
- * How many connections may be in use. The pool has a bound of its own. If the database refuses one below it (53300), no
- * more are used for a second than it has taken, and who needs one waits.
+ * Bounds the connections in use. The pool has a bound of its own, which may be too high for the database. If the
+ * database refuses a connection (SQLSTATE 53300), then for a second no more are used than it accepted, and callers wait
+ * until one is given back.
  */
 
 import { DatabaseError } from "./database-error.ts";
@@ -11,10 +12,10 @@ export class ConnectionLimit {
   #usedCount = 0;
   #usedMax = Infinity;
   #fullUntilMs = 0;
-  /** The first is called when a connection is given back. */
+  /** Callers that wait for a connection, the first one first. Calling one gives it the connection. */
   readonly #waiting = new Set<() => void>();
 
-  /** Of connections in use or being opened. */
+  /** Connections in use or being opened. */
   get usedCount(): number {
     return this.#usedCount;
   }
@@ -38,7 +39,7 @@ export class ConnectionLimit {
     });
   }
 
-  /** The first that waits has it then. */
+  /** Passes the connection on to the first caller that waits, if there is one. */
   giveBack(): void {
     const [take] = this.#waiting;
     if (take === undefined) {
@@ -49,7 +50,7 @@ export class ConnectionLimit {
     }
   }
 
-  /** Says that the database takes no more connections. */
+  /** Call it after the refused connection was given back: those that are in use now are all that there may be. */
   setFull(): void {
     this.#usedMax = Math.max(1, this.#usedCount);
     this.#fullUntilMs = performance.now() + fullMs;

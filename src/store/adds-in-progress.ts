@@ -29,7 +29,7 @@ export class AddsInProgress {
   }
 }
 
-/** An add that had another animal than the stored one says nothing about this one. */
+/** A conflict is about the animal of the add that failed: this one may still be equal to the stored one. */
 function unlessConflict(error: unknown): undefined {
   if (!(error instanceof IdempotencyConflictError)) {
     throw error;

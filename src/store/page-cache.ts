@@ -14,7 +14,7 @@ interface KeptPage {
 }
 
 export class PageCache {
-  /** By the number of matching animals before the page: of each, the page of the size that was asked for last. */
+  /** By the number of matching animals before the page. Only the size that was asked for last is kept. */
   readonly #pages = new Map<number, KeptPage>();
   #byteCount = 0;
 
