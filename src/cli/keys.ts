@@ -25,11 +25,11 @@ type FlagName = "data" | "database" | "plan" | "per-minute" | "per-day" | "label
 interface Command {
   readonly takesId: boolean;
   readonly flags: readonly FlagName[];
-  readonly run: (request: Request) => Promise<void>;
+  readonly run: (invocation: Invocation) => Promise<void>;
 }
 
 /** One `keys` command with its arguments and dependencies. */
-interface Request {
+interface Invocation {
   /** "" for a command that takes none. */
   readonly id: string;
   readonly flags: ReadonlyMap<FlagName, string>;
@@ -123,17 +123,17 @@ async function withKeys(
   });
 }
 
-async function create({ flags, store, terminal, storage }: Request): Promise<void> {
+async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {
   const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires") };
   showSecret("made", await store.create(choice), storage, terminal);
 }
 
-async function rotate({ id, flags, store, terminal, storage }: Request): Promise<void> {
+async function rotate({ id, flags, store, terminal, storage }: Invocation): Promise<void> {
   const graceSeconds = integerFlag(flags, "grace");
   showSecret("rotated", await store.rotate(id, { graceSeconds }), storage, terminal);
 }
 
-async function changePlan({ id, flags, store }: Request): Promise<void> {
+async function changePlan({ id, flags, store }: Invocation): Promise<void> {
   const plan = flags.get("plan");
   if (plan === undefined) {
     throw new UsageError("Cannot run keys plan: --plan is missing; see keys plan --help");
@@ -168,7 +168,7 @@ function showSecret(what: string, { id, key }: NewSecret, storage: Storage, term
   terminal.showKey(`${key}\n`);
 }
 
-async function list({ store, terminal, flags, storage, readLimits, nowMs }: Request): Promise<void> {
+async function list({ store, terminal, flags, storage, readLimits, nowMs }: Invocation): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
     terminal.stderr(`no keys in ${storage.kind === "folder" ? storage.dataDir : "the database"}\n`);
