@@ -24,7 +24,7 @@ export const petFileName = "pets.jsonl";
 export type PetSink = Pick<Catalogue, "append">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
-  /** Gets the hashes of the last 24 hours. */
+  /** Gets every idempotency hash, however old, with the time of its line. */
   readonly idempotentAdds?: Pick<IdempotentAdds, "restore"> | undefined;
 }
 
