@@ -70,6 +70,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
 }
 
 function gaugesOf(store: PetStore, { banCount, bannedKeyCount }: MemoryLimiter): EngineGauges {
-  const catalogue = store instanceof JsonLinesPetStore ? store : undefined; // An embedder's own has no figures.
-  return { animalCount: catalogue?.animalCount ?? 0, logBytes: catalogue?.logBytes ?? 0, banCount, bannedKeyCount };
+  // An embedder's own store has no figures, and an embedder no metrics.
+  const figures = store instanceof JsonLinesPetStore && { animalCount: store.animalCount, logBytes: store.logBytes };
+  return { ...figures, banCount, bannedKeyCount };
 }
