@@ -87,7 +87,7 @@ export class Connection {
   stop(then: () => void): void {
     if (!this.#isFree()) {
       this.closeToStop(this.request?.outgoing);
-      this.inTurn(then);
+      this.#inTurn(then);
     }
   }
 
@@ -117,7 +117,7 @@ export class Connection {
     }
     this.#dueCount += 1;
     this.#socket.pause();
-    this.inTurn(() => {
+    this.#inTurn(() => {
       this.#dueCount -= 1;
       if (this.#dueCount === 0) {
         this.#socket.resume();
@@ -127,7 +127,7 @@ export class Connection {
   }
 
   /** Calls `step` when the operating system has taken all responses that are due. */
-  inTurn(step: () => void): void {
+  #inTurn(step: () => void): void {
     this.#waiting.push(step);
     this.#advance();
   }
