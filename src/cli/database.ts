@@ -7,7 +7,7 @@ import { systemClock } from "../disk/clock.ts";
 import { hasCode, messageOf } from "../disk/error-message.ts";
 import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { Database } from "../postgres/database.ts";
+import { Database, within } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
 import { inspect } from "../postgres/inspect.ts";
 import { readLimits } from "../postgres/limits-table.ts";
@@ -54,7 +54,7 @@ export async function withPool<Result>(
   try {
     return await use(pool);
   } finally {
-    await end(pool);
+    await within(endMs, pool.end()).catch(() => undefined); // The work is over: its outcome counts.
   }
 }
 
@@ -113,15 +113,5 @@ async function importPg(storage: DatabaseStorage): Promise<PgPackage> {
     return (await import(name)) as PgPackage;
   } catch (error) {
     throw unusable(storage, hasCode(error, "ERR_MODULE_NOT_FOUND") ? new Error(missingText) : error);
-  }
-}
-
-async function end(pool: Pool): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<void>((resolve) => (timer = setTimeout(resolve, endMs)));
-  try {
-    await Promise.race([pool.end(), tooLate]);
-  } finally {
-    clearTimeout(timer);
   }
 }

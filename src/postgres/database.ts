@@ -214,7 +214,7 @@ export class Database {
 }
 
 /** Rejects if the promise takes longer. Its value, or failure, is then ignored. */
-async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
+export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(() => reject(new TimeoutError(`no answer within ${limitMs / 1_000} s`)), limitMs);
