@@ -43,7 +43,6 @@ const tests = readAll("test");
  * imports go downward only.
  */
 const rooms: Readonly<Record<string, readonly string[]>> = {
-  "version.ts": [],
   disk: [],
   log: ["disk"],
   http: [],
@@ -60,7 +59,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "service.ts": ["options.ts", "engine", "postgres", "request", "observe", "openapi", "keys", "limits/address-limiter.ts", "http", "log", "disk"],
   "index.ts": ["service.ts", "options.ts", "openapi", "postgres/pool.ts", "keys", "limits/plans.ts", "store", "pets", "disk"],
   cli: [
-    ...["service.ts", "options.ts", "version.ts", "console-files", "postgres"],
+    ...["service.ts", "options.ts", "console-files", "postgres"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk"],
   ],
   "server.ts": ["cli"],

@@ -4,9 +4,11 @@
  */
 
 import { messageOf } from "../disk/error-message.ts";
-import { version } from "../version.ts";
 import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
+
+/** The release of the package. The interface description has a version of its own. */
+const version = "1.1.0";
 
 type Command = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
