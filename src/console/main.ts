@@ -20,7 +20,7 @@ async function loadDescription(): Promise<string> {
   try {
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch("openapi.json", { credentials: "omit", redirect: "error", signal });
-    const description = parseExact(await response.text()) as Description; // The service's own, of its own kind.
+    const description = parseExact(await response.text()) as Description; // The service makes it: it has these members.
     showReference(description);
     server = description.servers[0]?.url;
   } catch {

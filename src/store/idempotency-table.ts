@@ -6,8 +6,8 @@
  * to clean up.
  *
  * A segment is a list of entries, and a hash table of their numbers with open addressing. A slot also has 16 bits of
- * its entry's hash: they tell nearly always whether the entry is the one that is sought. Otherwise most searches would
- * read memory that is in no processor cache. An entry takes 32 bytes, and 40 with its two slots.
+ * its entry's hash. Nearly every other entry differs in them from the hash that is sought, and is not read: otherwise
+ * most searches would read memory that is in no processor cache. An entry takes 32 bytes, and 40 with its two slots.
  *
  * Hashes are read through a DataView, as lines of the log are: a start adds a million of them without allocating.
  */
@@ -134,7 +134,7 @@ export class IdempotencyTable {
     }
   }
 
-  /** The 16 bits beside the entry's number. The slot comes from another word, so each tells something new. */
+  /** The 16 bits beside the entry's number. Not from the word that gives the slot: there, neighbours are alike. */
   #mark(): number {
     return Math.imul(this.#sought[1]!, spread) & ~entryNumberMax;
   }
