@@ -26,8 +26,14 @@ export type Refusal = RateStatus & {
   readonly retryAfterSeconds: number;
 };
 
+/** An allowed request of a key. */
+export type Served = Allowed & {
+  /** Both buckets as the request left them. To be called before anything is awaited. */
+  readonly quotas: () => Quotas;
+};
+
 export type Decision =
-  | Allowed
+  | Served
   | Refusal
   /** Nothing could be decided: the limits cannot be reached. The status is the last one known. */
   | (RateStatus & { readonly kind: "unavailable" });
@@ -38,12 +44,10 @@ export interface Quotas {
   readonly day: RateStatus;
 }
 
-/** A method that has to wait returns a promise. Only `quotas` fails if the limits cannot be reached. */
+/** A method that has to wait returns a promise. None fails if the limits cannot be reached. */
 export interface Limiter {
   /** Decides one request of the key, and takes its tokens or counts its refusal. */
   take(keyId: string, plan: Plan): Decision | Promise<Decision>;
   /** The status for a response that takes no token and counts no refusal. */
   peek(keyId: string, plan: Plan): RateStatus | Promise<RateStatus>;
-  /** @throws {StorageUnavailableError} they cannot be read now */
-  quotas(keyId: string, plan: Plan): Quotas | Promise<Quotas>;
 }

@@ -11,7 +11,7 @@ import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
 import { dayMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import { type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "./key-limits.ts";
 import type { Plan } from "./plans.ts";
-import type { Allowed, Quotas, Limiter, RateStatus, Refusal } from "./limiter.ts";
+import type { Quotas, Limiter, RateStatus, Refusal, Served } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export class MemoryLimiter implements Limiter {
@@ -49,7 +49,7 @@ export class MemoryLimiter implements Limiter {
     return count;
   }
 
-  take(keyId: string, plan: Plan): Allowed | Refusal {
+  take(keyId: string, plan: Plan): Served | Refusal {
     const nowMs = this.timeline.nowMs();
     let limits = this.#keys.get(keyId);
     if (limits === undefined) {
@@ -66,7 +66,7 @@ export class MemoryLimiter implements Limiter {
     takeToken(limits.day, dayMs, nowMs);
     endStreak(limits.ban);
     const { limit, remaining, resetSeconds } = statusOf(limits, plan.quota, nowMs, this.timeline);
-    return { kind: "allowed", limit, remaining, resetSeconds };
+    return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => this.quotas(keyId, plan) };
   }
 
   peek(keyId: string, { quota }: Plan): RateStatus {

@@ -75,15 +75,17 @@ export class PostgresLimiter implements Limiter {
     return this.#banCount;
   }
 
-  async take(keyId: string, { quota }: Plan): Promise<Decision> {
-    const decided = await this.#ask({ keyId, quota, tokens: 1 });
+  async take(keyId: string, plan: Plan): Promise<Decision> {
+    const decided = await this.#ask({ keyId, quota: plan.quota, tokens: 1 });
     if (decided === undefined) {
-      return { kind: "unavailable", ...this.#lastStatus(keyId, quota) };
+      return { kind: "unavailable", ...this.#lastStatus(keyId, plan.quota) };
     }
-    const { isAllowed, limits, nowMs } = decided;
-    return isAllowed
-      ? { kind: "allowed", ...statusOf(limits, decided.quota, nowMs, unixCalendar) }
-      : refusalOf(limits, decided.quota, nowMs, unixCalendar);
+    const { isAllowed, limits, quota, nowMs } = decided;
+    if (!isAllowed) {
+      return refusalOf(limits, quota, nowMs, unixCalendar);
+    }
+    const quotas = (): Quotas => quotasOf(limits, quota, nowMs, unixCalendar);
+    return { kind: "allowed", ...statusOf(limits, quota, nowMs, unixCalendar), quotas };
   }
 
   async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
@@ -91,14 +93,6 @@ export class PostgresLimiter implements Limiter {
     return decided === undefined
       ? this.#lastStatus(keyId, quota)
       : statusOf(decided.limits, decided.quota, decided.nowMs, unixCalendar);
-  }
-
-  async quotas(keyId: string, { quota }: Plan): Promise<Quotas> {
-    const decided = await this.#ask({ keyId, quota, tokens: 0 });
-    if (decided === undefined) {
-      throw new StorageUnavailableError("the limits cannot be read");
-    }
-    return quotasOf(decided.limits, decided.quota, decided.nowMs, unixCalendar);
   }
 
   /**

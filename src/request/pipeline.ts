@@ -154,7 +154,8 @@ export class Pipeline {
       }
 
       const { query, arrival: { linkBase } } = context;
-      const request = { key, limiter, store, query, parameter, linkBase, fields: incoming.headers };
+      const { quotas } = decision;
+      const request = { key, quotas, store, query, parameter, linkBase, fields: incoming.headers };
       if (!operation.takesContent) {
         return operation.handle(request, noContent);
       }
