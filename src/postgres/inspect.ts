@@ -6,7 +6,7 @@ import type { Clock } from "../disk/clock.ts";
 import { counted } from "../disk/error-message.ts";
 import type { Database } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
-import { checkMayCreate, checkTableRights } from "./rights.ts";
+import { checkMayCreate, checkTables } from "./rights.ts";
 import { checkSession, readSchemaVersion } from "./schema.ts";
 
 /** Resolves to what was found, as text. @throws {Error} why a start would fail */
@@ -17,7 +17,7 @@ export async function inspect(database: Database, clock: Clock): Promise<string>
       await checkMayCreate(query);
       return undefined;
     }
-    await checkTableRights(query);
+    await checkTables(query);
     const [row] = await query("SELECT last::text AS last FROM animal_store.counter");
     return Number(row?.["last"]);
   });

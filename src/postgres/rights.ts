@@ -30,17 +30,28 @@ export async function checkMayCreate(query: Query): Promise<void> {
   }
 }
 
-const missingText = `
-SELECT relname::text AS name, string_agg(needed, ', ') AS missing
-FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
-WHERE relnamespace = 'animal_store'::regnamespace AND relkind = 'r' AND NOT has_table_privilege(pg_class.oid, needed)
-GROUP BY relname ORDER BY relname LIMIT 1`;
+const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
 
-/** @throws {Error} naming a right that is missing on a table */
-export async function checkTableRights(query: Query): Promise<void> {
-  const [row] = await query(missingText);
+/** A table that is missing lacks every right. */
+const missingText = `
+SELECT name, (to_regclass('animal_store.' || name) IS NULL)::text AS is_missing, string_agg(needed, ', ') AS rights
+FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
+WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
+GROUP BY name ORDER BY name LIMIT 1`;
+
+/** @throws {Error} naming a table that is missing, or a right on one, or why no animal could be added */
+export async function checkTables(query: Query): Promise<void> {
+  const [row] = await query(missingText, [tables]);
   if (row !== undefined) {
-    const table = `animal_store.${String(row["name"])}`;
-    throw new Error(`the user has no right to ${String(row["missing"])} on the table ${table}`);
+    const table = `the table animal_store.${String(row["name"])}`;
+    const noRight = `the user has no right to ${String(row["rights"])} on ${table}`;
+    throw new Error(row["is_missing"] === "true" ? `${table} is missing` : noRight);
+  }
+  const [counter] = await query(
+    "SELECT (count(*) = 1)::text AS is_one, " +
+      "(max(last) >= (SELECT coalesce(max(id), 0) FROM animal_store.pets))::text AS is_last FROM animal_store.counter",
+  );
+  if (counter?.["is_one"] !== "true" || counter["is_last"] !== "true") {
+    throw new Error("the table animal_store.counter is damaged: it must have one row, with the last id");
   }
 }

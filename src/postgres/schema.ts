@@ -11,7 +11,7 @@ import { boundWaits, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
 import { purgeFunction } from "./purge.ts";
 import { readFunctions } from "./read-pets-sql.ts";
-import { checkMayCreate, checkTableRights, checkUsage, hasSchema } from "./rights.ts";
+import { checkMayCreate, checkTables, checkUsage, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
 export const migrations: readonly string[] = [
@@ -121,43 +121,54 @@ const migrationMs = 40_000;
 /**
  * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
  *
- * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema of a newer release
+ * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema that cannot be used
  */
 export async function prepareSchema(database: Database): Promise<void> {
   await database.transaction(async (query) => {
     await checkSession(query);
-    await query(`SET LOCAL lock_timeout = ${migrationMs}`);
-    const lockText = "SELECT pg_advisory_xact_lock($1) /* while another start makes the schema */";
-    await query(lockText, [migrationLock], migrationMs);
-    await query(`SET LOCAL lock_timeout = ${lockMs}`);
-    const version = await readSchemaVersion(query);
-    if (version === 0) {
-      await checkMayCreate(query);
-      if (!(await hasSchema(query))) {
-        await query("CREATE SCHEMA animal_store");
-      }
-      await query("CREATE TABLE animal_store.version (version int NOT NULL)");
-      await query("INSERT INTO animal_store.version VALUES (0)");
+    // A schema that is up to date needs no lock: its holder may have stalled.
+    if ((await readSchemaVersion(query)) < schemaVersion) {
+      await migrate(query);
     }
-    for (const migration of migrations.slice(version)) {
-      await query(migration, [], migrationMs);
-    }
-    if (version < schemaVersion) {
-      await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
-    }
-    await checkTableRights(query);
+    await checkTables(query);
   });
+}
+
+async function migrate(query: Query): Promise<void> {
+  await query(`SET LOCAL lock_timeout = ${migrationMs}`);
+  const lockText = "SELECT pg_advisory_xact_lock($1) /* while another start makes the schema */";
+  await query(lockText, [migrationLock], migrationMs);
+  await query(`SET LOCAL lock_timeout = ${lockMs}`);
+  const version = await readSchemaVersion(query);
+  if (version === 0) {
+    await checkMayCreate(query);
+    if (!(await hasSchema(query))) {
+      await query("CREATE SCHEMA animal_store");
+    }
+    await query("CREATE TABLE animal_store.version (version int NOT NULL)");
+    await query("INSERT INTO animal_store.version VALUES (0)");
+  }
+  for (const migration of migrations.slice(version)) {
+    await query(migration, [], migrationMs);
+  }
+  await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
 }
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
 export async function readSchemaVersion(query: Query): Promise<number> {
   await checkUsage(query);
-  const [found] = await query("SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS found");
-  if (found?.["found"] !== "true") {
+  const [found] = await query(
+    "SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS version, " +
+      "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('animal_store'))::text AS anything",
+  );
+  if (found?.["anything"] === "false") {
     return 0;
   }
-  const [row] = await query("SELECT version FROM animal_store.version");
-  const version = Number(row?.["version"]);
+  const rows = found?.["version"] === "true" ? await query("SELECT version FROM animal_store.version") : [];
+  const version = Number(rows[0]?.["version"]);
+  if (rows.length !== 1 || !(version >= 1)) {
+    throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
+  }
   if (version > schemaVersion) {
     const known = `this release knows ${schemaVersion}: a newer release made it`;
     throw new Error(`the schema animal_store has version ${version}, ${known}`);

@@ -112,6 +112,27 @@ const unusable = [
     },
     /has version 99, this release knows \d+: a newer release made it/,
   ],
+  ...Object.entries({
+    "has tables of another program in a schema of the same name": [
+      "DROP SCHEMA animal_store CASCADE; CREATE SCHEMA animal_store; CREATE TABLE animal_store.pets ()",
+      /schema animal_store is damaged, or not made by this program: it has no version/,
+    ],
+    "has lost its version": ["DELETE FROM animal_store.version", /schema animal_store is damaged/],
+    "has no known version": ["UPDATE animal_store.version SET version = 0", /schema animal_store is damaged/],
+    "has lost a table": ["DROP TABLE animal_store.once", /the table animal_store\.once is missing/],
+    "has lost its counter": ["DELETE FROM animal_store.counter", /animal_store\.counter is damaged/],
+    "has two counters": ["INSERT INTO animal_store.counter VALUES (0)", /animal_store\.counter is damaged/],
+    "would give an id again": [
+      "INSERT INTO animal_store.pets VALUES (1, 'Rex', 1, 'sold')",
+      /animal_store\.counter is damaged: it must have one row, with the last id/,
+    ],
+  }).map(([name, [statements, reason]]) => {
+    const damage = async (url) => {
+      await runCommand(["keys", "list", "--database", url]);
+      await postgres.query(statements, undefined, url);
+    };
+    return [name, damage, reason];
+  }),
   ["does not exist", async (url) => url.replace(/\/\w+$/, "/absent"), /database "absent" does not exist/],
   [
     "grants no right to make a schema",
