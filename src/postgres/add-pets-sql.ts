@@ -2,7 +2,7 @@
  * Adds a batch of animals, in SQL.
  */
 
-import { boundWaits, indexPlans } from "./function-parts.ts";
+import { boundWaits, durableCommit, indexPlans } from "./function-parts.ts";
 import { petArray } from "./read-pets-sql.ts";
 
 /**
@@ -22,6 +22,7 @@ DECLARE
   replayed jsonb;
 BEGIN
   ${boundWaits}
+  PERFORM ${durableCommit};
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
 
   IF cardinality(array_remove(hashes, NULL)) > 0 THEN
@@ -60,6 +61,7 @@ DECLARE
   answer json;
 BEGIN
   ${boundWaits}
+  PERFORM ${durableCommit};
   INSERT INTO animal_store.commits AS known (id) VALUES (commit_id)
     ON CONFLICT (id) DO UPDATE SET at = known.at
     RETURNING json_build_object('last', last, 'replays', replays) INTO answer;

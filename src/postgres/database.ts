@@ -10,6 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../disk/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
+import { durableCommit } from "./function-parts.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 
 /**
@@ -132,6 +133,7 @@ export class Database {
       await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
+      await query(`SELECT ${durableCommit}`);
       await query("COMMIT");
       this.#release(client, false);
       return result;

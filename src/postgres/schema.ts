@@ -7,7 +7,7 @@
 
 import { addFunctions } from "./add-pets-sql.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
-import { boundWaits, indexPlans } from "./function-parts.ts";
+import { boundWaits, durableCommit, indexPlans } from "./function-parts.ts";
 import { decideFunction, takeFunction } from "./limits-sql.ts";
 import { purgeFunction } from "./purge.ts";
 import { readFunctions } from "./read-pets-sql.ts";
@@ -68,6 +68,7 @@ DECLARE
   now_ms bigint;
 BEGIN
   ${boundWaits}
+  PERFORM ${durableCommit};
   INSERT INTO animal_store.key_events VALUES (seq, line) ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN false;

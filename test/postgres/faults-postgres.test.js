@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
+import { runCommand } from "./program.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
 /** An asynchronous commit is on disk after three times wal_writer_delay. */
@@ -23,12 +24,18 @@ async function assertRecovery(clients, maxMs) {
   assert.ok(recoveryMs < maxMs, `recovered after ${recoveryMs} ms`);
 }
 
-for (const [fault, end] of [
-  ["killed", () => postgres.kill()],
-  ["shut down", () => postgres.shutDown()],
+async function doNotWaitForTheDisk(url) {
+  await postgres.query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET synchronous_commit = off`);
+}
+
+for (const [fault, end, setUp] of [
+  ["killed", () => postgres.kill(), () => undefined],
+  ["killed, which by default does not wait for the disk", () => postgres.kill(), doNotWaitForTheDisk],
+  ["shut down", () => postgres.shutDown(), () => undefined],
 ]) {
   test(`while PostgreSQL is ${fault}, requests get 503; then nothing is lost or doubled`, { skip: skipFaults }, async (context) => {
     const url = await postgres.createDatabase();
+    await setUp(url);
     const { instances, clients, key } = await startService(context, [url, url]);
     const load = startLoad(context, instances, key);
     await setTimeout(1_000);
@@ -54,6 +61,19 @@ for (const [fault, end] of [
     instances.forEach(({ reports }) => assert.match(reports(), /^warning: the database cannot be used.*\nthe database can be used again\n$/));
   });
 }
+
+test("a change of a key is kept if PostgreSQL is killed at once, although it does not wait for the disk by default", { skip: skipFaults },
+  async (context) => {
+    const url = await postgres.createDatabase();
+    await doNotWaitForTheDisk(url);
+    const { instances: [{ keys }], id } = await startService(context, [url]);
+    await keys.revoke(id);
+    await postgres.kill();
+    await postgres.start();
+    const { stdout } = await runCommand(["keys", "list", "--json", "--database", url]);
+    assert.equal(JSON.parse(stdout).state, "revoked");
+  },
+);
 
 test("a PostgreSQL that is killed forgets a moment of the limits at most", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
