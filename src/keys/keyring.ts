@@ -46,8 +46,8 @@ const usualFieldLength = "Bearer ".length + secretLength;
 
 export class Keyring {
   readonly #clock: Clock;
-  readonly #keys = new Map<string, HeldKey>();
-  readonly #credentials = new Map<string, Credential>();
+  #keys = new Map<string, HeldKey>();
+  #credentials = new Map<string, Credential>();
   readonly #fields = new Map<string, Credential>();
 
   constructor(options: { readonly clock: Clock }) {
@@ -105,6 +105,13 @@ export class Keyring {
       this.#fields.clear();
     }
     return fault;
+  }
+
+  /** Takes over what another keyring holds, in place of its own keys. The other one is not to be used any more. */
+  takeOver(other: Keyring): void {
+    this.#keys = other.#keys;
+    this.#credentials = other.#credentials;
+    this.#fields.clear();
   }
 
   #resultOf({ untilMs, held }: Credential): Authentication {

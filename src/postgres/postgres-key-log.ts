@@ -4,6 +4,9 @@
  * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
  * its event is read and the decision is made again. So no lock is needed. If the answer is lost, appending the same
  * event once more decides: then that number is taken, by this event or by another one, which its line shows.
+ *
+ * A database that was restored, or that took over too early, may lack events that are known here. Then all are read
+ * again, so that every instance has the same keys.
  */
 
 import { messageOf } from "../disk/error-message.ts";
@@ -110,23 +113,29 @@ export class PostgresKeyLog extends KeyLog {
   async #read(): Promise<void> {
     let rows: readonly Row[];
     do {
-      const knownSeq = this.#seq;
+      const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
       rows = await this.#options.database.probe(readText, [Math.max(0, knownSeq - 1), readMax]);
-      // The last event is read again: a restored database, or a replica that took over too early, may have another one.
-      if (knownSeq > 0 && Number(rows[0]?.["seq"]) !== knownSeq) {
-        throw replacedError();
+      // The last event is read again, to see whether it is still the same.
+      if (knownSeq > 0 && (Number(rows[0]?.["seq"]) !== knownSeq || rows[0]?.["line"] !== knownLine)) {
+        return this.#readAgain();
       }
       this.#applyAll(rows);
     } while (rows.length === readMax);
+  }
+
+  /** Until it is done, the keys known so far work. */
+  async #readAgain(): Promise<void> {
+    const other = await PostgresKeyLog.open(this.#options);
+    this.keyring.takeOver(other.keyring);
+    this.#seq = other.#seq;
+    this.#lastLine = other.#lastLine;
+    this.#options.report("warning: key events were removed from the database or replaced there; all were read again");
   }
 
   #applyAll(rows: readonly Row[]): void {
     for (const row of rows) {
       const seq = Number(row["seq"]);
       const line = String(row["line"]);
-      if (seq === this.#seq && line !== this.#lastLine) {
-        throw replacedError();
-      }
       if (seq <= this.#seq) {
         continue; // This look or another one has applied it.
       }
@@ -156,9 +165,4 @@ export class PostgresKeyLog extends KeyLog {
 
 function isAppended([row]: readonly Row[]): boolean {
   return row?.["is_appended"] === "true";
-}
-
-function replacedError(): KeyError {
-  const fault = "the key events in the database were removed or replaced; restart the server to read them";
-  return new KeyError("key_file_damaged", `Cannot read keys: ${fault}`);
 }

@@ -222,3 +222,14 @@ test("Keyring.apply() returns why an event cannot have happened, and changes not
   assert.equal(scene.ring.list().length, 2);
   assert.deepEqual([scene.ask(field), scene.ask(revoked.field)], [id, "invalid"]);
 });
+
+test("Keyring.takeOver() gives the keys of the other ring and none of its own, also if their fields were cached", () => {
+  const scene = new Scene();
+  const [first, second] = [scene.make(), scene.make()];
+  assert.deepEqual([scene.ask(first.field), scene.ask(second.field)], [first.id, second.id]);
+  const other = new Scene(); // Its random numbers are the same, so its first key is equal.
+  other.make();
+  scene.ring.takeOver(other.ring);
+  assert.deepEqual([scene.ask(first.field), scene.ask(second.field)], [first.id, "invalid"]);
+  assert.deepEqual(scene.ring.list().map(({ id }) => id), [first.id]);
+});
