@@ -16,8 +16,6 @@ const code = await run(process.argv.slice(2), terminal, () => {
     process.exit(1); // Only the first process of a container gets here: its own signals do not end it.
   });
 });
-const exitCode = await finishOutput(terminal, code, isServer);
-if (isServer) {
-  process.exit(exitCode); // While Node ends by itself, it has no listeners any more: a repeated signal would kill it.
-}
-process.exitCode = exitCode;
+// Node's own end would wait for connections that a client of the database has left open, and removes the listeners for
+// signals first: a repeated signal would kill it.
+process.exit(await finishOutput(terminal, code, isServer));

@@ -34,13 +34,17 @@ async function assertRefused(url, reason) {
   assert.ok(performance.now() - start < 5_000, `${performance.now() - start} ms`);
 }
 
-test("a wrong password stops the start, and is not repeated", { skip: skipFaults }, async () => {
+test("a wrong password stops the start, and is not repeated; a missing one ends a command, too", { skip: skipFaults }, async () => {
   const hba = join(postgres.folder, "data", "pg_hba.conf");
   writeFileSync(hba, `host all locked 127.0.0.1/32 scram-sha-256\n${readFileSync(hba, "utf8")}`);
   await postgres.query("CREATE ROLE locked LOGIN PASSWORD 'right'");
   await postgres.set("work_mem", "5MB"); // This reads the file too.
   const url = Object.assign(new URL(await postgres.createDatabase()), { username: "locked", password: "wrong-secret" }).href;
   await assertRefused(url, /^(?!.*wrong-secret).*: password authentication failed for user "locked"\n$/);
+  const start = performance.now();
+  const { code, stdout } = await runCommand(["check", "--database", Object.assign(new URL(url), { password: "" }).href]);
+  assert.match(stdout, /password must be a string\nthe server would not start\n$/);
+  assert.ok(code === 1 && performance.now() - start < 5_000, `${code}, ${performance.now() - start} ms`);
 });
 
 test("a database that does not exist stops the start", { skip: skipFaults }, async () => {
