@@ -1,5 +1,6 @@
 /**
- * Whether the user may do what this release does. Without these questions a start would succeed, and each request fail.
+ * Whether the user may do what this release does, and whether the tables are there. Without these questions a start
+ * would succeed, and each request fail.
  */
 
 import type { Query } from "./database.ts";
@@ -39,7 +40,7 @@ FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[])
 WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
 GROUP BY name ORDER BY name LIMIT 1`;
 
-/** @throws {Error} naming a table that is missing, or a right on one, or why no animal could be added */
+/** @throws {Error} naming a table that is missing, a right that is missing on one, or the counter if it is damaged */
 export async function checkTables(query: Query): Promise<void> {
   const [row] = await query(missingText, [tables]);
   if (row !== undefined) {

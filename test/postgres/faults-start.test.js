@@ -107,6 +107,18 @@ test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a 
   assert.deepEqual(await postgres.query("SELECT FROM animal_store.once", [], url), []);
 });
 
+test("a start misses each table", { skip: skipFaults }, async (context) => {
+  const url = await postgres.createDatabase();
+  await startService(context, [url]);
+  const tables = await postgres.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'animal_store'", [], url);
+  assert.ok(tables.length > 5);
+  for (const { name } of tables) {
+    await postgres.query(`ALTER TABLE animal_store.${name} RENAME TO away`, [], url);
+    await assertRefused(url, name === "version" ? /it has no version/ : new RegExp(`the table animal_store\\.${name} is missing`));
+    await postgres.query(`ALTER TABLE animal_store.away RENAME TO ${name}`, [], url);
+  }
+});
+
 test("a schema of a newer release, or another isolation level, stops the start and changes nothing", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
   await startService(context, [url]);
