@@ -12,8 +12,8 @@ import type { IncomingMessage } from "node:http";
 
 import { announcesContent } from "./media-type.ts";
 
-/** The shortest request: `GET / HTTP/1.0` and two line feeds, which some versions of Node accept without CR. */
-const requestBytesMin = 16;
+/** No request is shorter: `GET / HTTP/1.0` without its line ends, which some versions of Node accept without CR. */
+const requestBytesMin = 14;
 
 /**
  * Whether a request may have come after this one, and been dropped. White space is optional, so the length of a request
