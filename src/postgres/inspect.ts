@@ -7,17 +7,20 @@ import { counted } from "../disk/error-message.ts";
 import type { Database } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { checkMayCreate, checkTables } from "./rights.ts";
-import { checkSession, readSchemaVersion } from "./schema.ts";
+import { checkSession, readSchemaVersion, schemaVersion } from "./schema.ts";
 
 /** Resolves to what was found, as text. @throws {Error} why a start would fail */
 export async function inspect(database: Database, clock: Clock): Promise<string> {
   const animalCount = await database.transaction(async (query) => {
     await checkSession(query);
-    if ((await readSchemaVersion(query)) === 0) {
+    const version = await readSchemaVersion(query);
+    if (version === 0) {
       await checkMayCreate(query);
       return undefined;
     }
-    await checkTables(query);
+    if (version === schemaVersion) {
+      await checkTables(query); // A start would make those that an older schema lacks.
+    }
     const [row] = await query("SELECT last::text AS last FROM animal_store.counter");
     return Number(row?.["last"]);
   });
