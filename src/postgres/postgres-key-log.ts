@@ -2,8 +2,9 @@
  * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
  *
  * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
- * its event is read and the decision is made again. So no lock is needed. If the answer is lost, appending the same
- * event once more decides: then that number is taken, by this event or by another one, which its line shows.
+ * or the event before it is another one, what is new is read and the decision is made again. So no lock is needed.
+ * If the answer is lost, appending the same event once more decides: then that number is taken, by this event or by
+ * another one, which its line shows.
  *
  * A database that was restored, or that took over too early, may lack events that are known here. Then all are read
  * again, so that every instance has the same keys.
@@ -29,7 +30,7 @@ export interface PostgresKeyLogOptions {
 /** Events that are applied in one turn of the event loop: about 1 ms. */
 const readMax = 1_000;
 const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_after($1, $2)";
-const appendText = "SELECT animal_store.append_key_event($1, $2, $3)::text AS is_appended";
+const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
 export class PostgresKeyLog extends KeyLog {
   readonly keyring: Keyring;
@@ -68,12 +69,12 @@ export class PostgresKeyLog extends KeyLog {
     await this.refresh(); // If it fails, the next look applies the event.
   }
 
-  /** Resolves to false if somebody else has taken the next number. @throws {DatabaseError} */
+  /** Resolves to false if the event on which this one was decided is not the last one. @throws {DatabaseError} */
   async #appendNext(event: KeyEvent): Promise<boolean> {
     const { database } = this.#options;
     const seq = this.#seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
-    const values = [seq, line, event.event === "unbanned" ? event.id : null];
+    const values = [seq, line, event.event === "unbanned" ? event.id : null, this.#lastLine ?? null];
     try {
       return isAppended(await database.probe(appendText, values));
     } catch (error) {
@@ -111,25 +112,35 @@ export class PostgresKeyLog extends KeyLog {
 
   /** Applies new events. @throws {KeyError} one of them cannot be read */
   async #read(): Promise<void> {
-    let rows: readonly Row[];
-    do {
+    for (let isWhole = false; !isWhole; ) {
       const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
-      rows = await this.#options.database.probe(readText, [Math.max(0, knownSeq - 1), readMax]);
+      const rows = await this.#options.database.probe(readText, [Math.max(0, knownSeq - 1), readMax]);
+      if (this.#lastLine !== knownLine) {
+        continue; // Another look was faster.
+      }
       // The last event is read again, to see whether it is still the same.
       if (knownSeq > 0 && (Number(rows[0]?.["seq"]) !== knownSeq || rows[0]?.["line"] !== knownLine)) {
-        return this.#readAgain();
+        await this.#readAgain();
+        return;
       }
       this.#applyAll(rows);
-    } while (rows.length === readMax);
+      isWhole = rows.length < readMax;
+    }
   }
 
-  /** Until it is done, the keys known so far work. */
+  /** Until it is done, the keys known so far work. @throws {KeyError} one cannot be read, or there is none */
   async #readAgain(): Promise<void> {
+    const knownLine = this.#lastLine;
     const other = await PostgresKeyLog.open(this.#options);
-    this.keyring.takeOver(other.keyring);
-    this.#seq = other.#seq;
-    this.#lastLine = other.#lastLine;
-    this.#options.report("warning: key events were removed from the database or replaced there; all were read again");
+    if (!other.exists) { // As during a restore, which makes the tables before it fills them.
+      throw new KeyError("key_file_damaged", "Cannot read keys: there are no key events in the database any more");
+    }
+    if (this.#lastLine === knownLine) {
+      this.keyring.takeOver(other.keyring);
+      this.#seq = other.#seq;
+      this.#lastLine = other.#lastLine;
+      this.#options.report("warning: key events were removed from the database or replaced there; all were read again");
+    }
   }
 
   #applyAll(rows: readonly Row[]): void {
@@ -137,7 +148,7 @@ export class PostgresKeyLog extends KeyLog {
       const seq = Number(row["seq"]);
       const line = String(row["line"]);
       if (seq <= this.#seq) {
-        continue; // This look or another one has applied it.
+        continue; // It is the one that was read again.
       }
       const fault = seq === this.#seq + 1 ? this.#apply(line) : "the events before it are missing";
       if (fault !== undefined) {

@@ -3,6 +3,7 @@
  *
  * A migration never changes once it is published, nor does the text of the other files that is part of it: what changes
  * a function is a new migration. One that is added must leave the instances working that still run the release before.
+ * None may alter the table `version`: starts that wait for the migration have read it.
  */
 
 import { addFunctions } from "./add-pets-sql.ts";
@@ -60,16 +61,21 @@ BEGIN
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
--- Appends the event with that number. Returns false if somebody else has taken the number. Unbanning takes effect in
--- the same transaction, so it ends no later ban.
-CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text) RETURNS boolean
+-- Appends the event with that number, which was decided on the event before it. Returns false if that is another one,
+-- or if somebody else has taken the number. Unbanning takes effect in the same transaction, so it ends no later ban.
+CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text) RETURNS boolean
 LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE
   now_ms bigint;
 BEGIN
   ${boundWaits}
   PERFORM ${durableCommit};
-  INSERT INTO animal_store.key_events VALUES (seq, line) ON CONFLICT DO NOTHING;
+  INSERT INTO animal_store.key_events
+    SELECT append_key_event.seq, append_key_event.line
+    WHERE before IS NULL OR EXISTS (
+      SELECT FROM animal_store.key_events AS last WHERE last.seq = append_key_event.seq - 1 AND last.line = before
+    )
+    ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN
     RETURN false;
   END IF;

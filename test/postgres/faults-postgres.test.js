@@ -7,6 +7,8 @@ import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
+import { guardedFolder } from "./guarded-folder.js";
+import { startInstances } from "./instance.js";
 import { runCommand } from "./program.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
@@ -62,11 +64,17 @@ for (const [fault, end, setUp] of [
   });
 }
 
-test("a change of a key is kept if PostgreSQL is killed at once, although it does not wait for the disk by default", { skip: skipFaults },
+test("an import and a change of a key are kept if PostgreSQL is killed at once, although it does not wait for the disk by default", { skip: skipFaults },
   async (context) => {
     const url = await postgres.createDatabase();
     await doNotWaitForTheDisk(url);
-    const { instances: [{ keys }], id } = await startService(context, [url]);
+    const folder = guardedFolder("moved");
+    await runCommand(["keys", "create", "--data", folder]);
+    assert.equal((await runCommand(["import", folder, "--database", url])).code, 0);
+    await postgres.kill();
+    await postgres.start();
+    const [{ keys }] = await startInstances(context, 1, url);
+    const [{ id }] = await keys.list();
     await keys.revoke(id);
     await postgres.kill();
     await postgres.start();

@@ -341,7 +341,7 @@ test("an animal and a key that are made while an import runs come after those of
   const ended = await whileImporting(url, async (_cwd, holder) => {
     made = Promise.all([
       postgres.query("SELECT animal_store.add(gen_random_uuid(), '{Late}', '{1}', '{sold}', '{null}')::text AS answer", [], url),
-      postgres.query("SELECT animal_store.append_key_event(1, 'late', NULL) AS is_appended", [], url),
+      postgres.query("SELECT animal_store.append_key_event(1, 'late', NULL, NULL) AS is_appended", [], url),
     ]);
     await until("both wait", async () => {
       const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'Late|late' AND datname = current_database()";
