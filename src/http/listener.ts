@@ -75,6 +75,9 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
   server.on("checkExpectation", (incoming, outgoing) => begin(incoming, outgoing, false));
   server.on("connect", (incoming, socket) => {
+    // Node has removed its own listeners from the socket.
+    socket.on("error", () => socket.destroy());
+    socket.on("timeout", () => void (socket.writableLength > 0 && server.emit("timeout", socket)));
     onConnect(incoming, socket, connections.get(socket), { handler, drainMs: limits.drainMs });
   });
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
@@ -116,9 +119,6 @@ function onConnect(
   connection: Connection | undefined,
   { handler, drainMs }: { readonly handler: RequestHandler; readonly drainMs: number },
 ): void {
-  // Node has removed its own listeners from the socket.
-  socket.on("error", () => socket.destroy());
-  socket.on("timeout", () => void (socket.writableLength > 0 && socket.destroy()));
   const respond = async (): Promise<void> => {
     if (connection?.letRequestFollow() === true) {
       socket.end(await handler.onConnect(incoming));
