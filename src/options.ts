@@ -51,8 +51,8 @@ export interface CheckedOptions {
 const defaultBasePath = "/v1";
 export const trustedProxyCountMax = 32;
 
-/** The base address is part of links, and clients accept 16 KiB of header fields at most. */
-const baseUrlLengthMax = 2_048;
+/** The description has two base addresses, and 30 kB at most. */
+const baseUrlLengthMax = 256;
 const stalledBytesMax = 1_048_576;
 
 const optionNames: ReadonlySet<string> = new Set([

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { errorKinds } from "../../src/http/error-codes.ts";
 import { publishedQuotas } from "../../src/limits/plans.ts";
+import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
 import { faultsOf, type Schema } from "./json-schema.ts";
@@ -35,8 +36,10 @@ test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the four operat
   ]);
 });
 
-test("describeApi() is at most 30 kB, also with long addresses", () => {
-  const address = `https://${"a".repeat(60)}.example/${"b".repeat(100)}/v1`;
+test("describeApi() is at most 30 kB, also with the longest addresses", () => {
+  const address = `https://shop.example/${"b".repeat(256 - 24)}/v1`;
+  assert.equal(parseBaseUrl(address), address);
+  assert.throws(() => parseBaseUrl(address.replace("b", "bb")), /at most 256 characters/);
   const text = JSON.stringify(published({ baseUrl: address, stagingBaseUrl: address }));
   assert.ok(Buffer.byteLength(text) <= 30_000, `${Buffer.byteLength(text)} bytes`);
 });
