@@ -129,6 +129,11 @@ test("requests carry no cookie, and a redirect is not followed", { skip }, async
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { allowed: ["net::ERR_"] });
   await page.context().addCookies([{ name: "session", value: "secret", url: program.origin }]);
+  const [description] = await Promise.all([page.waitForRequest("**/openapi.json"), page.reload()]);
+  assert.equal((await description.allHeaders()).cookie, undefined);
+  await page.route("**/openapi.json", (route) => route.fulfill({ status: 307, headers: { location: "/healthz" } }));
+  await page.reload();
+  await page.locator("#reference-body", { hasText: "openapi.json could not be read" }).waitFor();
   const [request] = await Promise.all([page.waitForRequest("**/v1/limits"), enterKey(page, program.firstKey)]);
   assert.equal((await request.allHeaders()).cookie, undefined);
   await page.route("**/v1/pets*", (route) => route.fulfill({ status: 307, headers: { location: "/healthz" } }));
