@@ -126,6 +126,7 @@ test("no key that is given as an argument by mistake is printed", async (context
   }
   const { stdout, stderr } = await runProgram([key]);
   assert.deepEqual([stdout, stderr], ["", 'Cannot use "as_…": no such command; see --help\n']);
+  assert.equal((await runProgram(["keys", "list", "--data", key])).stderr, "no keys in as_…\n");
 });
 
 test("a host beyond loopback without an https base address causes a warning: keys travel unencrypted", async (context) => {
@@ -170,13 +171,19 @@ test("the staging address, the CORS origin and the count of proxies reach the se
 });
 
 const skip = process.platform === "linux" ? false : "only Linux has all addresses of 127.0.0.0/8";
-test("the metrics are at /metrics of the metrics' host", { skip }, async (context) => {
-  const program = await start(context, ["--data", temporaryFolder(context), "--metrics-port", "0", "--metrics-host", "127.0.0.2"]);
-  await fetch(`${program.url}/pets`);
-  const address = /^metrics on (http:\/\/127\.0\.0\.2:\d+\/metrics)$/m.exec(program.output().stderr)?.[1];
-  assert.ok(address !== undefined, program.output().stderr);
-  assert.match(await (await fetch(address)).text(), /^animal_store_requests_total\{/m);
-  assert.equal(await program.stop(), 0);
+test("the metrics are at /metrics of the metrics' host, 127.0.0.1 by default, and of no other address", { skip }, async (context) => {
+  for (const [flags, host, other] of [
+    [["--metrics-host", "127.0.0.2"], "127.0.0.2", "127.0.0.1"],
+    [[], "127.0.0.1", "127.0.0.2"],
+  ] as const) {
+    const program = await start(context, ["--data", temporaryFolder(context), "--metrics-port", "0", ...flags]);
+    await fetch(`${program.url}/pets`);
+    const address = /^metrics on (http:\/\/[\d.]+:\d+\/metrics)$/m.exec(program.output().stderr)?.[1] ?? "";
+    assert.equal(new URL(address).hostname, host);
+    assert.match(await (await fetch(address)).text(), /^animal_store_requests_total\{/m);
+    await assert.rejects(fetch(address.replace(host, other)));
+    assert.equal(await program.stop(), 0);
+  }
 });
 
 test("--log off writes nothing on standard error, not even a warning", async (context) => {

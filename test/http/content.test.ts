@@ -6,8 +6,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { animalCount, type RunningService, startService } from "../support/running-service.ts";
+import { animalCount, runningService, type RunningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
@@ -191,6 +192,27 @@ test("an early response is readable during an upload of 5 MB, which is dropped u
   const { bytesRead } = socket;
   // Node reads up to 2 MiB in one turn of its loop, before anybody is asked.
   assert.ok(bytesRead > 1_048_576 && bytesRead < 4_000_000, String(bytesRead));
+});
+
+test("what comes after an early response is dropped for 2 s, then the connection closes", { timeout: 20_000 }, async (context) => {
+  const { listener, port } = await runningService(context);
+  const connection = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connection) as [Socket];
+  context.mock.timers.enable({ apis: ["setTimeout"] });
+  wire.send(request({ method: "POST", fields: ["Content-Length: 5000"] }));
+  while (!wire.pending.includes("missing_api_key")) {
+    await eventLoopTurn();
+  }
+  context.mock.timers.tick(1_999);
+  const read = once(socket, "data");
+  wire.send("x");
+  await read;
+  assert.equal(socket.destroyed, false);
+  const closed = once(socket, "close");
+  context.mock.timers.tick(1);
+  await closed;
+  wire.destroy();
 });
 
 test("an upload that grows beyond the bound is 413 at once, readable, and nothing is stored", async () => {

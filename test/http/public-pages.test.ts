@@ -69,6 +69,8 @@ test("a page that the client has cached is 304, without content", async () => {
       assert.equal(response.status, status, tags);
       assert.equal(response.value("etag"), etag);
       assert.equal(response.value("cache-control"), "no-cache");
+      assert.equal(response.value("x-content-type-options"), "nosniff");
+      assert.match(response.value("x-request-id") ?? "", /^[\w-]+$/);
       assert.equal(response.value("content-type"), status === 304 ? undefined : "image/svg+xml");
       assert.equal(response.value("content-length") === undefined, status === 304);
     }
