@@ -10,17 +10,22 @@ import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
-import { run, start } from "../support/program.ts";
+import { hasIpv6Loopback } from "../support/ipv6.ts";
+import { run, type RunningProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
+
+/** Resolves to what the printed curl line prints. */
+async function runCurlLine({ curlLine }: RunningProgram): Promise<string> {
+  const [command = "", ...args] = (curlLine ?? "").match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
+  return (await promisify(execFile)(command, ["-s", ...args])).stdout;
+}
 
 test("a first start makes one Free key and prints it once with a curl line that works as printed", async (context) => {
   const data = join(temporaryFolder(context), "data");
   const first = await start(context, ["--data", data]);
   assert.match(first.firstKey ?? "", /^as_[0-9A-Za-z]{43}$/);
-  const [command = "", ...args] = (first.curlLine ?? "").match(/"[^"]*"|\S+/g)?.map((word) => word.replaceAll('"', "")) ?? [];
-  const { stdout } = await promisify(execFile)(command, ["-s", ...args]);
-  assert.equal(stdout, "[]");
+  assert.equal(await runCurlLine(first), "[]");
   const response = await fetch(`${first.url}/pets`, { headers: { authorization: `Bearer ${first.firstKey}` } });
   assert.equal(response.headers.get("x-ratelimit-limit"), "60");
   assert.equal(await first.stop(), 0);
@@ -39,6 +44,20 @@ test("a first start prints the address of the console, unless it is off; there i
     assert.equal(await program.stop(), 0);
   }
 });
+
+for (const host of ["127.0.0.1", "::1"]) {
+  const skip = host === "::1" && !hasIpv6Loopback ? "this machine has no IPv6 loopback" : false;
+  test(`a first start on ${host} below a path prints the address of the API there, and its curl line works`, { skip }, async (context) => {
+    const args = ["--host", host, "--base-url", "https://example.com/shop/v1"];
+    const program = await start(context, ["--data", join(temporaryFolder(context), "data"), ...args]);
+    const { hostname, pathname, origin } = new URL(program.url);
+    assert.deepEqual([hostname, pathname], [host === "::1" ? "[::1]" : host, "/shop/v1"]);
+    assert.ok(program.curlLine?.endsWith(` ${origin}/shop/v1/pets`), program.curlLine);
+    assert.ok(program.output().stdout.includes(`into the console: ${origin}/\n`));
+    assert.equal(await runCurlLine(program), "[]");
+    assert.equal(await program.stop(), 0);
+  });
+}
 
 test("making a key before the first start avoids the printed one", async (context) => {
   const data = join(temporaryFolder(context), "data");
