@@ -186,8 +186,12 @@ test("the metrics are at /metrics of the metrics' host, 127.0.0.1 by default, an
   }
 });
 
-test("--log off writes nothing on standard error, not even a warning", async (context) => {
-  for (const [log, expected] of [["off", /^$/], ["lifecycle", /^warning: [^]*\nstopped/]] as const) {
+test("--log off writes nothing on standard error, lifecycle writes no requests, and requests writes them too", async (context) => {
+  for (const [log, expected] of [
+    ["off", /^$/],
+    ["lifecycle", /^warning: [^{]*\nstopped\n$/],
+    ["requests", /^warning: [^]*^\{.*"status":401,.*\}$[^]*^stopped\n$/m],
+  ] as const) {
     const program = await start(context, ["--data", temporaryFolder(context), "--log", log]);
     await fetch(`${program.url}/pets`, { headers: { "x-forwarded-for": "192.0.2.1" } });
     assert.equal(await program.stop(), 0);
