@@ -11,6 +11,7 @@ import { test } from "node:test";
 
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
+import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { run as runProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
@@ -135,6 +136,8 @@ test("a host beyond loopback without an https base address causes a warning: key
     [["--host", "0.0.0.0", "--base-url", "http://example.com/v1"], true],
     [["--host", "0.0.0.0", "--base-url", "HTTPS://example.com/v1"], false],
     [[], false],
+    [["--host", "localhost"], false],
+    ...(hasIpv6Loopback ? [[["--host", "::1"], false] as const] : []),
   ] as const) {
     const { stderr } = await startAndStop(["--data", temporaryFolder(context), ...args]);
     assert.equal(stderr.includes("keys travel unencrypted"), isWarned, args.join(" "));
