@@ -43,6 +43,19 @@ function fullPipe(context: TestContext): number {
   return writer;
 }
 
+/** Of the program as built, in quotes. */
+function moduleName(path: string): string {
+  return JSON.stringify(new URL(path, pathToFileURL(programPath)).href);
+}
+
+/** The message that the script sends from a process whose standard output and error are the descriptor. */
+async function sentBy(script: string, descriptor: number): Promise<unknown> {
+  const args = ["--input-type=module", "-e", script];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", descriptor, descriptor, "ipc"] });
+  const [message] = (await once(child, "message")) as [unknown];
+  return message;
+}
+
 test("a server whose output has no reader serves, and exits 0 on SIGTERM with everything saved", async (context) => {
   const data = temporaryFolder(context);
   const program = await start(context, ["--data", data, "--log", "requests"]);
@@ -65,6 +78,34 @@ for (const log of ["lifecycle", "requests"]) {
   });
 }
 
+test("1 MiB of lines waits for a stalled reader of standard error, and any number for one of standard output", async (context) => {
+  const script = `
+    import { processTerminal } from ${moduleName("cli/terminal.js")};
+    const { stdout, stderr, finishStdout, finishStderr } = processTerminal();
+    const [error, output] = [[stderr, finishStderr], [stdout, finishStdout]];
+    const outcomes = [];
+    for (const [[write, finish], bytes] of [[error, 1_048_576], [error, 1], [output, 1_048_576], [output, 1]]) {
+      write("x".repeat(bytes));
+      outcomes.push((await finish(0))?.message ?? "kept");
+    }
+    process.send(outcomes, () => process.exit());`;
+  assert.deepEqual(await sentBy(script, fullPipe(context)), ["kept", "its reader has stalled", "kept", "kept"]);
+});
+
+test("1 MiB of reports waits for a stalled reader of an embedder's standard error", async (context) => {
+  const script = `
+    import { checkOptions } from ${moduleName("options.js")};
+    const { report } = checkOptions({ dataDir: "data" });
+    const waiting = [1_000_000, 100_000, 1].map((bytes) => {
+      report("x".repeat(bytes));
+      return process.stderr.writableLength;
+    });
+    process.send(waiting, () => process.exit());`;
+  const lineBytes = "animal-store: \n".length;
+  const waiting = [1_000_000 + lineBytes, 1_100_000 + 2 * lineBytes];
+  assert.deepEqual(await sentBy(script, fullPipe(context)), [...waiting, waiting[1]]);
+});
+
 test("keys create exits 1 with a message if the key cannot be printed", async (context) => {
   const full = openSync("/dev/full", "w");
   context.after(() => closeSync(full));
@@ -86,7 +127,7 @@ for (const [name, stdio] of [["on a full disk", "full"], ["without a reader", "p
     context.after(() => closeSync(full));
     const script = `
       process.stdin.resume().once("end", async () => {
-        const { openAnimalStore } = await import(${JSON.stringify(new URL("index.js", pathToFileURL(programPath)).href)});
+        const { openAnimalStore } = await import(${moduleName("index.js")});
         const service = await openAnimalStore({ dataDir: ${JSON.stringify(data)} });
         setTimeout(() => service.close(), 50);
       });`;
