@@ -34,6 +34,16 @@ test("import names the first twenty bad lines, and adds nothing", async (context
   assert.match((await runHere(["check", "--data", data])).stdout, /does not exist/);
 });
 
+test("import takes a line of 16,384 bytes, as a create takes content, and refuses one that is a byte longer", async (context) => {
+  const line = '{"name":"Rex","categoryId":1}'.padEnd(16_384);
+  const taken = folderWith(context, [line]);
+  assert.equal((await runHere(["import", taken.file, "--data", taken.data])).stdout, "imported 1 animal\n");
+  const refused = folderWith(context, [line, `${line} `]);
+  const { code, stderr } = await runHere(["import", refused.file, "--data", refused.data]);
+  const start = `${refused.file} line 2: The line is longer than 16384 bytes.\n`;
+  assert.deepEqual([code, stderr], [1, `${start}nothing imported: 1 of 2 lines is not valid\n`]);
+});
+
 test("import reports its progress, and adds every animal in order", async (context) => {
   const lines = Array.from({ length: 25_000 }, (_, index) => `{"name":"Animal ${index}","categoryId":${index}}`);
   const { data, file } = folderWith(context, lines);
