@@ -112,7 +112,8 @@ describe("lost answers", { concurrency: 4 }, () => {
     await release();
     const { status, text } = await adding;
     assert.deepEqual([status, JSON.parse(text).code], [503, "outcome_unknown"]);
-    assert.ok(performance.now() - startedAt < 17_000, `${performance.now() - startedAt} ms`);
+    const tookMs = performance.now() - startedAt; // 3 s until the statement is given up, and 10 s in which its fate is asked for.
+    assert.ok(tookMs > 12_900 && tookMs < 17_000, `${tookMs} ms`);
     const other = await waiting;
     assert.equal(JSON.parse(other.text).code, "storage_unavailable", "what was never sent is not in doubt");
     assert.ok(other.at - startedAt < 5_000, `what was never sent waited ${other.at - startedAt} ms`);
