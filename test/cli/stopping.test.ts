@@ -90,6 +90,24 @@ test("serve() that is stopped during the start prints nothing, makes no key, and
   }
 });
 
+test("serve() that is stopped while it loads the animals reads no more of them", async (context) => {
+  const data = temporaryFolder(context);
+  writeFileSync(join(data, "pets.jsonl"), "damaged\n"); // It would be reported, and set aside.
+  const stopping = new AbortController();
+  const { openToAppend } = nodeDisk;
+  context.mock.method(nodeDisk, "openToAppend", (path: string) => {
+    if (path.endsWith("pets.jsonl")) {
+      stopping.abort();
+    }
+    return openToAppend(path);
+  });
+  const terminal = recordingTerminal();
+  await serve(["--port", "0", "--data", data], terminal, stopping.signal);
+  assert.ok(stopping.signal.aborted);
+  assert.deepEqual(terminal.output(), { stdout: "", stderr: "" });
+  assert.equal(readFileSync(join(data, "pets.jsonl"), "utf8"), "damaged\n");
+});
+
 test("serve() that is stopped while its ports open prints nothing, and makes no key", async (context) => {
   const data = temporaryFolder(context);
   const stopping = new AbortController();
