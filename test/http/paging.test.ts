@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { runningService } from "../support/running-service.ts";
-import { exchange, request } from "../support/wire.ts";
+import { exchange, request, rex } from "../support/wire.ts";
 
 test("the link to the next page has the same limit and status, and the last page has none", async (context) => {
   const { port, key } = await runningService(context);
@@ -27,4 +27,15 @@ test("the link to the next page has the same limit and status, and the last page
   for (const [query, link] of table) {
     assert.equal((await exchange(port, request({ key, target: `/v1/pets${query}` }))).value("link"), link, query);
   }
+});
+
+test("the link to the next page begins with the base address and its path, if there is one", async (context) => {
+  const baseUrl = "https://shop.example/store/v1";
+  const { port, key } = await runningService(context, { options: { baseUrl } });
+  const target = "/store/v1/pets";
+  for (const content of [rex, rex]) {
+    assert.equal((await exchange(port, request({ method: "POST", target, key, content }))).status, 201);
+  }
+  const link = (await exchange(port, request({ key, target: `${target}?limit=1` }))).value("link");
+  assert.equal(link, `<${baseUrl}/pets?limit=1&after=1>; rel="next"`);
 });
