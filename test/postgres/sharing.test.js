@@ -96,6 +96,18 @@ test("a ban on one instance is a ban on all, and so is its end", { skip }, async
   assert.deepEqual(await Promise.all(clients.map(codeOf)), ["rate_limited", "rate_limited", "rate_limited"]);
 });
 
+test("a wrong key is charged to its address by the instance that it was sent to, and by no other", { skip }, async (context) => {
+  const { clients } = await startThree(context);
+  const tryWrongKey = async (client) => {
+    const { status, headers } = await client.get("/v1/pets", { authorization: "Bearer as_wrong" });
+    return [status, headers["x-ratelimit-remaining"]];
+  };
+  for (let left = 59; left >= 0; left -= 1) {
+    assert.deepEqual(await tryWrongKey(clients[0]), [401, String(left)]);
+  }
+  assert.deepEqual(await Promise.all(clients.map(tryWrongKey)), [[429, "0"], [401, "59"], [401, "59"]]);
+});
+
 test("a change of a key through one instance holds on the others within 1 s", { skip }, async (context) => {
   const { instances, clients, id } = await startThree(context);
   const holds = async (what, check) => {
