@@ -116,7 +116,7 @@ export function parseBaseUrl(text: string): string {
   }
   const { origin, host } = new URL(text);
   const url = origin + path;
-  if (!isHost(host)) {
+  if (!isHost(host) || host.includes("*")) {
     throw new RangeError("must have a host of letters, digits, dots and hyphens, or an IP address");
   }
   if (withoutSecrets(url) !== url) {
@@ -139,8 +139,10 @@ export function parseOrigins(texts: readonly string[]): readonly string[] {
   }
   const origins = texts.map((text) => text.trim());
   for (const origin of origins) {
-    if (origin !== "*" && (!URL.canParse(origin) || new URL(origin).origin !== origin)) {
-      throw new RangeError(`must be *, or origins such as https://example.com, without a path; "${origin}" is not one`);
+    const sent = URL.canParse(origin) ? new URL(origin).origin : undefined;
+    if (origin !== "*" && (origin !== sent || origin.includes("*"))) {
+      const advice = /^https?:/.test(sent ?? "") && sent !== origin ? `: browsers send "${sent}"` : "";
+      throw new RangeError(`must be *, or origins such as https://example.com; "${origin}" is not one${advice}`);
     }
   }
   if (origins.includes("*") && origins.length > 1) {

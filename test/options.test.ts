@@ -74,6 +74,8 @@ test("checkOptions() refuses wrong options in one line without keys", () => {
     ["trustProxy", -1, /trustProxy must be an integer from 0 to 32, received -1$/],
     ["trustProxy", 33, /trustProxy must be an integer from 0 to 32, received 33$/],
     ["corsOrigins", "https://a.example", /corsOrigins must be an array of origins/],
+    ["corsOrigins", ["HTTPS://A.example:443/shop"], /"HTTPS:\/\/A\.example:443\/shop" is not one: browsers send "https:\/\/a\.example", received/],
+    ["corsOrigins", ["file:///shop"], /"file:\/\/\/shop" is not one, received/],
     ["corsOrigins", [5], /corsOrigins is of the wrong type, received \[ 5 \]$/],
     ["store", null, /store must have the method "add"$/],
     [`line\n${secret}`, 1, /there is no option "line as_…"$/],

@@ -80,7 +80,8 @@ const rows: readonly Row[] = [
       "example.com/v1", "https://example.com", "https://example.com/v2", "https://example.com/V1", "ftp://example.com/v1",
       "https://example.com/v1?a", "https://example.com/v1#a", "https://user@example.com/v1", "https://example.com//v1",
       "https://example.com/a/../v1", "https://example.com/./v1", "https://example.com/%61/v1", "https://exa mple.com/v1",
-      "https:///v1", "https://example.com:99999/v1", "https://ex%2Fample.com/v1", `https://example.com/${"a".repeat(2_048)}/v1`,
+      "https:///v1", "https://*.example/v1",
+      "https://example.com:99999/v1", "https://ex%2Fample.com/v1", `https://example.com/${"a".repeat(2_048)}/v1`,
     ],
   },
   {
@@ -98,7 +99,10 @@ const rows: readonly Row[] = [
       ["https://a.example", ["https://a.example"]],
       ["https://a.example, http://localhost:8080", ["https://a.example", "http://localhost:8080"]],
     ],
-    bad: ["https://例え.example", "https://a.example/", "https://A.example", "a.example", "null", "*,https://a.example", "https://a.example,", ","],
+    bad: [
+      "https://*.example", "https://例え.example", "https://a.example/", "https://A.example", "a.example", "null",
+      "*,https://a.example", "https://a.example,", ",",
+    ],
   },
   {
     name: "log",
