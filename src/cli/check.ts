@@ -46,6 +46,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
 /** Prints what each check finds, or why it fails. Resolves to whether none failed. A usage error ends them. */
 async function runChecks(checks: readonly (() => Promise<string>)[], terminal: Terminal): Promise<boolean> {
   let isSound = true;
+  const findings = new Set([""]);
   for (const checkPart of checks) {
     const finding = await checkPart().catch((error: unknown) => {
       if (error instanceof UsageError) {
@@ -54,7 +55,8 @@ async function runChecks(checks: readonly (() => Promise<string>)[], terminal: T
       isSound = false;
       return messageOf(error);
     });
-    terminal.stdout(finding === "" ? "" : `${oneLine(finding)}\n`);
+    terminal.stdout(findings.has(finding) ? "" : `${oneLine(finding)}\n`);
+    findings.add(finding);
   }
   return isSound;
 }
@@ -70,7 +72,6 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const report = (message: string): void => void findings.push(message);
   const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
   const keyCount = (await keys.list()).length;
-  await keys.close();
   if (!keys.exists) {
     return `${join(dataDir, keyFileName)} does not exist: a start would create it`;
   }

@@ -103,13 +103,13 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
     if (end.kind === "corrupt") {
       throw new Error(damageText(path, end));
     }
-    const sound = `${path} is sound: ${counted(end.lineCount, "animal")}`;
+    const animals = counted(end.lineCount, "animal");
     if (end.kind === "whole") {
-      return sound;
+      return `${path} is sound: ${animals}`;
     }
     return isServed
-      ? `${sound}; a write is under way at its end, or has failed`
-      : `${sound}; ${tornText(path, end)}; a start would set it aside`;
+      ? `${path} has ${animals}; a write is under way at its end, or has failed`
+      : `${path} has ${animals}; ${tornText(path, end)}; a start would set it aside`;
   } finally {
     await file.close();
   }
@@ -122,7 +122,8 @@ export function damageText(path: string, { lineNumber, offset, reason }: Corrupt
   return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;
 }
 
-export function tornText(path: string, { tornBytes, reason }: Torn): string {
-  const last = tornBytes === 1 ? `byte of ${path} is` : `${tornBytes} bytes of ${path} are`;
+export function tornText(path: string, { lineCount, tornBytes, reason }: Torn): string {
+  const place = `of ${path}, from line ${lineCount + 1} on,`;
+  const last = tornBytes === 1 ? `byte ${place} is` : `${tornBytes} bytes ${place} are`;
   return `the last ${last} an unfinished write (${reason})`;
 }

@@ -76,12 +76,12 @@ const damages: Readonly<Record<string, Damage>> = {
   "a torn catalogue": {
     damage: (pets) => cut(pets, 9),
     code: 0,
-    says: /3 animals; the last \d+ bytes of .*pets\.jsonl are an unfinished write .*\n.*2 keys\nthe server would start\n$/,
+    says: /pets\.jsonl has 3 animals; the last \d+ bytes of .*, from line 4 on, are an unfinished write .*\n.*2 keys\nthe server would start\n$/,
   },
   "a torn key file": {
     damage: (_, keys) => cut(keys, 9),
     code: 0,
-    says: /4 animals\nthe key file has 1 key; .*keys\.jsonl ends in \d+ bytes .*\nthe server would start\n$/,
+    says: /4 animals\nthe key file has 1 key; .*keys\.jsonl ends in \d+ bytes .*; the last change of a key has no effect\nthe server would start\n$/,
   },
   "an emptied key file": {
     damage: (_, keys) => truncateSync(keys),
@@ -119,6 +119,15 @@ test("a start with a damaged file says where the damage is, and that check --hel
     const refusal = /^Error: the program ended with 1: Cannot .*s\.jsonl is damaged at line 1, byte 0: .*; see check --help\n$/;
     await assert.rejects(start(context, ["--data", data]), refusal, name);
   }
+});
+
+test("check says once what several of its parts find", async (context) => {
+  const folder = temporaryFolder(context);
+  mkdirSync(join(folder, "pets.jsonl"));
+  const { code, stdout } = await runHere(["check", "--data", folder]);
+  const lines = stdout.trimEnd().split("\n");
+  assert.equal(code, 1);
+  assert.equal(new Set(lines).size, lines.length, stdout);
 });
 
 test("check and start refuse the same flags and variables", async (context) => {

@@ -90,7 +90,8 @@ test("a log cut at any byte of its last three lines serves the whole lines and s
     assert.deepEqual(disk.kept(path), log.subarray(0, wholeBytes), `cut at ${size}`);
     assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
     assert.equal(reports.length, wholeBytes === size ? 0 : 1);
-    const torn = size - wholeBytes === 1 ? `the last byte of ${path} is` : `the last ${size - wholeBytes} bytes of ${path} are`;
+    const place = `of ${path}, from line ${count + 1} on,`;
+    const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
     assert.ok(wholeBytes === size || reports[0]?.startsWith(`warning: ${torn} an unfinished write`), reports[0]);
   }
 });
