@@ -42,6 +42,8 @@ interface Look {
   readonly isSettled: boolean;
 }
 
+const goesOn = "keys known so far go on working";
+
 /** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
 const tickMsMax = 100;
 
@@ -88,7 +90,7 @@ export class KeyFile extends KeyLog {
       file.#reported = fault;
       options.report(`${file.#path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
     } else if (finding.kind === "torn") {
-      file.#reportOnce(finding.fault);
+      file.#reportOnce(finding.fault, "the last change of a key has no effect");
     }
     file.#isOpen = true;
     return file;
@@ -134,7 +136,7 @@ export class KeyFile extends KeyLog {
 
   #reportFinding(finding: Finding): void {
     if (finding.kind === "replaced") {
-      this.#reportOnce(finding.fault, "; restart the server to read it");
+      this.#reportOnce(finding.fault, `${goesOn}; restart the server to read it`);
     } else if (finding.kind === "corrupt" || (finding.kind === "torn" && finding.fault === this.#torn)) {
       this.#reportOnce(finding.fault);
     } else if (finding.kind === "sound" && this.#reported !== undefined) {
@@ -144,10 +146,10 @@ export class KeyFile extends KeyLog {
     this.#torn = finding.kind === "torn" ? finding.fault : undefined;
   }
 
-  #reportOnce(fault: string, advice = ""): void {
+  #reportOnce(fault: string, effect = goesOn): void {
     if (this.#reported !== fault) {
       this.#reported = fault;
-      this.#options.report(`${this.#path} ${fault}; keys known so far go on working${advice}`);
+      this.#options.report(`${this.#path} ${fault}; ${effect}`);
     }
   }
 
