@@ -104,7 +104,10 @@ export function checkDatabase(storage: DatabaseStorage): Promise<string> {
 }
 
 function unusable({ cited }: DatabaseStorage, error: unknown): UsageError {
-  return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
+  const message = messageOf(error);
+  // The client of PostgreSQL says it in the words of its code.
+  const isPasswordMissing = message.includes("client password must be a string");
+  return new UsageError(`Cannot use ${cited}: ${isPasswordMissing ? "the database asks for a password" : message}`);
 }
 
 async function importPg(storage: DatabaseStorage): Promise<PgPackage> {

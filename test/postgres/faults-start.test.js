@@ -43,7 +43,7 @@ test("a wrong password stops the start, and is not repeated; a missing one ends 
   await assertRefused(url, /^(?!.*wrong-secret).*: password authentication failed for user "locked"\n$/);
   const start = performance.now();
   const { code, stdout } = await runCommand(["check", "--database", Object.assign(new URL(url), { password: "" }).href]);
-  assert.match(stdout, /password must be a string\nthe server would not start\n$/);
+  assert.match(stdout, /: the database asks for a password\nthe server would not start\n$/);
   assert.ok(code === 1 && performance.now() - start < 5_000, `${code}, ${performance.now() - start} ms`);
 });
 
