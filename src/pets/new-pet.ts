@@ -24,7 +24,7 @@ export function readNewPet(content: Uint8Array): NewPetReading {
   }
   const json = parseJson(text);
   if (json === undefined) {
-    return { kind: "malformed", message: "The content is not well-formed JSON." };
+    return { kind: "malformed", message: `The content is ${text.trim() === "" ? "empty" : "not well-formed JSON"}.` };
   }
   const { value } = json;
   if (!isObject(value)) {

@@ -228,7 +228,10 @@ test("readNewPet() keeps every message bounded, on one line and well-formed", se
 }));
 
 test("readNewPet() says that content is not JSON or not UTF-8 in words that no release of Node changes", () => {
-  for (const text of ["", " ", "{", '{"name":    ', "nul", "[1,]", "\ufeff\ufeff{}", '{"secret-looking":x}', "[".repeat(16_384)]) {
+  for (const text of ["", " ", "\ufeff\r\n"]) {
+    assert.deepEqual(readNewPet(Buffer.from(text)), { kind: "malformed", message: "The content is empty." }, text);
+  }
+  for (const text of ["{", '{"name":    ', "nul", "[1,]", "\ufeff\ufeff{}", '{"secret-looking":x}', "[".repeat(16_384)]) {
     assert.deepEqual(
       readNewPet(Buffer.from(text)),
       { kind: "malformed", message: "The content is not well-formed JSON." },
