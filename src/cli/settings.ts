@@ -83,7 +83,7 @@ const table = {
     variable: "ANIMAL_STORE_LOG",
     placeholder: "LEVEL",
     fallback: "lifecycle",
-    meaning: "off, lifecycle, or requests (also one JSON line for each request), on stderr",
+    meaning: "off (no warnings either), lifecycle, or requests (also a JSON line for each request), on stderr",
   },
   console: {
     variable: "ANIMAL_STORE_CONSOLE",
@@ -181,7 +181,7 @@ class GivenSettings {
     }
     const cited = this.cite("database");
     if (this.#values.has("data") || this.#environment[settingTable.data.variable]) {
-      throw new UsageError(`Cannot use ${cited} together with ${this.cite("data")}: everything is kept in one of them`);
+      throw new UsageError(`Cannot use ${cited} together with ${this.cite("data")}: unset one, or empty its variable`);
     }
     return { kind: "database", address, cited };
   }
