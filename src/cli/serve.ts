@@ -61,7 +61,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     await listenUntilStopped(service, start);
     start.options.report("stopped");
   } catch (error) {
-    if (!stopping.aborted || !(error instanceof Error && error.name === "AbortError")) {
+    if (!(error instanceof Error && error.name === "AbortError")) {
       throw error;
     }
   }
@@ -206,7 +206,7 @@ function listen(server: Server, address: Address, { cite, options: { report } }:
 }
 
 function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: Start): void {
-  const isLoopback = host === "localhost" || host === "::1" || host.startsWith("127.");
+  const isLoopback = host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host);
   if (!isLoopback && !baseUrl?.startsWith("https:")) {
     report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
   }
@@ -230,7 +230,7 @@ async function showFirstKey({ keys, basePath }: Service, port: number, start: St
   const isShown = terminal.showKey(
     `first start: made a key on the Free plan; it is shown this once\n\n` +
       `  ${key}\n\n` +
-      `  curl -H "Authorization: Bearer ${key}" http://${host}:${port}${basePath}/pets\n\n` +
+      `  curl -H "Authorization: Bearer ${key}" "http://${host}:${port}${basePath}/pets"\n\n` +
       (settings.hasConsole ? `  or paste the key into the console: http://${host}:${port}/\n\n` : ""),
   );
   if (!isShown) {

@@ -52,7 +52,7 @@ for (const host of ["127.0.0.1", "::1"]) {
     const program = await start(context, ["--data", join(temporaryFolder(context), "data"), ...args]);
     const { hostname, pathname, origin } = new URL(program.url);
     assert.deepEqual([hostname, pathname], [host === "::1" ? "[::1]" : host, "/shop/v1"]);
-    assert.ok(program.curlLine?.endsWith(` ${origin}/shop/v1/pets`), program.curlLine);
+    assert.ok(program.curlLine?.endsWith(` "${origin}/shop/v1/pets"`), program.curlLine);
     assert.ok(program.output().stdout.includes(`into the console: ${origin}/\n`));
     assert.equal(await runCurlLine(program), "[]");
     assert.equal(await program.stop(), 0);
