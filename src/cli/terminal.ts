@@ -74,7 +74,7 @@ export async function finishOutput(terminal: ProcessTerminal, code: number, isSe
     terminal.stderr(`Cannot write to standard output: ${outputError.message}; ${change}\n`);
   }
   await terminal.finishStderr(exitGraceMs);
-  return isFailed && code === exitDone ? exitFailure : code;
+  return isFailed ? exitFailure : code;
 }
 
 /** Writes some of the bytes and returns how many, or throws. Must not block. */

@@ -67,7 +67,7 @@ export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> 
     let holder: string | undefined;
     for (let deadlineMs = 0; ; ) {
       const lock = await contender.run();
-      if (lock !== undefined || waitMs === 0) {
+      if (lock !== undefined) {
         return lock;
       }
       const identity = await identityOf(path);

@@ -38,7 +38,6 @@ export interface FolderOptions {
  */
 export async function openFolder(options: FolderOptions): Promise<Engine> {
   const { clock, signal } = options;
-  signal?.throwIfAborted();
   const lock = await lockFolder(options.disk, options.dataDir);
   // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
   const release = (): Promise<void> => {

@@ -49,5 +49,4 @@ export async function stopServer(
   await closed;
   clearTimeout(idleTimer);
   clearTimeout(graceTimer);
-  server.close(); // Stops Node's periodic check of time-outs.
 }

@@ -86,7 +86,7 @@ export function createKeyId(randomBytes: RandomBytes): string {
 
 /** Whether the token has the form of a secret. Cheap, so that a wrong token costs no hashing. */
 export function isSecret(bearerToken: string): boolean {
-  return bearerToken.length === secretLength && secretForm.test(bearerToken);
+  return secretForm.test(bearerToken);
 }
 
 export function isKeyId(text: string): boolean {

@@ -23,7 +23,7 @@ export interface Located {
 export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, basePath: string): Located | undefined {
   const url = originForm(incoming.url ?? "");
   const original = typeof incoming.originalUrl === "string" ? originForm(incoming.originalUrl) : url;
-  const isCut = original.length > url.length && original.endsWith(url);
+  const isCut = original.endsWith(url);
   if (isBelow(original, basePath) && !(isCut && isBelow(url, basePath))) {
     return { target: original, prefix: "" };
   }
