@@ -127,7 +127,7 @@ test("no key that is given as an argument by mistake is printed", async (context
   }
   const { stdout, stderr } = await runProgram([key]);
   assert.deepEqual([stdout, stderr], ["", 'Cannot use "as_…": no such command; see --help\n']);
-  assert.equal((await runProgram(["keys", "list", "--data", key])).stderr, "no keys in as_…\n");
+  assert.equal((await runProgram(["keys", "list", "--data", `new/${key}`])).stderr, "no keys in new/as_…\n");
 });
 
 test("a host beyond loopback without an https base address causes a warning: keys travel unencrypted", async (context) => {
