@@ -3,6 +3,8 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { get, type IncomingMessage } from "node:http";
 import { test } from "node:test";
 
 import { ManualClock } from "../support/manual-clock.ts";
@@ -66,6 +68,17 @@ test("failed authentication counts for the address: 60 a minute, then 429, while
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
   clock.advance(60_000);
   assert.equal((await exchange(running.port, request({}))).status, 401);
+});
+
+const skip = process.platform === "linux" ? false : "only Linux has all addresses of 127.0.0.0/8";
+test("failed authentication of one socket address leaves another alone", { skip }, async (context) => {
+  const { port } = await runningService(context, { clock: new ManualClock() });
+  for (const [localAddress, left] of [["127.0.0.1", "59"], ["127.0.0.2", "59"], ["127.0.0.1", "58"]] as const) {
+    const asked = get({ host: "127.0.0.1", port, localAddress, path: "/v1/pets", agent: false });
+    const [response] = (await once(asked, "response")) as [IncomingMessage];
+    response.resume();
+    assert.equal(response.headers["x-ratelimit-remaining"], left, localAddress);
+  }
 });
 
 test("each authenticated request takes one token whatever its outcome, but a 429 takes none", async (context) => {
