@@ -28,6 +28,9 @@ const table: readonly (readonly [name: string, fields: (key: string) => readonly
   ["a key after two spaces", (key) => [`Authorization:  Bearer  ${key}`], undefined],
   ["the scheme in lower case", (key) => [`authorization: bearer ${key}`], undefined],
   ["the scheme in upper case", (key) => [`AUTHORIZATION: BEARER ${key}`], undefined],
+  ["a key beside fields with names as long as Host and Authorization", (key) => {
+    return ["Date: now", "From: me", "Cache-Control: no-cache", `Authorization: Bearer ${key}`];
+  }, undefined],
   ["a key after 3,000 other fields", (key) => [...Array<string>(3_000).fill("a:"), `Authorization: Bearer ${key}`], undefined],
   ["a second one after 3,000 other fields", (key) => {
     const field = `Authorization: Bearer ${key}`;
