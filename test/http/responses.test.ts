@@ -115,6 +115,19 @@ test("getPet goes on working after the date of its removal", async (context) => 
   assertDeprecated(response, true);
 });
 
+test("the message of a 400 names the parameter, the member or the field at fault", async () => {
+  const table = [
+    [/"limit" must be an integer from 1 to 100/, { target: "/v1/pets?limit=0" }],
+    [/"categoryId" is missing/, { method: "POST", content: '{"name":"Rex"}' }],
+    [/The content is not UTF-8/, { method: "POST", content: Uint8Array.of(0xff) }],
+    [/more than one Host field/, { fields: ["Host: a", "Host: b"] }],
+  ] as const;
+  for (const [message, parts] of table) {
+    const { content } = await exchange(running.port, request({ key, ...parts }));
+    assert.match((JSON.parse(content) as { readonly message: string }).message, message);
+  }
+});
+
 test("X-Request-Id is the client's if that is short and plain, else a new one", async () => {
   for (const id of ["a", "x".repeat(64), "0af7651916cd43dd-8448.eb_211c"]) {
     const response = await exchange(running.port, request({ fields: [`X-Request-Id: ${id}`] }));
