@@ -199,6 +199,13 @@ test("CONNECT is handled like other methods and closes: 401 without a key, 404 w
   }
 });
 
+test("CONNECT with two Host fields is 400", async () => {
+  const fields = ["Host: a", "Host: b"];
+  const response = await exchange(running.port, request({ method: "CONNECT", target: "example.com:443", key, fields }));
+  assert.equal(codeOf(response), "malformed_request");
+  assertPromised(response);
+});
+
 test("CONNECT over the limit is 429", async () => {
   const small = await keyWithQuota(running, 1);
   assert.equal((await exchange(running.port, request({ key: small }))).status, 200);
