@@ -45,6 +45,14 @@ test("a preflight gets its response even if the address's bucket is empty", asyn
   assert.equal(response.value("x-ratelimit-remaining"), "0");
 });
 
+test("OPTIONS from an allowed origin is no preflight without Access-Control-Request-Method: it needs a key", async (context) => {
+  const { port, key } = await runningService(context, { options: { corsOrigins: [shop] } });
+  for (const [secret, status] of [["", 401], [key, 204]] as const) {
+    const response = await exchange(port, request({ method: "OPTIONS", key: secret, fields: [`Origin: ${shop}`] }));
+    assert.deepEqual([response.status, response.value("access-control-allow-methods")], [status, undefined]);
+  }
+});
+
 test("an origin that is not allowed gets no permission, and its preflight is an ordinary OPTIONS", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: [shop] } });
   for (const origin of ["https://evil.example", `${shop}.evil.example`, "null", shop.toUpperCase(), `${shop}, ${shop}`]) {
