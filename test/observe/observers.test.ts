@@ -22,13 +22,17 @@ interface Watched extends RunningService {
   readonly writes: string[];
 }
 
-async function watched(context: TestContext): Promise<Watched> {
+async function watched(context: TestContext, store?: GatedStore): Promise<Watched> {
   const clock = new ManualClock();
   const writes: string[] = [];
   const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
   context.after(() => observers.close());
-  const running = await runningService(context, { clock, observers });
+  const running = await runningService(context, { clock, observers, options: store === undefined ? {} : { store } });
   return { ...running, observers, writes };
+}
+
+function linesOf(writes: readonly string[]): readonly RequestLine[] {
+  return writes.join("").trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
 }
 
 test("each request is one JSON line with exactly these members, and nothing secret", async (context) => {
@@ -43,7 +47,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
   const connect = await exchange(port, request({ method: "CONNECT", target: "example.com:443", key }));
   observers.close();
   const text = writes.join("");
-  const lines = text.trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
+  const lines = linesOf(writes);
   const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1" };
   const rows = [
     { id: "mine", method: "POST", route: "/pets", status: 201, bytes: 57, key: keyId },
@@ -59,6 +63,16 @@ test("each request is one JSON line with exactly these members, and nothing secr
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
 });
 
+test("the line of a response without content has 0 bytes", async (context) => {
+  const { port, key, observers, writes } = await watched(context);
+  await exchange(port, request({ method: "HEAD", key }));
+  await exchange(port, request({ method: "OPTIONS", key }));
+  await exchange(port, request({ target: "/favicon.ico", fields: ["If-None-Match: *"] }));
+  observers.close();
+  const lines = linesOf(writes);
+  assert.deepEqual(lines.map(({ status, bytes }) => [status, bytes]), [[200, 0], [204, 0], [304, 0]]);
+});
+
 test("the line of a request whose client has gone has status 0 and the address of the client", async (context) => {
   const { port, key, listener, observers, writes } = await watched(context);
   const connected = once(listener.server, "connection");
@@ -70,8 +84,25 @@ test("the line of a request whose client has gone has status 0 and the address o
   await new Promise((resolve) => socket.once("close", resolve)); // Not `once`: it rejects with the reset.
   await exchange(port, request({ target: "/healthz" }));
   observers.close();
-  const lines = writes.join("").trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
+  const lines = linesOf(writes);
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
+});
+
+test("the line of a create whose client has gone while it was stored has status 0", async (context) => {
+  const store = new GatedStore();
+  const { port, key, listener, observers, writes } = await watched(context, store);
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connected) as [Socket];
+  wire.send(request({ method: "POST", key, content: rex }));
+  await store.added(1);
+  wire.socket.resetAndDestroy();
+  await new Promise((resolve) => socket.once("close", resolve));
+  store.open();
+  await exchange(port, request({ target: "/healthz" }));
+  observers.close();
+  const lines = linesOf(writes);
+  assert.deepEqual(lines.map(({ route, status }) => [route, status]), [["/pets", 0], ["none", 200]]);
 });
 
 test("a line has the time at which its request arrived, and how long it took", async (context) => {
