@@ -6,7 +6,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
+import { setImmediate as immediate } from "node:timers/promises";
 
 import { Histogram, family } from "../../src/observe/prometheus-text.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
@@ -240,6 +242,22 @@ test("a service that has done nothing exposes zeros, and not what it does not kn
     assert.ok(text.split("\n").includes(`animal_store_${sample}`), `${sample}\n${text}`);
   }
   assert.doesNotMatch(text, /animal_store_(animals|log_bytes|banned_keys)/);
+});
+
+test("the event loop delay is that since the last scrape", async () => {
+  const metrics = new Metrics();
+  const later = monitorEventLoopDelay({ resolution: 10 });
+  later.enable();
+  while (later.count < 3) {
+    await immediate();
+  }
+  later.disable();
+  const maxSeconds = (): number => {
+    const page = metrics.expose({ banCount: 0, isHealthy: true });
+    return Number(/^animal_store_event_loop_delay_seconds\{percentile="100"\} (\S+)$/m.exec(page)?.[1]);
+  };
+  assert.ok(maxSeconds() > 0);
+  assert.equal(maxSeconds(), 0);
 });
 
 test("a refusal is a 429: not the 400 of a message whose address has failed too often", () => {
