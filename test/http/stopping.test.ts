@@ -13,7 +13,10 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
-test("stop() lets a request under way finish; its response says Connection: close", async (context) => {
+/** Far shorter than the grace and the drain time that the tests set: `stop` must not wait for their end. */
+const bounded = { timeout: 5_000 };
+
+test("stop() lets a request under way finish; its response says Connection: close", bounded, async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);
@@ -30,7 +33,7 @@ test("stop() lets a request under way finish; its response says Connection: clos
   await stopped;
 });
 
-test("stop() loses no pipelined request; the last response closes the connection", async (context) => {
+test("stop() loses no pipelined request; the last response closes the connection", bounded, async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
   const wire = await Wire.open(port);
@@ -54,7 +57,7 @@ test("stop() loses no pipelined request; the last response closes the connection
 
 for (const isEarly of [true, false]) {
   const order = isEarly ? "before" : "after";
-  test(`Upgrade ${order} stop() closes: a request that Node dropped does not get the response to a later one`, async (context) => {
+  test(`Upgrade ${order} stop() closes: a request that Node dropped does not get the response to a later one`, bounded, async (context) => {
     const store = new GatedStore();
     const { service, listener, port, key } = await runningService(context, { options: { store } });
     const wire = await Wire.open(port);
@@ -84,7 +87,7 @@ for (const isEarly of [true, false]) {
   });
 }
 
-test("stop() handles no request that comes after a response that says Connection: close, also while that is being sent", async (context) => {
+test("stop() handles no request that comes after a response that says Connection: close, also while that is being sent", bounded, async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(4_000_000)}1]`;
   const { listener, port, key } = await runningService(context, { options: { store } });
@@ -105,7 +108,7 @@ test("stop() handles no request that comes after a response that says Connection
   await stopped;
 });
 
-test("stop() still takes a request whose fields were half sent, and /healthz is 503", async (context) => {
+test("stop() still takes a request whose fields were half sent, and /healthz is 503", bounded, async (context) => {
   const { service, listener, port } = await runningService(context);
   const wire = await Wire.open(port);
   const connection = once(listener.server, "connection");
@@ -138,14 +141,14 @@ async function stoppedWhileRead(context: TestContext, stopIdleMs: number): Promi
   return { wire, contentBytes: store.listJson.length, stopped: listener.stop(20_000) };
 }
 
-test("stop() does not cut off a response that its client is still reading", async (context) => {
+test("stop() does not cut off a response that its client is still reading", bounded, async (context) => {
   const { wire, contentBytes, stopped } = await stoppedWhileRead(context, 0);
   wire.socket.resume();
   assert.equal((await wire.response()).contentBytes, contentBytes);
   await stopped;
 });
 
-test("stop() takes the request after a response that keeps the connection and is still being read", async (context) => {
+test("stop() takes the request after a response that keeps the connection and is still being read", bounded, async (context) => {
   const { wire, stopped } = await stoppedWhileRead(context, 20_000);
   wire.socket.resume();
   assert.equal((await wire.response()).value("connection"), "keep-alive");
@@ -155,7 +158,7 @@ test("stop() takes the request after a response that keeps the connection and is
   await stopped;
 });
 
-test("stop() does not cut off pipelined responses that wait for their client, nor one whose request waits for its turn", async (context) => {
+test("stop() does not cut off pipelined responses that wait for their client, nor one whose request waits for its turn", bounded, async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(2_000_000)}1]`;
   const { service, listener, port, key } = await runningService(context, { options: { store } });
@@ -189,7 +192,7 @@ async function idleConnections({ listener, port }: RunningService): Promise<Wire
   return [used, unused];
 }
 
-test("stop() does not wait for idle connections, nor for those that never sent a byte", { timeout: 5_000 }, async (context) => {
+test("stop() does not wait for idle connections, nor for those that never sent a byte", bounded, async (context) => {
   const running = await runningService(context);
   const wires = await idleConnections(running);
   await running.listener.stop(60_000);
@@ -198,7 +201,7 @@ test("stop() does not wait for idle connections, nor for those that never sent a
   }
 });
 
-test("stop() takes a request that was on its way on an idle connection; its response closes the connection", async (context) => {
+test("stop() takes a request that was on its way on an idle connection; its response closes the connection", bounded, async (context) => {
   const running = await runningService(context, { limits: { stopIdleMs: 20_000 } });
   const wires = await idleConnections(running);
   const stopped = running.listener.stop(20_000);
@@ -210,9 +213,9 @@ test("stop() takes a request that was on its way on an idle connection; its resp
   await stopped;
 });
 
-test("stop() closes every connection when the grace is over", async (context) => {
+test("stop() closes every connection when the grace is over", bounded, async (context) => {
   const store = new GatedStore();
-  const { service, listener, port, key } = await runningService(context, { options: { store } });
+  const { service, listener, port, key } = await runningService(context, { options: { store }, limits: { drainMs: 20_000 } });
   const never = await Wire.open(port);
   const half = (await Wire.open(port)).send("GET /v1/pets HT");
   const idle = await Wire.open(port);
