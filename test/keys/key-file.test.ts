@@ -101,6 +101,24 @@ test("KeyStore.follow() reads nothing of a file that has not changed for a while
   assert.deepEqual(positions, []);
 });
 
+test("KeyStore.follow() reads a file of which only the size or only the time has changed", async (context) => {
+  for (const member of ["size", "modifiedMs"] as const) {
+    const folder = new KeyFolder(context);
+    const other = await folder.openElsewhere();
+    const { id, key } = await other.create();
+    const status = { size: 1, modifiedMs: 1 };
+    const store = await folder.open({ disk: { ...nodeDisk, status: async () => ({ ...status }) } });
+    folder.clock.advance(100);
+    await store.follow();
+    await other.revoke(id);
+    await store.follow();
+    assert.equal(ask(store, key), id);
+    status[member] += 1;
+    await store.follow();
+    assert.equal(ask(store, key), "invalid", member);
+  }
+});
+
 test("KeyStore.follow() reports a half-written last line only if it is the same at the next look", async (context) => {
   const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);
