@@ -119,6 +119,27 @@ test("KeyStore.follow() reads a file of which only the size or only the time has
   }
 });
 
+test("KeyStore closes the file after each look, also after one that fails", async (context) => {
+  const folder = new KeyFolder(context);
+  const opened: DiskFile[] = [];
+  const closed: DiskFile[] = [];
+  let read = (file: DiskFile, target: Uint8Array, position: number): Promise<number> => file.read(target, position);
+  const openToRead = async (path: string): Promise<DiskFile> => {
+    const file = (await nodeDisk.openToRead(path)) ?? assert.fail("there is no file");
+    opened.push(file);
+    const close = (): Promise<void> => (closed.push(file), file.close());
+    return { ...methodsOf(file), close, read: (target, position) => read(file, target, position) };
+  };
+  await (await folder.openElsewhere()).create();
+  const store = await folder.open({ disk: { ...nodeDisk, openToRead } });
+  await store.create();
+  read = () => Promise.reject(new Error("EIO"));
+  await store.follow();
+  assert.match(folder.reports.join("\n"), /cannot be read: EIO/);
+  assert.ok(opened.length >= 3);
+  assert.deepEqual(closed, opened);
+});
+
 test("KeyStore.follow() reports a half-written last line only if it is the same at the next look", async (context) => {
   const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);
