@@ -244,8 +244,12 @@ test("an upload that the client breaks off stores nothing, and the service goes 
 
 test("content on a method that takes none is dropped, and the next request is read", async () => {
   const wire = await Wire.open(running.port);
-  wire.send(Buffer.concat([request({ key, content: rex }), request({ key, target: "/v1/pets/99" })]));
-  assert.equal((await wire.response()).status, 200);
-  assert.equal((await wire.response()).status, 404);
+  const { id } = JSON.parse((await exchange(running.port, request({ method: "POST", key, content: rex }))).content) as { id: number };
+  for (const target of ["/v1/pets", `/v1/pets/${id}`, "/v1/limits"]) {
+    const asked = request({ key, target, content: "not JSON", fields: ["Content-Type: text/plain"] });
+    wire.send(Buffer.concat([asked, request({ key, target: "/v1/pets/99999" })]));
+    assert.equal((await wire.response()).status, 200, target);
+    assert.equal((await wire.response()).status, 404);
+  }
   wire.destroy();
 });
