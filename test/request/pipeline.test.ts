@@ -3,14 +3,17 @@
  */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 
 import { systemClock } from "../../src/disk/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openFolder } from "../../src/engine/folder-engine.ts";
 import { bounds } from "../../src/http/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
+import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";
 import { Service } from "../../src/service.ts";
@@ -70,11 +73,19 @@ test("a store that returns no JSON text gets 500 and a line, also if its author 
   }
 });
 
-test("while the limits cannot be reached, 503 has the fields of its route, and is counted for it", async (context) => {
+interface Limited {
+  readonly server: Server;
+  readonly port: number;
+  readonly key: string;
+  /** The lines of the request log so far. */
+  readonly log: () => string;
+}
+
+/** A service that asks `take` before each request of a key. */
+async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<Limited> {
   const shared = { clock: systemClock, disk: nodeDisk, dataDir: temporaryFolder(context), report: () => undefined };
   const engine = await openFolder({ ...shared, signal: undefined, store: undefined, onGroup: () => undefined });
-  const status = { kind: "unavailable", limit: 60, remaining: 60, resetSeconds: 1_900_000_000 } as const;
-  const limiter = { take: () => status, peek: () => status, quotas: () => Promise.reject(new Error("not asked for")) };
+  const limiter = { take, peek: () => assert.fail("not asked for"), quotas: () => assert.fail("not asked for") };
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
   const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
@@ -86,14 +97,59 @@ test("while the limits cannot be reached, 503 has the fields of its route, and i
   });
   const { port } = listener.server.address() as AddressInfo;
   const { key } = await service.keys.create();
+  const log = (): string => {
+    observers.close();
+    return lines.join("");
+  };
+  return { server: listener.server, port, key, log };
+}
+
+const rate = { limit: 60, remaining: 60, resetSeconds: 1_900_000_000 };
+
+test("while the limits cannot be reached, 503 has the fields of its route, and is counted for it", async (context) => {
+  const { port, key, log } = await limitedBy(context, () => ({ kind: "unavailable", ...rate }));
   const response = await exchange(port, request({ target: "/v1/pets/1", key }));
   assert.equal(codeOf(response), "storage_unavailable");
   assertPromised(response);
   for (const name of ["deprecation", "sunset", "link"]) {
     assert.notEqual(response.value(name), undefined, name);
   }
-  observers.close();
-  assert.match(lines.join(""), /"route":"\/pets\/\{petId\}","status":503/);
+  assert.match(log(), /"route":"\/pets\/\{petId\}","status":503/);
+});
+
+/** As `limitedBy`, with a limiter that allows the last request when `decide` is called. */
+async function undecided(context: TestContext): Promise<Limited & { readonly decide: () => void }> {
+  const allowed = { kind: "allowed", ...rate, quotas: () => ({ minute: rate, day: rate }) } as const;
+  let decide = (): void => undefined;
+  const limited = await limitedBy(context, () => new Promise((resolve) => (decide = () => resolve(allowed))));
+  return { ...limited, decide: () => decide() };
+}
+
+test("content that is damaged while the limiter decides is 400", async (context) => {
+  const { server, port, key, decide } = await undecided(context);
+  const wire = await Wire.open(port);
+  const asked = once(server, "request");
+  wire.send(request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"] }));
+  await asked;
+  const damaged = once(server, "clientError");
+  wire.send("zz\r\n");
+  await damaged;
+  decide();
+  assert.equal(codeOf(await wire.response()), "malformed_request");
+  wire.destroy();
+});
+
+test("the line of a create whose client has gone while the limiter decides has status 0", async (context) => {
+  const { server, port, key, log, decide } = await undecided(context);
+  const wire = await Wire.open(port);
+  const asked = once(server, "request");
+  wire.send(request({ method: "POST", key, fields: ["Content-Length: 29"] }));
+  const [{ socket }] = (await asked) as [IncomingMessage];
+  wire.socket.resetAndDestroy();
+  await new Promise((resolve) => socket.once("close", resolve));
+  decide();
+  await exchange(port, request({ target: "/healthz" }));
+  assert.match(log(), /"route":"\/pets","status":0.*\n.*"status":200/);
 });
 
 test("a wrong key on a request that is refused for its message is charged to the address", async (context) => {
