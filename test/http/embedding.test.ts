@@ -218,6 +218,18 @@ test("content that a body parser has read, empty content too, is reported to nex
   }
 });
 
+test("content of which the program has read a part is reported to next", async (context) => {
+  const { service, key } = await open(context);
+  const port = await serve(context, (incoming, outgoing) => {
+    incoming.once("readable", () => {
+      incoming.read(1);
+      service.handle(incoming, outgoing, (error) => say(outgoing, String(error)));
+    });
+  });
+  const response = await exchange(port, request({ method: "POST", key, content: rex }));
+  assert.match(response.content, /^ContentTakenError: /);
+});
+
 test("a listener of the program gets the whole content, also of a request whose content is too large", async (context) => {
   const { service, key } = await open(context);
   let seen: Promise<string> | undefined;
