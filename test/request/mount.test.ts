@@ -16,6 +16,7 @@ const key = `as_${"k".repeat(43)}`;
 const rows: readonly Row[] = [
   { basePath: "/v1", url: "/v1/pets?limit=1", place: ["/v1/pets?limit=1", ""] },
   { basePath: "/v1", url: "/v1", place: ["/v1", ""] },
+  { basePath: "/v1", url: "/v1?limit=1", place: ["/v1?limit=1", ""] },
   { basePath: "/v1", url: "/v10/pets", place: undefined },
   { basePath: "/v1", url: "/pets", place: undefined },
   { basePath: "/v1", url: "http://a.example/v1/pets", place: ["/v1/pets", ""] },
@@ -35,7 +36,8 @@ const rows: readonly Row[] = [
   { basePath: "/v1", url: "/v1/pets", originalUrl: "//other.example/v1/pets", place: ["/v1/pets", ""] },
   { basePath: "/v1", url: "/v1/pets", originalUrl: `/${key}/v1/pets`, place: ["/v1/pets", ""] },
   // A url that was rewritten rather than cut.
-  { basePath: "/v1", url: "/v1/pets", originalUrl: "/animals", place: ["/v1/pets", ""] },
+  { basePath: "/v1", url: "/v1/pets", originalUrl: "/animals/of/the/shop", place: ["/v1/pets", ""] },
+  { basePath: "/v1", url: "/v1/pets", originalUrl: "/v1/animals", place: ["/v1/animals", ""] },
   { basePath: "/v1", url: "/other", originalUrl: "/v1/pets", place: ["/v1/pets", ""] },
 ];
 
