@@ -31,7 +31,8 @@ const post = (): Buffer => request({ method: "POST", target: "/v1/nothing", key,
 
 test("a connection whose requests all carry Upgrade, and nothing after it, is kept", async () => {
   const wire = await Wire.open(port);
-  for (const [bytes, status] of [[get(), 200], [post(), 404], [get(), 200], [post(), 404], [request({ key }), 200]] as const) {
+  const compact = Buffer.from(String(get()).replaceAll(": ", ":"));
+  for (const [bytes, status] of [[get(), 200], [post(), 404], [compact, 200], [post(), 404], [request({ key }), 200]] as const) {
     const response = await wire.send(bytes).response();
     assert.deepEqual([response.status, response.value("connection")], [status, "keep-alive"]);
     assertPromised(response);
