@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
@@ -246,4 +247,16 @@ test("a response given before the content has come closes the sending side at on
     assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
     assert.ok(performance.now() - startMs < bounds.drainMs);
   }
+});
+
+test("a response to HEAD given before the content has come is sent at once too", async (context) => {
+  const { port, key, listener } = await runningService(context);
+  const asked = once(listener.server, "request");
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "HEAD", key, fields: ["Content-Length: 5"] }));
+  const [, outgoing] = (await asked) as [IncomingMessage, ServerResponse];
+  assert.equal((await wire.response("HEAD")).status, 200);
+  assert.equal(outgoing.writableEnded, false, "its end would send it as well, but late");
+  wire.send("12345");
+  assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
 });
