@@ -88,10 +88,17 @@ test("requests that need the store are 503 while it is unavailable, and succeed 
   assert.equal((await ask("/healthz")).status, 200);
 });
 
-test("close() closes the store", async (context) => {
+test("close() closes the store, once however often it is called", async (context) => {
   const store = new ExampleStore(new ExampleEngine());
-  const { service } = await embed(context, store);
+  let closeCount = 0;
+  const close = (): Promise<void> => {
+    closeCount++;
+    return store.close();
+  };
+  const { service } = await embed(context, { ...methodsOf(store), close });
+  await Promise.all([service.close(), service.close()]);
   await service.close();
+  assert.equal(closeCount, 1);
   assert.equal(store.isWritable(), false);
   await assert.rejects(store.add(newPet), StorageUnavailableError);
 });
