@@ -120,6 +120,7 @@ test("Keyring.authenticate() rejects old secrets after a rotation without grace,
   const third = scene.rotate(first.id, 0);
   scene.clock.stepWall(-3_600_000);
   assert.deepEqual([first, second, third].map(({ field }) => scene.ask(field)), ["invalid", "invalid", first.id]);
+  assert.equal(scene.ring.get(first.id)?.graceUntilMs, undefined);
 });
 
 test("Keyring.authenticate() does not let a grace period prolong an earlier one", () => {
