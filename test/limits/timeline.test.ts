@@ -57,7 +57,7 @@ test("Timeline.toWallMs() stays the same without a clock step, whatever the frac
 }));
 
 test("Timeline.toWallMs() ignores a pause between two readings", () => {
-  for (const pausesMs of [[0, 50], [0, 50, 50], [0, 50, 0, 50], [0, 50, 0, 0, 50], [0, 50, 0, 50, 50]]) {
+  for (const pausesMs of [[0, 50], [0, 50.2], [0, 50, 50], [0, 50, 0, 50], [0, 50, 0, 0, 50], [0, 50, 0, 50, 50]]) {
     const clock = new RealisticClock();
     const timeline = new Timeline(clock);
     const before = timeline.toWallMs(0);
