@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { GatedStore } from "../support/gated-store.ts";
@@ -230,6 +231,19 @@ test("stop() closes every connection when the grace is over", bounded, async (co
   for (const wire of [never, half, idle, upload, waiting, tunnel]) {
     assert.equal((await wire.closed()).rest, "");
   }
+});
+
+test("stop() leaves alone a connection that has closed before", async (context) => {
+  const { listener, port } = await runningService(context);
+  const connected = once(listener.server, "connection");
+  const wire = await Wire.open(port);
+  const [socket] = (await connected) as [Socket];
+  const closed = once(socket, "close");
+  wire.destroy();
+  await closed;
+  const listenerCount = socket.listenerCount("close");
+  await listener.stop(0);
+  assert.equal(socket.listenerCount("close"), listenerCount);
 });
 
 /** Posts one animal after the other until the connection closes. Returns the ids of the 201 responses. */
