@@ -162,6 +162,15 @@ test("keys revoke, plan and unban do what they say, and say nothing", async (con
   assert.equal(ask(store, key), "invalid");
 });
 
+test("keys plan takes the numbers of an Enterprise plan", async (context) => {
+  const folder = new KeyFolder(context);
+  const { id } = await create(folder);
+  const { code, error } = await keys(folder, "plan", id, "--plan", "enterprise", "--per-minute", "5", "--per-day", "7");
+  assert.deepEqual([code, error], [0, ""]);
+  const { plan, minute, day } = JSON.parse((await keys(folder, "list", "--json")).out);
+  assert.deepEqual([plan, minute.limit, day.limit], ["enterprise", 5, 7]);
+});
+
 test("keys rotate prints the new key alone, and the old one works for the grace period", async (context) => {
   const folder = new KeyFolder(context);
   const { id, key } = await create(folder);
