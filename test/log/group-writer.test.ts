@@ -127,6 +127,16 @@ test("GroupWriter.add() keeps what another process appends after half a group th
   assert.ok(disk.seen(path).toString().endsWith(others));
 });
 
+test("GroupWriter.add() keeps what another process appends after half a group was cut off", async () => {
+  const { writer, disk } = await setUp();
+  disk.plan = (_, name) => (name === "append" ? "short" : "none");
+  await assert.rejects(writer.add("x".repeat(100)), /^Error: absent: /);
+  disk.plan = () => "none";
+  disk.append(path, "of another process\n");
+  await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
+  assert.equal(disk.seen(path).toString(), "of another process\n");
+});
+
 test("GroupWriter.add() writes nothing that waited while publishing threw", async () => {
   const encode: TestOwner["encode"] = ([first = ""], bytes) => ({ byteCount: bytes.write(first), results: [first] });
   const { writer, disk } = await setUp({ encode, publish: () => assert.fail("out of memory") });
