@@ -108,6 +108,18 @@ test("appendLines() rejects if the log is shorter than what was read of it, and 
   assert.equal(disk.seen(path).toString(), old.slice(0, -1));
 });
 
+test("appendLines() rejects if another process replaces the log while it is synced, and leaves the new one alone", async () => {
+  const disk = diskWith(old);
+  disk.plan = (_, name) => {
+    if (name === "sync") {
+      disk.place(path, Buffer.from("restored\n"));
+    }
+    return "none";
+  };
+  await assert.rejects(append(disk.boot()), /leads to another file: another process modified or replaced it$/);
+  assert.equal(disk.seen(path).toString(), "restored\n");
+});
+
 /** What becomes of one update whose `nth` call has that fault; the old lines are there whatever it is. */
 async function updateWithFault(random: SeededRandom, nth: number, fault: Fault): Promise<{ calls: number }> {
   const disk = diskWith(`${old}torn`, random);
