@@ -8,6 +8,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 
@@ -104,6 +105,22 @@ test("1 MiB of reports waits for a stalled reader of an embedder's standard erro
   const lineBytes = "animal-store: \n".length;
   const waiting = [1_000_000 + lineBytes, 1_100_000 + 2 * lineBytes];
   assert.deepEqual(await sentBy(script, fullPipe(context)), [...waiting, waiting[1]]);
+});
+
+test("a server whose standard output nobody reads serves, and exits 0 on SIGTERM", { timeout: 20_000 }, async (context) => {
+  const args = [programPath, "--port", "0", "--metrics-port", "0", "--data", temporaryFolder(context)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", fullPipe(context), "pipe"] });
+  context.after(() => child.kill("SIGKILL"));
+  const ended = once(child, "exit");
+  assert.ok(child.stderr !== null);
+  for await (const line of createInterface({ input: child.stderr })) {
+    const url = /^metrics on (\S+)$/.exec(line)?.[1]; // Its other address is on standard output.
+    if (url !== undefined) {
+      assert.equal((await fetch(url)).status, 200);
+      child.kill("SIGTERM");
+    }
+  }
+  assert.deepEqual(await ended, [0, null]);
 });
 
 test("keys create exits 1 with a message if the key cannot be printed", async (context) => {
