@@ -117,6 +117,10 @@ test("after any flipped bit the start is refused with line and offset, or the la
   }
 });
 
+function inGroup(group: number, line = ""): string {
+  return lineWithChecksum(`${line.slice(0, -checksumBytes).replace(/"group":\d+/, `"group":${group}`)}}`);
+}
+
 const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => readonly string[]])[] = [
   ["a line is missing", (all) => all.filter((_, index) => index !== 4)],
   ["the last line but one is missing", (all) => all.filter((_, index) => index !== 7)],
@@ -125,6 +129,7 @@ const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => reado
   ["two lines are exchanged", (all) => [...all.slice(0, 7), ...all.slice(8), ...all.slice(7, 8)]],
   ["a blank line is before a group", (all) => [...all.slice(0, 4), "\n", ...all.slice(4)]],
   ["NUL bytes stand before a group", (all) => [...all.slice(0, 4), "\0\0\n", ...all.slice(4)]],
+  ["a line has the group of earlier ones", (all) => [...all.slice(0, 5), inGroup(2, all[5]), ...all.slice(6)]],
 ];
 
 for (const [title, change] of wrongLogs) {
