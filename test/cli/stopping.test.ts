@@ -180,6 +180,21 @@ test("a stop succeeds on a disk that has become read-only or unreadable, and say
   assert.deepEqual(reports, ["stat", "unlink"].map((call) => `warning: EROFS: read-only file system, ${call}`));
 });
 
+test("a stop that fails says why, and exits 1", async (context) => {
+  const { openToAppend } = nodeDisk;
+  context.mock.method(nodeDisk, "openToAppend", async (path: string) => {
+    const file = await openToAppend(path);
+    const close = file.close.bind(file);
+    const fail = (): never => assert.fail("EIO: i/o error, close");
+    return path.endsWith("pets.jsonl") ? Object.assign(file, { close: () => close().then(fail) }) : file;
+  });
+  const stopping = new AbortController();
+  const terminal = recordingTerminal({ PORT: "0", ANIMAL_STORE_DATA: temporaryFolder(context) });
+  const stdout = (lines: string): void => (lines.startsWith("listening on") ? stopping.abort() : undefined);
+  assert.equal(await run([], { ...terminal, stdout }, () => stopping.signal), 1);
+  assert.match(terminal.output().stderr, /\nEIO: i\/o error, close\n$/);
+});
+
 /** Resolves to the address that the server prints. */
 async function listening(child: ChildProcess): Promise<string> {
   assert.ok(child.stdout !== null);
