@@ -114,6 +114,19 @@ test("after a clock that was set back across a restart, a hash counts for 24 hou
   assert.equal((await second.add(rex, hash)).id, 2);
 });
 
+test("a hash counts for 24 hours in all, before a restart and after it", async (context) => {
+  const { clock, open } = await placeOf(context);
+  const first = await open();
+  await first.add(rex, hash);
+  await first.close();
+  clock.stepWall(23 * hourMs);
+  const second = await open();
+  clock.advance(hourMs);
+  assert.equal((await second.add(rex, hash)).id, 1);
+  clock.advance(2_000);
+  assert.equal((await second.add(rex, hash)).id, 2);
+});
+
 test("a failed add is not remembered: all that waited for it fail too, and the next one adds the animal", async (context) => {
   const { path, open } = await placeOf(context);
   let isFull = true;
