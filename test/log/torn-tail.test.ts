@@ -9,7 +9,7 @@ import { test } from "node:test";
 import type { Disk } from "../../src/disk/disk.ts";
 import { appendAll } from "../../src/disk/file-bytes.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../../src/disk/replace-file.ts";
-import { setTornTailAside } from "../../src/log/torn-tail.ts";
+import { rewriteTail, setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -92,6 +92,19 @@ test("setTornTailAside() moves a long torn tail whole", async () => {
   await setAside(disk.boot(), "sound.".length);
   assert.ok(disk.kept(`${path}.torn`).equals(end));
   assert.equal(disk.kept(path).toString(), "sound.");
+});
+
+test("rewriteTail() writes the last bytes of the sound part over themselves, and no others", async (context) => {
+  const simulated = new SimulatedDisk(new SeededRandom(1));
+  simulated.place(path, Buffer.from("sound.torn tail"));
+  const disk = simulated.boot();
+  const file = await disk.openToAppend(path);
+  const { mock } = context.mock.method(disk, "overwrite");
+  for (const bytesMax of [2, 100]) {
+    await rewriteTail(disk, path, file, { lengthBytes: "sound.".length, bytesMax });
+  }
+  const writes = mock.calls.map(({ arguments: [, bytes, position] }) => [Buffer.from(bytes).toString(), position]);
+  assert.deepEqual(writes, [["d.", 4], ["sound.", 0]]);
 });
 
 test("setFileAside() moves a damaged file, and replaces an earlier one", async () => {
