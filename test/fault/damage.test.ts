@@ -182,7 +182,11 @@ test("with a torn tail that a full disk cannot take, the rest is served, and the
   assert.equal(store.animalCount, lines.length - 1);
   disk.plan = () => "none";
   assert.equal((await store.add(newPet)).id, lines.length);
-  assert.ok(disk.kept(`${path}.torn`).length > 0);
+  const torn = disk.kept(`${path}.torn`);
+  assert.ok(torn.length > 0);
+  assert.equal((await store.add(newPet)).id, lines.length + 1);
+  assert.deepEqual(disk.kept(`${path}.torn`), torn, "the tail is set aside once");
+  assert.equal(disk.kept(path).toString().match(/"name":"Rex".*\n/g)?.length, 2);
 });
 
 test("check beside a running server does not report a write under way as damage", async () => {
