@@ -47,7 +47,7 @@ async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWrite
 test("GroupWriter.add() rejects if encoding throws or takes nothing, and the next add is written", async () => {
   for (const broken of [(): never => assert.fail("cannot encode"), () => ({ byteCount: 0, results: [] })]) {
     let isBroken = true;
-    const { writer } = await setUp({
+    const { writer, disk } = await setUp({
       encode: ([first = ""], bytes) => (isBroken ? broken() : { byteCount: bytes.write(first), results: [first] }),
     });
     const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
@@ -55,6 +55,7 @@ test("GroupWriter.add() rejects if encoding throws or takes nothing, and the nex
     isBroken = false;
     assert.deepEqual(await Promise.all([writer.add("c\n"), writer.add("d\n")]), ["c\n", "d\n"]);
     await writer.end("closing");
+    assert.equal(disk.seen(path).toString(), "c\nd\n", "what was rejected is not written later");
   }
 });
 
