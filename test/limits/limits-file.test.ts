@@ -6,10 +6,13 @@ import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { bounds } from "../../src/http/bounds.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -375,6 +378,17 @@ test("a service leaves the limits of another folder in the place of its own as t
   await service.close();
   assert.equal(await readFile(join(dataDir, "limits.json"), "utf8"), "of another server");
   assert.match(reports.join("\n"), /^warning: the limits cannot be saved, .*: .*data leads to another folder or to none, or its lock was removed$/m);
+});
+
+test("a service saves the limits at intervals, once more when it closes, and never after", async (context) => {
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const { mock } = context.mock.method(LimitsSnapshot.prototype, "save");
+  const service = await openService(checkOptions({ dataDir: temporaryFolder(context) }));
+  context.mock.timers.tick(bounds.limitsSaveMs);
+  assert.equal(mock.callCount(), 1);
+  await service.close();
+  context.mock.timers.tick(bounds.limitsSaveMs);
+  assert.equal(mock.callCount(), 2);
 });
 
 test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
