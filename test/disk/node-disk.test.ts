@@ -4,6 +4,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -18,6 +19,18 @@ test("makeFolder() makes the folders above as well, for the owner alone, and two
   for (const made of [join(folder, "a"), path]) {
     assert.equal(statSync(made).mode & 0o777, 0o700, made);
   }
+});
+
+test("makeFolder() syncs the folder above each one that it makes, and no other", async (context) => {
+  const folder = temporaryFolder(context);
+  const handle = await open(folder);
+  const inodes: number[] = [];
+  context.mock.method(Object.getPrototypeOf(handle) as FileHandle, "sync", async function (this: FileHandle) {
+    inodes.push((await this.stat()).ino);
+  });
+  await handle.close();
+  await nodeDisk.makeFolder(join(folder, "a", "b"));
+  assert.deepEqual(inodes, [folder, join(folder, "a")].map((path) => statSync(path).ino));
 });
 
 test("makeFolder() rejects if a file is in the way", async (context) => {
