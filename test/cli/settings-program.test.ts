@@ -89,6 +89,14 @@ test("no port listens if the port of the metrics is taken", async (context) => {
   assert.deepEqual(listen.mock.calls.map((call) => (call.arguments[0] as { port: number }).port), [Number(port)]);
 });
 
+test("a port that may not be opened stops the start, and is named", async (context) => {
+  context.mock.method(Server.prototype, "listen", function (this: Server) {
+    this.emit("error", Object.assign(new Error("listen EACCES: permission denied"), { code: "EACCES" }));
+  });
+  const args = ["--data", temporaryFolder(context), "--port", "80"];
+  await assertRefused(args, {}, /^Cannot use --port 80: listen EACCES/);
+});
+
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
   const wrong = [["--port", "bad"], ["constructor"], ["__proto__"]];
