@@ -97,6 +97,16 @@ test("a port that may not be opened stops the start, and is named", async (conte
   await assertRefused(args, {}, /^Cannot use --port 80: listen EACCES/);
 });
 
+test("connections that cannot be accepted are reported once", async (context) => {
+  const { mock } = context.mock.method(Server.prototype, "listen");
+  const showKey = (): boolean => {
+    const [server] = mock.calls.map((call) => call.this as Server); // It listens by now.
+    return [1, 2, 3].every(() => server?.emit("error", new Error("accept EMFILE")));
+  };
+  const { stderr } = await startAndStop(["--data", temporaryFolder(context)], { showKey });
+  assert.match(stderr, /^warning: some connections cannot be accepted: accept EMFILE\nstopping: /);
+});
+
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
   const wrong = [["--port", "bad"], ["constructor"], ["__proto__"]];
