@@ -12,12 +12,12 @@ import { test } from "node:test";
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { hasIpv6Loopback } from "../support/ipv6.ts";
-import { run as runProgram, start } from "../support/program.ts";
+import { type Ran, run as runProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 
 /** Starts the server in this process, and stops it once it listens. */
-async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<{ stderr: string }> {
+async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<Omit<Ran, "code">> {
   const stopping = new AbortController();
   const terminal = recordingTerminal();
   const stdout = (lines: string): void => (lines.startsWith("listening on") ? stopping.abort() : terminal.stdout(lines));
@@ -165,6 +165,17 @@ test("a host beyond loopback without an https base address causes a warning: key
 test("the first key that cannot be printed is reported", async (context) => {
   const { stderr } = await startAndStop(["--data", temporaryFolder(context)], { showKey: () => false });
   assert.match(stderr, /^warning: the first key could not be printed; make another with keys create\n/);
+});
+
+test("the curl line of a first start names 127.0.0.1 if the host is every address, and the host otherwise", async (context) => {
+  const { listen } = Server.prototype;
+  context.mock.method(Server.prototype, "listen", function (this: Server, options: object, done: () => void) {
+    return Reflect.apply(listen, this, [{ ...options, host: "127.0.0.1" }, done]) as Server; // The only one everywhere.
+  });
+  for (const [host, named] of [["0.0.0.0", "127.0.0.1"], ["::", "127.0.0.1"], ["192.0.2.1", "192.0.2.1"]] as const) {
+    const { stdout } = await startAndStop(["--data", temporaryFolder(context), "--host", host]);
+    assert.equal(/^ {2}curl .* "http:\/\/(.*):\d+\/v1\/pets"$/m.exec(stdout)?.[1], named, host);
+  }
 });
 
 test("a server whose base address is beyond ASCII answers a create with its ASCII form", async (context) => {
