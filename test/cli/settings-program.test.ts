@@ -11,6 +11,7 @@ import { test } from "node:test";
 
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
+import { KeyStore } from "../../src/keys/key-store.ts";
 import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { type Ran, run as runProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -165,6 +166,11 @@ test("a host beyond loopback without an https base address causes a warning: key
 test("the first key that cannot be printed is reported", async (context) => {
   const { stderr } = await startAndStop(["--data", temporaryFolder(context)], { showKey: () => false });
   assert.match(stderr, /^warning: the first key could not be printed; make another with keys create\n/);
+});
+
+test("a start prints no key if another process has just made the first one", async (context) => {
+  context.mock.method(KeyStore.prototype, "createFirst", async () => undefined);
+  assert.equal((await startAndStop(["--data", temporaryFolder(context)])).stdout, "");
 });
 
 test("the curl line of a first start names 127.0.0.1 if the host is every address, and the host otherwise", async (context) => {
