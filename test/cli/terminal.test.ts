@@ -5,7 +5,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Output } from "../../src/cli/terminal.ts";
+import { exitDone, finishOutput, Output } from "../../src/cli/terminal.ts";
+import { recordingTerminal } from "../support/terminal.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
 class Descriptor {
@@ -55,4 +56,15 @@ test("Output.write() keeps lines for a stalled reader up to its bound, and drops
   descriptor.room = Infinity;
   assert.equal((await output.finish(10_000))?.message, "its reader has stalled");
   assert.equal(descriptor.text, "0123456\n1234567\nx\n");
+});
+
+test("finishOutput() writes what waits for a slow reader of standard error", async () => {
+  const descriptor = new Descriptor();
+  const stderr = new Output(descriptor.write, 100);
+  Object.assign(descriptor, { room: 0, code: "EAGAIN" });
+  stderr.write("stopped\n");
+  descriptor.room = Infinity;
+  const finishers = { finishStdout: async () => undefined, finishStderr: (graceMs: number) => stderr.finish(graceMs) };
+  assert.equal(await finishOutput({ ...recordingTerminal(), ...finishers }, exitDone, true), exitDone);
+  assert.equal(descriptor.text, "stopped\n");
 });
