@@ -121,6 +121,13 @@ test("keys list shows the requests used and the end of a ban, as the server save
   });
 });
 
+test("keys list --json has null for the label, expiry and ban that a key lacks", async (context) => {
+  const folder = new KeyFolder(context);
+  await create(folder);
+  const { label, expires, bannedUntil } = JSON.parse((await keys(folder, "list", "--json")).out);
+  assert.deepEqual([label, expires, bannedUntil], [null, null, null]);
+});
+
 test("keys list shows no usage if limits.json is damaged, says so, and leaves the file", async (context) => {
   const folder = new KeyFolder(context);
   await create(folder);
