@@ -34,7 +34,7 @@ const bad = [
   "postgres://app:12#hidden@db.example/store", "postgres://app:hid hidden@db.example/store", "postgres://app:hidden",
   "postgres://app:hid#hidden", "postgres://app:hid%zzhidden@db.example/store", "postgres://app:hid\nhidden@db.example/store",
   "postgres://app:hidden@db.example:port/store", "postgres://app:hidden@db exam/ple", "postgres://app:hidden@db.example/st@re",
-  "postgres://app:hidden@db.example/store#hidden",
+  "postgres://app:hidden@db.example/store#hidden", "xpostgres://app:hidden@db.example/store",
 ];
 
 test("an address is accepted, and shown without its password", () => {
