@@ -48,7 +48,7 @@ export async function appendLines(disk: Disk, path: string, update: LogUpdate): 
   try {
     return await append(disk, path, file, { bytes: Buffer.from(lines.join("")), lengthBytes });
   } catch (error) {
-    if (existing === undefined) {
+    if (existing === undefined && file.isInPlace()) {
       // An empty log would look as if its lines had been lost. The first failure is the one to report.
       await disk.remove(path).catch(() => undefined);
     }

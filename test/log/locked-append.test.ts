@@ -109,15 +109,17 @@ test("appendLines() rejects if the log is shorter than what was read of it, and 
 });
 
 test("appendLines() rejects if another process replaces the log while it is synced, and leaves the new one alone", async () => {
-  const disk = diskWith(old);
-  disk.plan = (_, name) => {
-    if (name === "sync") {
-      disk.place(path, Buffer.from("restored\n"));
-    }
-    return "none";
-  };
-  await assert.rejects(append(disk.boot()), /leads to another file: another process modified or replaced it$/);
-  assert.equal(disk.seen(path).toString(), "restored\n");
+  for (const [disk, lengthBytes] of [[diskWith(old), old.length], [new SimulatedDisk(new SeededRandom(1)), 0]] as const) {
+    disk.plan = (_, name) => {
+      if (name === "sync") {
+        disk.place(path, Buffer.from("restored\n"));
+      }
+      return "none";
+    };
+    const updating = update(disk.boot(), async () => ({ lines: [added], lengthBytes }));
+    await assert.rejects(updating, /leads to another file: another process modified or replaced it$/);
+    assert.equal(disk.seen(path).toString(), "restored\n");
+  }
 });
 
 /** What becomes of one update whose `nth` call has that fault; the old lines are there whatever it is. */
