@@ -12,6 +12,7 @@ import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, Tim
 import { ConnectionLimit } from "./connection-limit.ts";
 import { durableCommit } from "./function-parts.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
+import { PreparedStatements } from "./prepared-statements.ts";
 
 /**
  * How long a connection may take to open or to become free, and how long a statement may take. A connection that was
@@ -45,6 +46,7 @@ export class Database {
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
   readonly #connectionLimit = new ConnectionLimit();
+  readonly #prepared = new PreparedStatements();
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -79,7 +81,7 @@ export class Database {
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect();
     try {
-      const { rows } = await within(statementMs, client.query({ text, values }));
+      const { rows } = await within(statementMs, this.#prepared.query(client, text, values));
       this.#release(client, false);
       this.#setAvailable(undefined);
       return rows;

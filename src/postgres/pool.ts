@@ -5,7 +5,12 @@
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface PoolClient {
-  query(statement: { readonly text: string; readonly values: unknown[] }): Promise<{ readonly rows: readonly Row[] }>;
+  /** The connection prepares a statement with a name when the name is new to it. */
+  query(statement: {
+    readonly text: string;
+    readonly values: unknown[];
+    readonly name?: string;
+  }): Promise<{ readonly rows: readonly Row[] }>;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   /** @param destroy closes the connection instead of keeping it for the next caller */
