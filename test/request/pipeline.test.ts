@@ -85,7 +85,7 @@ interface Limited {
 async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<Limited> {
   const shared = { clock: systemClock, disk: nodeDisk, dataDir: temporaryFolder(context), report: () => undefined };
   const engine = await openFolder({ ...shared, signal: undefined, store: undefined, onGroup: () => undefined });
-  const limiter = { take, peek: () => assert.fail("not asked for"), quotas: () => assert.fail("not asked for") };
+  const limiter = { take, peek: () => assert.fail("not asked for") };
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
   const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
