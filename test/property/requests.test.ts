@@ -21,7 +21,9 @@ import { assertPromised, parseHead } from "../support/wire-response.ts";
 import { exchange, request } from "../support/wire.ts";
 import { mutate, requests } from "./mutations.ts";
 
-const roundCount = Number(process.env["FUZZ_COUNT"] ?? "3000");
+/** Fewer do not meet every status. */
+const usualRoundCount = 3_000;
+const roundCount = Number(process.env["FUZZ_COUNT"] ?? usualRoundCount);
 const roundsAtOnce = 128;
 const guardMs = 30_000;
 
@@ -124,7 +126,9 @@ async function fuzz(context: TestContext, store: PetStore | undefined): Promise<
   await Promise.all(Array.from({ length: roundsAtOnce }, work));
   const counts = [...seen].sort(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`);
   context.diagnostic(`SEED=${seed} ${counts.join(", ")}`);
-  assert.ok([200, 201, 204, 400, 401, 404, 405, 413, 415].every((status) => seen.has(status)), counts.join(", "));
+  if (roundCount >= usualRoundCount) {
+    assert.deepEqual([200, 201, 204, 400, 401, 404, 405, 413, 415].filter((status) => !seen.has(status)), [], "not seen");
+  }
   assert.deepEqual(running.reports, []);
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
 }
