@@ -6,17 +6,17 @@
  * Two launches of the same program differ by more than most changes do, because of memory layout and compilation. So
  * both builds are launched several times. Within a launch, rounds are interleaved.
  */
-import { statSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { floorOf, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
-import { chooseWorkloads, inFolder, readFlags, readCount, exitWithUsage } from "./options.js";
+import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
 import { interleaveOnce, launchChecked, median, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/compare.js DIST_A DIST_B [flags]
 
-DIST: a folder with server.js, or the file itself. The same build twice shows the noise.
+DIST: a folder with server.js. The same build twice shows the noise.
 
   --only W1,W4     workloads (default W1,W2,W3,W4,W5)
   --launches 3     how often both are launched
@@ -36,6 +36,7 @@ const { values, positionals } = readFlags(help, {
   "node-flags": { type: "string", default: "" },
 });
 if (positionals.length !== 2) exitWithUsage("Two builds are needed; see --help");
+const dists = positionals.map(findBuild);
 const settings = {
   rounds: readCount("rounds", values.rounds),
   seconds: readCount("seconds", values.seconds),
@@ -50,10 +51,10 @@ await inFolder(async (folder) => {
   writeFileSync(animalsFile, animalLines(animalCount));
   const nodeFlags = values["node-flags"].split(",").filter((flag) => flag !== "");
   const builds = [];
-  for (const [index, path] of positionals.entries()) {
+  for (const [index, dist] of dists.entries()) {
     const id = index === 0 ? "A" : "B";
     const template = join(folder, `template-${id}`);
-    builds.push(await prepareService({ id, label: id, program: programAt(path), animalsFile, template, nodeFlags }));
+    builds.push(await prepareService({ id, label: id, program: join(dist, "server.js"), animalsFile, template, nodeFlags }));
   }
   for (const workload of chosen) await compare(builds, workload, folder);
 });
@@ -83,10 +84,4 @@ async function floorFor(build, workload, folder) {
   const { server, response } = await launchChecked(build, workload, folder);
   await server.stop();
   return floorOf(response);
-}
-
-/** @param {string} path */
-function programAt(path) {
-  const file = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? join(path, "server.js") : path;
-  return statSync(file, { throwIfNoEntry: false })?.isFile() ? resolve(file) : exitWithUsage(`There is no build at ${path}`);
 }

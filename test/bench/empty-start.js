@@ -8,17 +8,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { inFolder, readCount, readFlags } from "./options.js";
+import { join } from "node:path";
+import { findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { table } from "./report.js";
 import { median } from "./rounds.js";
 
 const { values } = readFlags("node test/bench/empty-start.js [--rounds N] [--dist DIR]", {
   rounds: { type: "string", default: "30" },
-  dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  dist: { type: "string", default: ownBuild },
 });
 const rounds = readCount("rounds", values.rounds);
-const program = resolve(values.dist, "server.js");
+const program = join(findBuild(values.dist), "server.js");
 
 const line = 'console.log("listening");\n';
 const server = `import { createServer } from "node:http";

@@ -8,9 +8,9 @@ import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { prepareService } from "./contenders.js";
-import { chooseWorkloads, exitWithUsage, inFolder, readCount, readFlags } from "./options.js";
+import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
 import { launchChecked } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
@@ -30,6 +30,7 @@ const { values, positionals } = readFlags(help, {
   rounds: { type: "string", default: "3" },
 });
 if (positionals.length !== 2) exitWithUsage("Two builds are needed; see --help");
+const builds = positionals.map(findBuild);
 const requestCount = readCount("requests", values.requests);
 const roundCount = readCount("rounds", values.rounds);
 
@@ -38,9 +39,9 @@ await inFolder(async (folder) => {
   writeFileSync(animalsFile, animalLines(animalCount));
   for (const workload of chooseWorkloads(values.only)) {
     const counts = [];
-    for (const [index, dist] of positionals.entries()) {
+    for (const [index, dist] of builds.entries()) {
       const own = join(folder, `${workload.id}-${index}`);
-      counts.push(await measure(resolve(dist), workload, { animalsFile, own }));
+      counts.push(await measure(dist, workload, { animalsFile, own }));
     }
     const [a, b] = counts.map((rounds) => Math.min(...rounds));
     console.log(`${workload.id} ${workload.title}: A ${shown(counts[0])}, B ${shown(counts[1])}; A/B ${(a / b).toFixed(3)}`);

@@ -1,10 +1,13 @@
 /**
  * Flags of the bench's programs, and the folder they work in.
  */
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { workloads } from "./workloads.js";
+
+/** Where `npm run build` puts the service. */
+export const ownBuild = resolve(import.meta.dirname, "../../dist");
 
 /** @param {string} message */
 export function exitWithUsage(message) {
@@ -30,6 +33,15 @@ export function readFlags(help, flags) {
   } catch (error) {
     return exitWithUsage(error.message);
   }
+}
+
+/**
+ * @param {string} path a folder with server.js
+ * @returns {string} its absolute path, or the program ends
+ */
+export function findBuild(path) {
+  if (existsSync(join(path, "server.js"))) return resolve(path);
+  return exitWithUsage(`There is no build at ${path}: npm ci && npm run build`);
 }
 
 /** @returns {number} a whole number above 0 (wrk counts in whole seconds), or the program ends */

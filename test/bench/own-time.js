@@ -7,8 +7,8 @@
  * Both builds run on the same Node. What Node itself takes for a request is the measure: a machine that is slow for a
  * while is slow for both parts, so their ratio keeps still.
  */
-import { join, resolve } from "node:path";
-import { chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
+import { join } from "node:path";
+import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
 import { selfTimes, takeProfile } from "./profiles.js";
 import { median } from "./rounds.js";
 
@@ -24,6 +24,7 @@ const { values, positionals } = readFlags(help, {
   seconds: { type: "string", default: "4" },
 });
 if (positionals.length !== 2) exitWithUsage("Two builds are needed; see --help");
+const builds = positionals.map(findBuild);
 const launchCount = readCount("launches", values.launches);
 const seconds = readCount("seconds", values.seconds);
 
@@ -34,7 +35,7 @@ await inFolder(async (folder) => {
     for (let launch = 0; launch < launchCount; launch += 1) {
       for (const [build, times] of [[0, a], [1, b]]) {
         const profiles = join(folder, `${workload.id}-${launch}-${build}`);
-        const { profile } = await takeProfile(resolve(positionals[build]), workload, { seconds, folder, profiles });
+        const { profile } = await takeProfile(builds[build], workload, { seconds, folder, profiles });
         times.push(timesOf(profile));
       }
     }

@@ -5,12 +5,10 @@
  *
  * The load stays on this machine and is bounded in time. A wrong result ends the run with an error.
  */
-import { existsSync } from "node:fs";
 import { loadavg } from "node:os";
-import { join, resolve } from "node:path";
 import { skipFaults, startPostgres } from "../postgres/postgres-server.js";
 import { describeMachine } from "./machine.js";
-import { choose, exitWithUsage, inFolder, readCount, readFlags } from "./options.js";
+import { choose, exitWithUsage, findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { Instances } from "./postgres/instances.js";
 import { jobs, measureRates } from "./postgres/rates.js";
 import { measureLatencies, measureStops } from "./postgres/waits.js";
@@ -39,17 +37,15 @@ const { values } = readFlags(help, {
   ms: { type: "string", default: "500" },
   launches: { type: "string", default: "2" },
   quick: { type: "boolean", default: false },
-  dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  dist: { type: "string", default: ownBuild },
   beside: { type: "string" },
 });
 const rounds = values.quick ? 1 : readCount("rounds", values.rounds);
 const ms = values.quick ? 200 : readCount("ms", values.ms);
 const launches = values.quick ? 1 : readCount("launches", values.launches);
-const builds = [values.dist, ...(values.beside === undefined ? [] : [values.beside])].map((path) => resolve(path));
+const builds = [values.dist, ...(values.beside === undefined ? [] : [values.beside])].map(findBuild);
 const isChosen = new Set(choose("only", values.only, parts).map(({ id }) => id));
 const chosenJobs = jobs.filter(({ operation }) => operation.includes(values.jobs));
-const missing = builds.find((path) => !existsSync(join(path, "index.js")));
-if (missing !== undefined) exitWithUsage(`There is no build at ${missing}: npm run build`);
 if (skipFaults !== false) exitWithUsage(skipFaults);
 
 const progress = (text) => console.error(`… ${text}`);

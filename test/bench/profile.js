@@ -4,8 +4,8 @@
  *
  *     node test/bench/profile.js DIST --only W1 --seconds 5
  */
-import { basename, join, resolve } from "node:path";
-import { chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
+import { basename, resolve } from "node:path";
+import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
 import { selfTimes, takeProfile } from "./profiles.js";
 import { rate } from "./rounds.js";
 
@@ -23,13 +23,14 @@ const { values, positionals } = readFlags(help, {
   keep: { type: "string" },
 });
 if (positionals.length !== 1) exitWithUsage("One build is needed; see --help");
+const build = findBuild(positionals[0]);
 const seconds = readCount("seconds", values.seconds);
 const top = readCount("top", values.top);
 
 await inFolder(async (folder) => {
   for (const workload of chooseWorkloads(values.only)) {
     const profiles = resolve(values.keep ?? folder, `profile-${workload.id}`);
-    const { round, profile } = await takeProfile(resolve(positionals[0]), workload, { seconds, folder, profiles });
+    const { round, profile } = await takeProfile(build, workload, { seconds, folder, profiles });
     console.log(`\n${workload.id} ${workload.title}: ${rate(round).toFixed(0)}/s, with the profiler on`);
     console.log(summary(profile));
   }

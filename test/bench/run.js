@@ -5,12 +5,12 @@
  *
  * The load goes to 127.0.0.1 only and is bounded in time. A wrong response ends the run with an error.
  */
-import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { drawChart } from "./chart.js";
 import { durableFloor, floor, floorOf, leanFloor, peers, preparePeer, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
-import { choose, chooseWorkloads, inFolder, readCount, readFlags, exitWithUsage } from "./options.js";
+import { choose, chooseWorkloads, findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { run } from "./processes.js";
 import { latencyTable, notes, rateTable, ratioTable, spreadLines } from "./report.js";
 import { interleave, launchChecked } from "./rounds.js";
@@ -48,11 +48,11 @@ const { values } = readFlags(help, {
   "no-tail": { type: "boolean", default: false },
   "no-start-up": { type: "boolean", default: false },
   animals: { type: "string", default: "1000000" },
-  dist: { type: "string", default: join(project, "dist") },
+  dist: { type: "string", default: ownBuild },
   markdown: { type: "string" },
   svg: { type: "string" },
 });
-const program = resolve(values.dist, "server.js");
+const program = join(findBuild(values.dist), "server.js");
 const rounds = {
   launches: values.quick ? 1 : readCount("launches", values.launches),
   rounds: values.quick ? 2 : readCount("rounds", values.rounds),
@@ -63,7 +63,6 @@ const startUpAnimalCount = readCount("animals", values.animals);
 const chosenWorkloads = chooseWorkloads(values.only);
 const chosenPeers = choose("peers", values.peers, peers);
 const grouped = peers.find(({ id }) => id === "fastify-grouped");
-if (!existsSync(program)) exitWithUsage(`There is no build at ${values.dist}: npm run build`);
 
 await inFolder(async (folder) => {
   const settings = { ...rounds, folder };

@@ -15,21 +15,22 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { crc32 } from "node:zlib";
-import { inFolder, readCount, readFlags } from "./options.js";
+import { findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { table } from "./report.js";
 import { median } from "./rounds.js";
 
 const { values } = readFlags("node test/bench/start-up.js [--animals N] [--rounds N] [--dist DIR] [--tokens] [--name TEXT]", {
   animals: { type: "string", default: "1000000" },
   rounds: { type: "string", default: "5" },
-  dist: { type: "string", default: resolve(import.meta.dirname, "../../dist") },
+  dist: { type: "string", default: ownBuild },
   tokens: { type: "boolean", default: false },
   name: { type: "string", default: "Animal" },
   way: { type: "string" },
   folder: { type: "string" },
 });
 const animalCount = readCount("animals", values.animals);
-const dist = (path) => import(pathToFileURL(resolve(values.dist, path)).href);
+const build = findBuild(values.dist);
+const load = (path) => import(pathToFileURL(join(build, path)).href);
 /** How often a page is read: enough for a mean, and shorter than the start itself. */
 const pageCount = 20_000;
 const groupLength = 32;
@@ -103,8 +104,8 @@ function child(way, folder) {
 }
 
 async function measure(way, path) {
-  const { openPetStore } = await dist("store/json-lines-pet-store.js");
-  const { nodeDisk } = await dist("disk/node-disk.js");
+  const { openPetStore } = await load("store/json-lines-pet-store.js");
+  const { nodeDisk } = await load("disk/node-disk.js");
   globalThis.gc();
   const before = process.memoryUsage().rss;
   const start = performance.now();

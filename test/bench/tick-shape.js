@@ -11,8 +11,9 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { findBuild, ownBuild } from "./options.js";
 
-const module = pathToFileURL(join(import.meta.dirname, "../../dist/http/tick-shape.js")).href;
+const module = pathToFileURL(join(findBuild(ownBuild), "http/tick-shape.js")).href;
 
 /** @param {string} first runs before the process is busy */
 function program(first) {
