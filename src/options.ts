@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { inspect } from "node:util";
 
 import { isHost } from "./http/host.ts";
-import { withoutSecrets } from "./http/redact-secrets.ts";
+import { withoutSecrets } from "./base/redact-secrets.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import type { DatabasePool } from "./postgres/pool.ts";
 

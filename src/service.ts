@@ -8,12 +8,11 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { type Clock, systemClock } from "./disk/clock.ts";
+import { type Clock, systemClock } from "./base/clock.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
-import type { Engine } from "./engine/engine.ts";
-import { openFolder } from "./engine/folder-engine.ts";
-import { bounds } from "./http/bounds.ts";
+import { type Engine, openFolder } from "./engine.ts";
+import { bounds } from "./base/bounds.ts";
 import { Cors } from "./http/cors.ts";
 import { type ErrorCode, errorJson } from "./http/error-codes.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";

@@ -5,9 +5,9 @@
 import { randomBytes } from "node:crypto";
 import { dirname, join, resolve } from "node:path";
 
-import { systemClock } from "../disk/clock.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { counted, messageOf } from "../disk/error-message.ts";
+import { counted, messageOf } from "../base/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";

@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 
 import { page } from "../console-files/page.ts";
 import { style } from "../console-files/style.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { fixedPage, type PublicPage } from "../http/public-page.ts";
 
 /** Modules of the folder `console`, as built. */

@@ -4,8 +4,8 @@
 
 import { join } from "node:path";
 
-import { systemClock } from "../disk/clock.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { systemClock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import type { PetStore } from "../pets/pet-store.ts";

@@ -3,8 +3,8 @@
  * when one is named.
  */
 
-import { systemClock } from "../disk/clock.ts";
-import { hasCode, messageOf } from "../disk/error-message.ts";
+import { systemClock } from "../base/clock.ts";
+import { hasCode, messageOf } from "../base/error-message.ts";
 import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { Database, within } from "../postgres/database.ts";

@@ -2,7 +2,7 @@
  * `export FOLDER`: writes what a database holds as a data folder.
  */
 
-import { counted } from "../disk/error-message.ts";
+import { counted } from "../base/error-message.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readStorage } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";

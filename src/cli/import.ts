@@ -5,11 +5,11 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { counted, hasCode, messageOf } from "../disk/error-message.ts";
+import { counted, hasCode, messageOf } from "../base/error-message.ts";
 import { readFully, upTo } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { bounds } from "../http/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError, type PetStore } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";

@@ -9,7 +9,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
-import { type Clock, systemClock } from "../disk/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";

@@ -3,7 +3,7 @@
  * file takes about half a millisecond.
  */
 
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
 

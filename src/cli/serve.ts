@@ -7,10 +7,10 @@ import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
-import { systemClock } from "../disk/clock.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { systemClock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { bounds } from "../http/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";

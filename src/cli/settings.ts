@@ -4,7 +4,7 @@
  * A flag wins over its variable, the variable over the default. An empty variable counts as not set.
  */
 
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";

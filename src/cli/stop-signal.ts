@@ -4,7 +4,7 @@
 
 import type { EventEmitter } from "node:events";
 
-import { type Clock, systemClock } from "../disk/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 
 /** npm, shells and `timeout` send a signal twice, or pass on one that the terminal sent to all. */
 const repeatedWithinMs = 1_000;

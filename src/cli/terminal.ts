@@ -9,9 +9,9 @@ import { constants, fstatSync, openSync, writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 
-import { systemClock } from "../disk/clock.ts";
-import { hasCode, messageOf } from "../disk/error-message.ts";
-import { withoutSecrets } from "../http/redact-secrets.ts";
+import { systemClock } from "../base/clock.ts";
+import { hasCode, messageOf } from "../base/error-message.ts";
+import { withoutSecrets } from "../base/redact-secrets.ts";
 import { withoutPasswords } from "./database-address.ts";
 
 export const exitDone = 0;

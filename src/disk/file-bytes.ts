@@ -3,7 +3,7 @@
  */
 
 import type { DiskFile } from "./disk.ts";
-import { counted } from "./error-message.ts";
+import { counted } from "../base/error-message.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
 

@@ -8,7 +8,7 @@ import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted, hasCode, undefinedIfAbsent } from "./error-message.ts";
+import { counted, hasCode, undefinedIfAbsent } from "../base/error-message.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 

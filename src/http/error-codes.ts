@@ -3,7 +3,7 @@
  * for programs and fixed. The message is for people, and a response may make it more precise.
  */
 
-import { bounds } from "./bounds.ts";
+import { bounds } from "../base/bounds.ts";
 
 export interface ErrorKind {
   /** HTTP status code. */

@@ -5,9 +5,9 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { bounds } from "./bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { announcesContent } from "./media-type.ts";
-import type { MaybePromise } from "./when-ready.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
 
 export interface WireResponse {
   readonly status: number;

@@ -10,9 +10,9 @@
 
 import { join } from "node:path";
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
-import { messageOf, readError } from "../disk/error-message.ts";
+import { messageOf, readError } from "../base/error-message.ts";
 import { appendLines, underLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";

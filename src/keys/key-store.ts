@@ -6,8 +6,8 @@
  * contains a secret: it is returned once. Every change may throw a KeyError with the code `key_file_damaged`.
  */
 
-import type { Clock } from "../disk/clock.ts";
-import { showValue } from "../http/redact-secrets.ts";
+import type { Clock } from "../base/clock.ts";
+import { showValue } from "../base/redact-secrets.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";

@@ -8,7 +8,7 @@
 
 import { hash } from "node:crypto";
 
-import { showValue, withoutSecrets } from "../http/redact-secrets.ts";
+import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
 import type { Plan } from "../limits/plans.ts";
 
 /** Returns that many unpredictable bytes, as `randomBytes` of node:crypto does. */

@@ -10,7 +10,7 @@
  * Reads no file and knows nothing of bans.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { bearerToken } from "./bearer.ts";
 import type { ApiKey, KeyEvent } from "./key.ts";
 import { digestOf, isSecret, secretLength } from "./key.ts";

@@ -11,7 +11,7 @@
  * without a valid key, but gains no quota by it.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import type { Bucket } from "./bucket.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";

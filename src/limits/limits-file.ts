@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
 import type { Disk, Lock } from "../disk/disk.ts";
-import { messageOf, readError } from "../disk/error-message.ts";
+import { messageOf, readError } from "../base/error-message.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { type Ban, isRemembered } from "./ban.ts";

@@ -6,7 +6,7 @@
  * limits-file.ts keeps the limits across restarts.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
 import { dayMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
 import { type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "./key-limits.ts";

@@ -2,7 +2,7 @@
  * The published plans and their numbers.
  */
 
-import { showValue } from "../http/redact-secrets.ts";
+import { showValue } from "../base/redact-secrets.ts";
 
 /** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
 export interface Quota {

@@ -6,7 +6,7 @@
  * steps change the difference.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 /**
  * Without a step, two differences are less than 1 ms apart, because the wall clock is read in whole milliseconds; a bit

@@ -11,7 +11,7 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { counted, messageOf } from "../disk/error-message.ts";
+import { counted, messageOf } from "../base/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */

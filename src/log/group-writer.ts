@@ -6,7 +6,7 @@
  * Reads continue during a sync: it is asynchronous, so a slow disk delays writers only.
  */
 
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { Appender, type AppenderOptions, type AppendTimes, type WriteFailure } from "./appender.ts";
 import { type Chunk, createChunk } from "./chunks.ts";
 

@@ -5,7 +5,7 @@
 import { dirname } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { counted } from "../disk/error-message.ts";
+import { counted } from "../base/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { lineBytesMax } from "./reader.ts";
 import { rewriteTail, setTornTailAside } from "./torn-tail.ts";

@@ -2,7 +2,7 @@
  * The observers of each response: the request log and the metrics, if an operator has turned them on.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { Metrics } from "./metrics.ts";
 import { RequestLog } from "./request-log.ts";
 

@@ -2,7 +2,7 @@
  * The operations of the OpenAPI description, each with every response that it can give.
  */
 
-import { bounds } from "../http/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { sunsetField } from "../pets/get.ts";
 import { limitMax } from "../pets/list-query.ts";

@@ -3,7 +3,7 @@
  */
 
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
-import { whenReady } from "../http/when-ready.ts";
+import { whenReady } from "../base/when-ready.ts";
 import { readListQuery } from "./list-query.ts";
 import type { PetRequest } from "./pet-request.ts";
 import { checkedJson, type PetQuery } from "./pet-store.ts";

@@ -2,7 +2,7 @@
  * A client's text, made fit for a message to the client: bounded, on one line, well-formed, and without keys.
  */
 
-import { withoutSecrets } from "../http/redact-secrets.ts";
+import { withoutSecrets } from "../base/redact-secrets.ts";
 
 /** How many characters (code points) of a client's text are quoted at most. */
 const quotedCharactersMax = 64;

@@ -2,7 +2,7 @@
  * Why a statement failed, and what that says about its effect.
  */
 
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";

@@ -7,7 +7,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import { durableCommit } from "./function-parts.ts";

@@ -2,8 +2,8 @@
  * Says whether a start could use a database, and what is in it. Changes nothing.
  */
 
-import type { Clock } from "../disk/clock.ts";
-import { counted } from "../disk/error-message.ts";
+import type { Clock } from "../base/clock.ts";
+import { counted } from "../base/error-message.ts";
 import type { Database } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { checkMayCreate, checkTables } from "./rights.ts";

@@ -5,9 +5,9 @@
 
 import { join } from "node:path";
 
-import { type Clock, reportProgress } from "../disk/clock.ts";
+import { type Clock, reportProgress } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { counted } from "../disk/error-message.ts";
+import { counted } from "../base/error-message.ts";
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { KeyReader } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-file.ts";

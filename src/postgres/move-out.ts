@@ -2,7 +2,7 @@
  * Writes what a database holds as the files of a data folder, ids kept, as of one instant.
  */
 
-import { reportProgress } from "../disk/clock.ts";
+import { reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";

@@ -5,8 +5,8 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 
-import type { Clock } from "../disk/clock.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Engine } from "../engine.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { Database } from "./database.ts";
 import type { DatabasePool } from "./pool.ts";

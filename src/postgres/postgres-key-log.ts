@@ -10,8 +10,8 @@
  * again, so that every instance has the same keys.
  */
 
-import { messageOf } from "../disk/error-message.ts";
-import type { Clock } from "../disk/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import type { Clock } from "../base/clock.ts";
 import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-line.ts";
 import { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";

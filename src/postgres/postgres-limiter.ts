@@ -6,7 +6,7 @@
  * first ones are served, as many as the statement grants.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { type Calendar, type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";

@@ -8,7 +8,7 @@
 
 import { randomUUID } from "node:crypto";
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import {
   type JsonText,
   OutcomeUnknownError,
@@ -18,7 +18,7 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
-import { bounds } from "../http/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";

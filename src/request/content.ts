@@ -4,10 +4,10 @@
  * This is the only place that sends `100 Continue` (RFC 9110, 10.1.1).
  */
 
-import { bounds } from "../http/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { declaresMoreThan, isCoded, isJsonInUtf8 } from "../http/media-type.ts";
 import { errorResponse, type Response } from "../http/response.ts";
-import { type MaybePromise, whenSettled } from "../http/when-ready.ts";
+import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The client closed the connection: no response can be sent. */

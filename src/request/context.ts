@@ -4,7 +4,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/client-address.ts";

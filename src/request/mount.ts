@@ -6,7 +6,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { originForm } from "../http/router.ts";
-import { withoutSecrets } from "../http/redact-secrets.ts";
+import { withoutSecrets } from "../base/redact-secrets.ts";
 
 export interface Located {
   /** Path and query, beginning with the base path. */

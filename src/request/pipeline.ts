@@ -9,15 +9,15 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { Clock } from "../disk/clock.ts";
-import { messageOf } from "../disk/error-message.ts";
-import { bounds } from "../http/bounds.ts";
+import type { Clock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import { bounds } from "../base/bounds.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { Router } from "../http/router.ts";
-import { type MaybePromise, whenReady, whenSettled } from "../http/when-ready.ts";
+import { type MaybePromise, whenReady, whenSettled } from "../base/when-ready.ts";
 import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";

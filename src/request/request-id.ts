@@ -4,7 +4,7 @@
 
 import { randomBytes } from "node:crypto";
 
-import { withoutSecrets } from "../http/redact-secrets.ts";
+import { withoutSecrets } from "../base/redact-secrets.ts";
 
 /** A client's own id goes into logs and fields, so it must be short and plain. */
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;

@@ -8,7 +8,7 @@ import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
 import { errorResponse, type Response } from "../http/response.ts";
-import type { MaybePromise } from "../http/when-ready.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
 import type { RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Rate, RequestContext } from "./context.ts";

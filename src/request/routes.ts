@@ -4,7 +4,7 @@
 
 import type { Response } from "../http/response.ts";
 import type { RoutePattern } from "../http/router.ts";
-import type { MaybePromise } from "../http/when-ready.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
 import { createPet } from "../pets/create.ts";
 import { deprecationFields, getPet } from "../pets/get.ts";
 import { listPets } from "../pets/list.ts";

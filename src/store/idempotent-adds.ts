@@ -8,7 +8,7 @@
  * an animal twice. Lines on disk hold Unix seconds, because only those outlive the process.
  */
 
-import type { Clock } from "../disk/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { viewOf } from "../log/checksum.ts";
 import type { StoredPet } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";

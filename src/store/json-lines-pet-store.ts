@@ -11,9 +11,9 @@
 
 import { join } from "node:path";
 
-import { type Clock, reportProgress, systemClock } from "../disk/clock.ts";
+import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 
 import type { Disk } from "../disk/disk.ts";
-import { counted, readError } from "../disk/error-message.ts";
+import { counted, readError } from "../base/error-message.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";

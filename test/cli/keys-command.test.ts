@@ -7,7 +7,7 @@ import { UsageError } from "../../src/cli/parse-flags.ts";
 import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
-import { withoutSecrets } from "../../src/http/redact-secrets.ts";
+import { withoutSecrets } from "../../src/base/redact-secrets.ts";
 import type { ApiKey } from "../../src/keys/key.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { LimitsSnapshot } from "../../src/limits/limits-file.ts";

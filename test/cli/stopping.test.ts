@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "../../src/cli/run.ts";
 import { serve } from "../../src/cli/serve.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { bounds } from "../../src/http/bounds.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { programPath, start } from "../support/program.ts";

@@ -10,7 +10,7 @@ import type { Socket } from "node:net";
 import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
-import { bounds } from "../../src/http/bounds.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import { LimitsSnapshot } from "../../src/limits/limits-file.ts";
 import { checkOptions } from "../../src/options.ts";

@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { bounds } from "../../src/http/bounds.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";

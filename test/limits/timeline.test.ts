@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Clock } from "../../src/disk/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 import { Timeline } from "../../src/limits/timeline.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";

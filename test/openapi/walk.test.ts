@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { bounds } from "../../src/http/bounds.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import pg from "pg";
-import { systemClock } from "../../dist/disk/clock.js";
+import { systemClock } from "../../dist/base/clock.js";
 import { Database } from "../../dist/postgres/database.js";
 import { PostgresPetStore } from "../../dist/postgres/postgres-pet-store.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { systemClock as clock } from "../../build/src/disk/clock.js";
+import { systemClock as clock } from "../../build/src/base/clock.js";
 import { encodeKeyEvent } from "../../build/src/keys/key-line.js";
 import { createKeyId, digestOf } from "../../build/src/keys/key.js";
 import { KeyStore } from "../../build/src/keys/key-store.js";

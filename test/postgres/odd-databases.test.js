@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { systemClock as clock } from "../../build/src/disk/clock.js";
+import { systemClock as clock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { purge } from "../../build/src/postgres/purge.js";

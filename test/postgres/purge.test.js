@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock } from "../../build/src/disk/clock.js";
+import { systemClock } from "../../build/src/base/clock.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { skip } from "./postgres-server.js";
 import { until } from "./guarded-folder.js";

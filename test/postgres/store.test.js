@@ -7,7 +7,7 @@ import { test } from "node:test";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
-import { systemClock } from "../../build/src/disk/clock.js";
+import { systemClock } from "../../build/src/base/clock.js";
 import { testPetStore } from "../../build/test/store/pet-store-suite.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";

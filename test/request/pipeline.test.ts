@@ -8,10 +8,10 @@ import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 
-import { systemClock } from "../../src/disk/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { openFolder } from "../../src/engine/folder-engine.ts";
-import { bounds } from "../../src/http/bounds.ts";
+import { openFolder } from "../../src/engine.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";

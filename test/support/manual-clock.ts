@@ -2,7 +2,7 @@
  * A clock that moves only when a test moves it.
  */
 
-import type { Clock } from "../../src/disk/clock.ts";
+import type { Clock } from "../../src/base/clock.ts";
 
 export class ManualClock implements Clock {
   #wallMs: number;

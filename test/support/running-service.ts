@@ -8,8 +8,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
 
-import type { Clock } from "../../src/disk/clock.ts";
-import { bounds } from "../../src/http/bounds.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import { bounds } from "../../src/base/bounds.ts";
 import { createListener, type Listener, type ListenerLimits } from "../../src/http/listener.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";

@@ -16,7 +16,7 @@ const poolSize = 10;
 const [dist = "", url = ""] = process.argv.slice(2);
 const load = (file) => import(pathToFileURL(join(dist, file)).href);
 const { openPostgres } = await load("postgres/postgres-engine.js");
-const { systemClock: clock } = await load("disk/clock.js");
+const { systemClock: clock } = await load("base/clock.js");
 
 const pool = new pg.Pool({ connectionString: url, max: poolSize, min: poolSize, idleTimeoutMillis: 0 });
 let statementCount = 0;

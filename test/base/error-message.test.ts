@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
-import { counted, messageOf, readError, undefinedIfAbsent } from "../../src/disk/error-message.ts";
+import { counted, messageOf, readError, undefinedIfAbsent } from "../../src/base/error-message.ts";
 
 test("messageOf() of a failure to connect to several addresses names each, since it has no message itself", () => {
   const failures = [new Error("connect ECONNREFUSED ::1:1"), new Error("connect ECONNREFUSED 127.0.0.1:1")];

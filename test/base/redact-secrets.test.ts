@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 
-import { withoutSecrets } from "../../src/http/redact-secrets.ts";
+import { withoutSecrets } from "../../src/base/redact-secrets.ts";
 import { createSecret } from "../../src/keys/key.ts";
 
 test("withoutSecrets() masks every key in a text, wherever it is", () => {

@@ -1,5 +1,5 @@
 /**
- * The bounds that no setting changes, each with its unit in its name.
+ * The fixed bounds that several rooms share, each with its unit in its name. One that a single file needs stands there.
  */
 
 export const bounds = {

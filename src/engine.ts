@@ -1,21 +1,35 @@
 /**
- * The engine of one process: keys.jsonl, limits.json and pets.jsonl in a folder that it has locked.
+ * What a service keeps, and where: in a data folder that it has locked (keys.jsonl, limits.json, pets.jsonl), or in a
+ * database (postgres/postgres-engine.ts).
  */
 
 import { randomBytes } from "node:crypto";
 
-import type { Clock } from "../disk/clock.ts";
-import type { Disk } from "../disk/disk.ts";
-import { messageOf } from "../disk/error-message.ts";
-import { lockFolder } from "../disk/lock.ts";
-import { bounds } from "../http/bounds.ts";
-import { KeyStore } from "../keys/key-store.ts";
-import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { LimitsSnapshot } from "../limits/limits-file.ts";
-import type { AppendTimes } from "../log/appender.ts";
-import type { PetStore } from "../pets/pet-store.ts";
-import { JsonLinesPetStore, openPetStore } from "../store/json-lines-pet-store.ts";
-import type { Engine, EngineGauges } from "./engine.ts";
+import type { Clock } from "./base/clock.ts";
+import type { Disk } from "./disk/disk.ts";
+import { messageOf } from "./base/error-message.ts";
+import { lockFolder } from "./disk/lock.ts";
+import { bounds } from "./base/bounds.ts";
+import { KeyStore } from "./keys/key-store.ts";
+import type { Limiter } from "./limits/limiter.ts";
+import { MemoryLimiter } from "./limits/memory-limiter.ts";
+import { LimitsSnapshot } from "./limits/limits-file.ts";
+import type { AppendTimes } from "./log/appender.ts";
+import type { Gauges } from "./observe/metrics.ts";
+import type { PetStore } from "./pets/pet-store.ts";
+import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
+
+export interface Engine {
+  readonly store: PetStore;
+  readonly limiter: Limiter;
+  readonly keys: KeyStore;
+  /** What is known without reading a file or asking a database. */
+  gauges(): EngineGauges;
+  /** Resolves when everything accepted is durable, and every resource is released. */
+  close(): Promise<void>;
+}
+
+export type EngineGauges = Omit<Gauges, "isHealthy">;
 
 export interface FolderOptions {
   readonly disk: Disk;
