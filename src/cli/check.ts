@@ -27,7 +27,8 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   if (word !== undefined) {
     throw new UsageError(`Cannot check "${word}": name the folder with --data, or a database with --database`);
   }
-  const { storage } = readSettings(args, terminal.environment).settings;
+  const { settings: { storage }, warnings } = readSettings(args, terminal.environment);
+  terminal.stdout(warnings.map((warning) => `${warning}\n`).join(""));
   if (storage.kind === "database") {
     const { checkDatabase } = await import("./database.ts");
     return conclude(await runChecks([() => checkDatabase(storage)], terminal), "", terminal);

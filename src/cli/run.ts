@@ -36,7 +36,7 @@ export async function run(
     const message = oneLine(messageOf(error));
     // An error of the system says only which call failed.
     const isNamed = message.startsWith("Cannot ") || !Object.hasOwn(commands, args[0] ?? "");
-    terminal.stderr(`${isNamed ? message : `Cannot run ${args[0]}: ${message}`}\n`);
+    terminal.report(isNamed ? message : `Cannot run ${args[0]}: ${message}`, "error");
     return error instanceof UsageError ? exitUsage : exitFailure;
   }
 }

@@ -5,24 +5,24 @@
 import { once } from "node:events";
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
+import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { messageOf } from "../base/error-message.ts";
-import { nodeDisk } from "../disk/node-disk.ts";
+import { counted, messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createPageListener } from "../http/page-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
-import { keyFileName } from "../keys/key-file.ts";
-import { KeyError } from "../keys/key.ts";
+import { KeyError, keyState } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import { consolePages } from "./console-pages.ts";
+import { maskedAddress } from "./database-address.ts";
+import { mustHaveRoom, showFirstKey } from "./first-start.ts";
 import { UsageError } from "./parse-flags.ts";
-import { readSettings, type Settings, type SettingsRead } from "./settings.ts";
+import { readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The dependencies of every step of a start. */
@@ -41,6 +41,9 @@ interface Start extends SettingsRead {
  * @throws {Error} a file is damaged, or the console is not built
  */
 export async function serve(args: readonly string[], terminal: Terminal, stopping: AbortSignal): Promise<void> {
+  if (wantsJsonLines(args, terminal.environment)) {
+    terminal.reportAsJson();
+  }
   const read = readSettings(args, terminal.environment);
   const { storage } = read.settings;
   if (storage.kind === "folder") {
@@ -69,19 +72,21 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
 
 async function prepare(
   kept: Kept,
-  { settings, cite }: SettingsRead,
+  read: SettingsRead,
   terminal: Terminal,
   stopping: AbortSignal,
 ): Promise<Start> {
+  const { settings, warnings } = read;
   const options = checkOptions({
     ...kept,
     baseUrl: settings.baseUrl,
     stagingBaseUrl: settings.stagingBaseUrl,
     trustProxy: settings.trustedProxyCount,
     corsOrigins: settings.corsOrigins,
-    report: settings.log === "off" ? () => undefined : (message) => terminal.stderr(`${message}\n`),
+    report: settings.log === "off" ? () => undefined : (message) => terminal.report(message),
   });
-  return { settings, cite, terminal, options, observers: await makeObservers(settings, terminal), stopping };
+  warnings.forEach(options.report);
+  return { ...read, terminal, options, observers: await makeObservers(settings, terminal), stopping };
 }
 
 /** Loaded only if they are turned on. */
@@ -128,7 +133,10 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     content: () => metrics.expose(service.gauges),
   });
   try {
-    await mustHaveRoom(service, start);
+    const fail = (error: unknown): never => {
+      throw startError(error, start);
+    };
+    await mustHaveRoom(service, settings).catch(fail);
     const { metricsPort, metricsHost } = settings;
     let metricsUrl: string | undefined;
     if (metricsServer !== undefined && metricsPort !== undefined) {
@@ -141,8 +149,11 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
       report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
     }
     warnOfClearText(start);
-    await showFirstKey(service, port, start);
-    start.terminal.stdout(`listening on http://${hostInUrl(settings.host)}:${port}${service.basePath}\n`);
+    const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
+    const reachedHost = isAnyAddress ? "127.0.0.1" : settings.host;
+    await showFirstKey(service, `http://${hostInUrl(reachedHost)}:${port}`, start).catch(fail);
+    const url = `http://${hostInUrl(settings.host)}:${port}${service.basePath}`;
+    start.terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
     await aborted(stopping);
     report("stopping: finishing the requests under way");
   } finally {
@@ -155,18 +166,12 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   }
 }
 
-/**
- * A first start on a full disk ends before it listens. Its key is made later, once the ports are open: nobody would
- * ever see the key of a start that fails because a port is taken.
- */
-async function mustHaveRoom({ keys }: Service, start: Start): Promise<void> {
-  const { storage } = start.settings;
-  if (storage.kind === "folder" && !keys.exists) {
-    const { checkRoom } = await import("./check.ts");
-    await checkRoom(nodeDisk, join(storage.dataDir, `${keyFileName}.new`)).catch((error: unknown) => {
-      throw startError(error, start);
-    });
-  }
+/** An operator who has mistyped the folder sees it here: a new one, and no animals. */
+async function whatIsServed({ keys, gauges }: Service, { storage }: Settings): Promise<string> {
+  const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
+  const keyCount = (await keys.list()).filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
+  const animals = gauges.animalCount === undefined ? [] : [counted(gauges.animalCount, "animal")];
+  return [place, ...(keys.exists ? [] : ["made just now"]), ...animals, counted(keyCount, "key")].join(", ");
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {
@@ -209,32 +214,6 @@ function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: S
   const isLoopback = host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host);
   if (!isLoopback && !baseUrl?.startsWith("https:")) {
     report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
-  }
-}
-
-/** Makes a key at the first start, so that no second command is needed to try the service. */
-async function showFirstKey({ keys, basePath }: Service, port: number, start: Start): Promise<void> {
-  const { settings, terminal, options } = start;
-  if (keys.exists) {
-    return;
-  }
-  const made = await keys.createFirst({ label: "first key" }).catch((error: unknown) => {
-    throw startError(error, start);
-  });
-  if (made === undefined) {
-    return; // Another server was first.
-  }
-  const { key } = made;
-  const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
-  const host = hostInUrl(isAnyAddress ? "127.0.0.1" : settings.host);
-  const isShown = terminal.showKey(
-    `first start: made a key on the Free plan; it is shown this once\n\n` +
-      `  ${key}\n\n` +
-      `  curl -H "Authorization: Bearer ${key}" "http://${host}:${port}${basePath}/pets"\n\n` +
-      (settings.hasConsole ? `  or paste the key into the console: http://${host}:${port}/\n\n` : ""),
-  );
-  if (!isShown) {
-    options.report("warning: the first key could not be printed; make another with keys create");
   }
 }
 

@@ -8,6 +8,7 @@ import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
+import { unknownVariables } from "./unknown-variables.ts";
 
 export type LogLevel = "off" | "lifecycle" | "requests";
 
@@ -109,13 +110,16 @@ export type SettingName = keyof typeof table;
 
 export const settingTable: Readonly<Record<SettingName, Setting>> = table;
 
+export const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
+const knownVariables = settingNames.map((name) => settingTable[name].variable);
+
 export interface SettingsRead {
   readonly settings: Settings;
   /** The setting as the operator gave it, for errors found later: `--port 80`, `PORT=80`. */
   readonly cite: (name: SettingName) => string;
+  /** One for each variable that looks like a setting and is none. */
+  readonly warnings: readonly string[];
 }
-
-export const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
 
 /**
  * @param args flags of the server, without the program's name
@@ -145,7 +149,13 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   if (port !== 0 && port === metricsPort && host === metricsHost) {
     throw new UsageError(`Cannot use ${given.cite("metrics-port")}: it is the port of the API`);
   }
-  return { settings, cite: (name) => given.cite(name) };
+  return { settings, cite: (name) => given.cite(name), warnings: unknownVariables(environment, knownVariables) };
+}
+
+/** Whether `log` asks for JSON lines, also if another setting is wrong. */
+export function wantsJsonLines(args: readonly string[], environment: NodeJS.ProcessEnv): boolean {
+  const { values } = parseFlags(args, settingNames);
+  return (values.get("log") ?? environment[settingTable.log.variable]) === ("requests" satisfies LogLevel);
 }
 
 /** Where a command finds what is kept. @throws {UsageError} */

@@ -28,6 +28,10 @@ export interface Terminal {
   readonly showKey: (lines: string) => boolean;
   /** Prints whole lines on standard error. API keys and passwords in them are masked. */
   readonly stderr: (lines: string) => void;
+  /** Prints one line of diagnostics on standard error. */
+  readonly report: (message: string, level?: "info" | "error") => void;
+  /** From now on `report` prints JSON objects, so that `jq` reads all of standard error. */
+  readonly reportAsJson: () => void;
 }
 
 export interface ProcessTerminal extends Terminal {
@@ -44,18 +48,39 @@ export function processTerminal(): ProcessTerminal {
   const stdout = new Output(writerTo(1), Infinity);
   const stderr = new Output(writerTo(2), stderrWaitingBytesMax);
   return {
+    ...terminalOver((lines) => stdout.write(lines), (lines) => stderr.write(lines)),
     environment: process.env,
     isInteractive: isatty(1),
-    stdout: (lines) => void stdout.write(masked(lines)),
-    showKey: (lines) => stdout.write(lines),
-    stderr: (lines) => void stderr.write(masked(lines)),
     finishStdout: (graceMs) => stdout.finish(graceMs),
     finishStderr: (graceMs) => stderr.finish(graceMs),
   };
 }
 
+/** A terminal over two functions that write whole lines. They return false if the lines were dropped. */
+export function terminalOver(
+  writeStdout: (lines: string) => boolean,
+  writeStderr: (lines: string) => boolean,
+): Omit<Terminal, "environment" | "isInteractive"> {
+  let isJson = false;
+  const stderr = (lines: string): void => void writeStderr(masked(lines));
+  return {
+    stdout: (lines) => void writeStdout(masked(lines)),
+    showKey: writeStdout,
+    stderr,
+    report: (message, level = "info") => stderr(`${isJson ? jsonLine(message, level) : message}\n`),
+    reportAsJson: () => void (isJson = true),
+  };
+}
+
+/** The level of a warning is in its text, since an embedder's `report` gets nothing else. */
+function jsonLine(text: string, level: string): string {
+  const [, warning] = /^warning: (.*)$/s.exec(text) ?? [];
+  const line = { time: new Date().toISOString(), level: warning === undefined ? level : "warning" };
+  return JSON.stringify({ ...line, message: warning ?? text });
+}
+
 /** What may be printed of the lines. */
-export function masked(lines: string): string {
+function masked(lines: string): string {
   return withoutPasswords(withoutSecrets(lines));
 }
 

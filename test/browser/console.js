@@ -49,7 +49,7 @@ export async function startProgram(context, { args = [], dataDir } = {}) {
   const address = await new Promise((resolve, reject) => {
     createInterface({ input: child.stdout }).on("line", (line) => {
       output += `${line}\n`;
-      const match = /^listening on (\S+)$/.exec(line);
+      const match = /^listening on (\S+)/.exec(line);
       if (match !== null) {
         resolve(match[1]);
       }

@@ -108,6 +108,45 @@ test("connections that cannot be accepted are reported once", async (context) =>
   assert.match(stderr, /^warning: some connections cannot be accepted: accept EMFILE\nstopping: /);
 });
 
+test("the start says what it serves: where, whether it was made just now, how many animals and keys", async (context) => {
+  const data = temporaryFolder(context);
+  const first = await start(context, ["--data", data]);
+  assert.match(first.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, made just now, 0 animals, 1 key\\)$`, "m"));
+  const headers = { Authorization: `Bearer ${first.firstKey}`, "Content-Type": "application/json" };
+  const body = JSON.stringify({ name: "Rex", categoryId: 1 });
+  assert.equal((await fetch(`${first.url}/pets`, { method: "POST", headers, body })).status, 201);
+  assert.equal(await first.stop(), 0);
+  await runHere(["keys", "create", "--data", data]);
+  const second = await start(context, ["--data", data]);
+  assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 2 keys\\)$`, "m"));
+  assert.equal(await second.stop(), 0);
+});
+
+test("a variable ANIMAL_STORE_* that is no setting gets a warning that names the nearest one", async (context) => {
+  const data = temporaryFolder(context);
+  const environment = { ANIMAL_STORE_TRUSTPROXY: "1", ANIMAL_STORE_LGO: "off", OTHER: "1" };
+  const warnings =
+    "warning: the variable ANIMAL_STORE_TRUSTPROXY is no setting; did you mean ANIMAL_STORE_TRUST_PROXY?\n" +
+    "warning: the variable ANIMAL_STORE_LGO is no setting; did you mean ANIMAL_STORE_LOG?\n";
+  const { stderr } = await startAndStop(["--data", data], { environment });
+  assert.ok(stderr.startsWith(warnings), stderr);
+  assert.ok((await runHere(["check", "--data", data], environment)).stdout.startsWith(warnings));
+});
+
+test("with --log requests every line on standard error is one JSON object with time, level and message", async (context) => {
+  const data = temporaryFolder(context);
+  const environment = { ANIMAL_STORE_LGO: "off" };
+  const { stderr } = await startAndStop(["--data", data, "--log", "requests"], { environment });
+  const lines = stderr.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, string>);
+  assert.deepEqual(lines.map(({ level }) => level), ["warning", "info", "info"]);
+  assert.match(lines[0]?.["message"] ?? "", /^the variable ANIMAL_STORE_LGO/);
+  assert.ok(lines.every(({ time = "" }) => new Date(time).toISOString() === time));
+  const refused = await runHere(["--data", data, "--port", "http"], { ANIMAL_STORE_LOG: "requests" });
+  const { level, message } = JSON.parse(refused.stderr) as Record<string, string>;
+  assert.deepEqual([refused.code, level], [2, "error"]);
+  assert.match(message ?? "", /^Cannot use --port http/);
+});
+
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
   const wrong = [["--port", "bad"], ["constructor"], ["__proto__"]];
@@ -228,7 +267,7 @@ test("--log off writes nothing on standard error, lifecycle writes no requests, 
   for (const [log, expected] of [
     ["off", /^$/],
     ["lifecycle", /^warning: [^{]*\nstopped\n$/],
-    ["requests", /^warning: [^]*^\{.*"status":401,.*\}$[^]*^stopped\n$/m],
+    ["requests", /"warning"[^]*"status":401,.*\}\n[^]*"stopped"\}\n$/],
   ] as const) {
     const program = await start(context, ["--data", temporaryFolder(context), "--log", log]);
     await fetch(`${program.url}/pets`, { headers: { "x-forwarded-for": "192.0.2.1" } });

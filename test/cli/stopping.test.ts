@@ -150,7 +150,7 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   context.mock.timers.reset();
   await served;
   assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
-  assert.match(terminal.output().stderr, /\nstopped\n$/);
+  assert.match(terminal.output().stderr, /"stopped"\}\n$/);
 });
 
 test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {
@@ -199,7 +199,7 @@ test("a stop that fails says why, and exits 1", async (context) => {
 async function listening(child: ChildProcess): Promise<string> {
   assert.ok(child.stdout !== null);
   for await (const line of createInterface({ input: child.stdout })) {
-    const address = /^listening on (\S+)$/.exec(line)?.[1];
+    const address = /^listening on (\S+)/.exec(line)?.[1];
     if (address !== undefined) {
       return address;
     }

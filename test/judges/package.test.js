@@ -51,7 +51,7 @@ test("the installed program serves", async () => {
   const program = join(folder, "node_modules", "animal-store", "dist", "server.js");
   createKey(join(folder, "data"), "free"); // Otherwise the first line would be about the first key.
   const { child, firstLine } = await startProgram([program, "--port", "0", "--data", join(folder, "data")]);
-  const origin = new URL(firstLine.replace("listening on ", "")).origin;
+  const origin = new URL(firstLine.split(" ")[2]).origin;
   assert.deepEqual(await (await fetch(`${origin}/healthz`)).json(), { status: "ok" });
   await stopProgram(child);
 });

@@ -20,7 +20,7 @@ export async function startService(args = []) {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-judges-"));
   const apiKey = createKey(dataDir, "business");
   const { child, firstLine } = await startProgram([programPath, "--port", "0", "--data", dataDir, ...args]);
-  const baseUrl = /^listening on (http:\S+\/v1)$/.exec(firstLine)?.[1];
+  const baseUrl = /^listening on (http:\S+\/v1) /.exec(firstLine)?.[1];
   const stop = async () => {
     await stopProgram(child);
     await rm(dataDir, { recursive: true });

@@ -28,7 +28,7 @@ export async function startProgram(args, { cwd = guardedFolder("program"), env =
   const baseUrl = await Promise.race([
     new Promise((resolve) => {
       createInterface({ input: child.stdout }).on("line", (line) => {
-        const match = /^listening on (http:\S+)$/.exec(line);
+        const match = /^listening on (http:\S+)/.exec(line);
         if (match !== null) {
           resolve(match[1]);
         }

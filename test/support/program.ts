@@ -63,7 +63,7 @@ export async function start(context: TestContext, args: readonly string[], stder
   const url = await new Promise<string>((resolve, reject) => {
     lines.on("line", (line) => {
       stdout += `${line}\n`;
-      const match = /^listening on (http:\/\/\S+)$/.exec(line)?.[1];
+      const match = /^listening on (http:\/\/\S+)/.exec(line)?.[1];
       if (match !== undefined) {
         resolve(match);
       }

@@ -3,7 +3,7 @@
  */
 
 import { run } from "../../src/cli/run.ts";
-import { masked, type Terminal } from "../../src/cli/terminal.ts";
+import { type Terminal, terminalOver } from "../../src/cli/terminal.ts";
 import type { Ran } from "./program.ts";
 
 export interface RecordingTerminal extends Terminal {
@@ -14,16 +14,10 @@ export interface RecordingTerminal extends Terminal {
 export function recordingTerminal(environment: NodeJS.ProcessEnv = {}): RecordingTerminal {
   let stdout = "";
   let stderr = "";
-  const showKey = (lines: string): boolean => {
-    stdout += lines;
-    return true;
-  };
   return {
+    ...terminalOver((lines) => (stdout += lines) !== "", (lines) => (stderr += lines) !== ""),
     environment,
     isInteractive: false,
-    stdout: (lines) => void showKey(masked(lines)),
-    showKey,
-    stderr: (lines) => void (stderr += masked(lines)),
     output: () => ({ stdout, stderr }),
   };
 }

@@ -1,0 +1,46 @@
+/**
+ * The first start, which finds no key file: it makes a key, so that no second command is needed to try the service.
+ */
+
+import { join } from "node:path";
+
+import { nodeDisk } from "../disk/node-disk.ts";
+import { keyFileName } from "../keys/key-file.ts";
+import type { Service } from "../service.ts";
+import type { Settings } from "./settings.ts";
+import type { Terminal } from "./terminal.ts";
+
+/**
+ * A first start on a full disk ends before it listens. Its key is made later, once the ports are open: nobody would
+ * ever see the key of a start that fails because a port is taken.
+ *
+ * @throws {Error} there is no room for the key
+ */
+export async function mustHaveRoom({ keys }: Service, { storage }: Settings): Promise<void> {
+  if (storage.kind === "folder" && !keys.exists) {
+    const { checkRoom } = await import("./check.ts");
+    await checkRoom(nodeDisk, join(storage.dataDir, `${keyFileName}.new`));
+  }
+}
+
+/** @param origin where this machine reaches the server @throws {Error} the key cannot be kept */
+export async function showFirstKey(
+  { keys, basePath }: Service,
+  origin: string,
+  { settings, terminal }: { readonly settings: Settings; readonly terminal: Terminal },
+): Promise<void> {
+  const made = keys.exists ? undefined : await keys.createFirst({ label: "first key" });
+  if (made === undefined) {
+    return; // It is not the first start, or another server was first.
+  }
+  const { key } = made;
+  const isShown = terminal.showKey(
+    `first start: made a key on the Free plan; it is shown this once\n\n` +
+      `  ${key}\n\n` +
+      `  curl -H "Authorization: Bearer ${key}" "${origin}${basePath}/pets"\n\n` +
+      (settings.hasConsole ? `  or paste the key into the console: ${origin}/\n\n` : ""),
+  );
+  if (!isShown) {
+    terminal.report("warning: the first key could not be printed; make another with keys create");
+  }
+}
