@@ -51,7 +51,7 @@ export interface CheckedOptions {
 const defaultBasePath = "/v1";
 export const trustedProxyCountMax = 32;
 
-/** The description has two base addresses, and 30 kB at most. */
+/** The description has two base addresses, and 32 kB at most. */
 const baseUrlLengthMax = 256;
 const stalledBytesMax = 1_048_576;
 

@@ -23,7 +23,7 @@ import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
-import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
+import { describeApi, descriptionJson, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
@@ -120,7 +120,7 @@ export class Service implements AnimalStore {
     this.#arrival = { target: undefined, linkBase, expectsContinue: false, next: undefined };
     this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
-    const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
+    const descriptionPage = jsonResponse(200, Buffer.from(descriptionJson(this.description)));
     this.#pipeline = new Pipeline({
       clock,
       observers,

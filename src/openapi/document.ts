@@ -6,6 +6,7 @@
 import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banDurationMaxMs, banDurationMinMs, refusalCountMax } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
+import { int64Max, int64Min } from "../pets/pet.ts";
 import { headerComponents } from "./fields.ts";
 import { apiPaths } from "./paths.ts";
 import { responseComponents } from "./responses.ts";
@@ -32,7 +33,7 @@ export interface DescribedAddresses {
 /** The version of the interface, not of the program: it changes only if existing clients would break. */
 const interfaceVersion = "1.0.0";
 
-/** The description as it is published: `JSON.stringify` of it is the page. */
+/** The description as an object; `descriptionJson` is the page. */
 export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddresses): OpenApiDescription {
   const staging = stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }];
   return {
@@ -66,6 +67,15 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
       headers: headerComponents(),
     },
   };
+}
+
+/**
+ * The description as JSON. The bounds of an int64 are no JavaScript numbers: the object has the nearest ones, which
+ * `JSON.stringify` writes as other integers.
+ */
+export function descriptionJson(description: OpenApiDescription): string {
+  const json = JSON.stringify(description);
+  return [int64Min, int64Max].reduce((text, bound) => text.replaceAll(`:${Number(bound)}`, `:${bound}`), json);
 }
 
 /** What holds for all operations, as Markdown. */

@@ -1,8 +1,5 @@
 /**
  * The schemas and parameters of the OpenAPI description, made from the tables that the code runs on.
- *
- * The bounds of an int64 are given by `format: int64` and in words, not by `minimum` and `maximum`: they are no
- * JavaScript numbers, so `JSON.stringify` would publish other bounds than the true ones.
  */
 
 import { errorKinds } from "../http/error-codes.ts";
@@ -46,6 +43,8 @@ const nameSchema: JsonObject = {
 const categoryIdSchema: JsonObject = {
   type: "integer",
   format: "int64",
+  minimum: Number(int64Min),
+  maximum: Number(int64Max),
   description:
     `The category of the animal: an integer from ${int64Min} to ${int64Max}, exact to the last digit. Parsers that ` +
     "read numbers as doubles round those beyond 2^53.",
@@ -163,7 +162,7 @@ export const listParameters: readonly JsonObject[] = [
     description:
       `Only animals with a greater id: an integer from 0 to ${int64Max}, whether an animal has it or not. Instead ` +
       "of choosing one, follow the `Link` of the previous page.",
-    schema: { type: "integer", format: "int64", minimum: 0 },
+    schema: { type: "integer", format: "int64", minimum: 0, maximum: Number(int64Max) },
     example: 0,
   },
 ];
@@ -180,8 +179,8 @@ export const idempotencyKeyParameter: JsonObject = {
     `Makes a retry safe. Choose a new value for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
     "characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same " +
     "animal within 24 hours, it returns the same response and adds nothing.",
+  // No example: tools would send it with the example of each body, and the second one would be refused.
   schema: { type: "string", pattern: idempotencyKeyPattern },
-  example: "8e03978e-40d5-43dd-bc93-6894a57f9324",
 };
 
 export const petIdParameter: JsonObject = {
@@ -189,6 +188,6 @@ export const petIdParameter: JsonObject = {
   in: "path",
   required: true,
   description: "The id of the animal. Everything else is 404.",
-  schema: { type: "integer", format: "int64" },
+  schema: { type: "integer", format: "int64", minimum: 1, maximum: Number(int64Max) },
   example: 1,
 };

@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { errorKinds } from "../../src/http/error-codes.ts";
 import { publishedQuotas } from "../../src/limits/plans.ts";
+import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
 import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
@@ -36,12 +37,24 @@ test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the four operat
   ]);
 });
 
-test("describeApi() is at most 30 kB, also with the longest addresses", () => {
+test("describeApi() is at most 32 kB, also with the longest addresses", () => {
   const address = `https://shop.example/${"b".repeat(256 - 24)}/v1`;
   assert.equal(parseBaseUrl(address), address);
   assert.throws(() => parseBaseUrl(address.replace("b", "bb")), /at most 256 characters/);
   const text = JSON.stringify(published({ baseUrl: address, stagingBaseUrl: address }));
-  assert.ok(Buffer.byteLength(text) <= 30_000, `${Buffer.byteLength(text)} bytes`);
+  assert.ok(Buffer.byteLength(text) <= 32_000, `${Buffer.byteLength(text)} bytes`);
+});
+
+test("the bounds of after, categoryId and petId are written to the last digit", () => {
+  const json = descriptionJson(describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined }));
+  const [min, max] = ['"minimum":-9223372036854775808', '"maximum":9223372036854775807'];
+  assert.deepEqual([min, max].map((bound) => json.split(bound).length - 1), [2, 4]); // categoryId in NewPet and Pet.
+  assert.doesNotMatch(json, /922337203685477(?!5807|5808)/);
+});
+
+test("no example is sent with another one that it does not fit: Idempotency-Key has none, the bodies have several", () => {
+  const parameters = [...everyNode(published())].filter(([, node]) => String(node["name"]) === "Idempotency-Key");
+  assert.deepEqual(parameters.map(([, node]) => [node["example"], node["examples"]]), [[undefined, undefined]]);
 });
 
 test("describeApi() gives every operation and every tag a summary or description", () => {
