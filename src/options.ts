@@ -28,6 +28,8 @@ export interface AnimalStoreOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** A catalogue of your own; the folder then holds keys and limits only. It is closed with the service. */
   readonly store?: PetStore | undefined;
+  /** Whether `metrics()` counts: it takes a little time of each request (default false). */
+  readonly metrics?: boolean | undefined;
   /** Receives what an operator should know, always one line (default: a line on stderr). It may throw. */
   readonly report?: ((message: string) => void) | undefined;
 }
@@ -43,6 +45,7 @@ export interface CheckedOptions {
   readonly trustedProxyCount: number;
   readonly corsOrigins: readonly string[];
   readonly store: PetStore | undefined;
+  readonly hasMetrics: boolean;
   /** Takes any text and never throws. */
   readonly report: (message: string) => void;
 }
@@ -63,6 +66,7 @@ const optionNames: ReadonlySet<string> = new Set([
   "trustProxy",
   "corsOrigins",
   "store",
+  "metrics",
   "report",
 ]);
 
@@ -80,6 +84,9 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (options.report !== undefined && typeof options.report !== "function") {
     throw new RangeError("Cannot open animal store: report must be a function");
   }
+  if (options.metrics !== undefined && typeof options.metrics !== "boolean") {
+    throw new RangeError("Cannot open animal store: metrics must be true or false");
+  }
   const baseUrl = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
     storage: checkStorage(options),
@@ -89,6 +96,7 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
     store: options.store === undefined ? undefined : checkStore(options.store),
+    hasMetrics: options.metrics ?? false,
     report: harmless(options.report ?? reportOnStderr),
   };
 }

@@ -27,7 +27,6 @@ import { describeApi, descriptionJson, type OpenApiDescription } from "./openapi
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
-import type { PostgresOptions } from "./postgres/postgres-engine.ts";
 import { Pipeline } from "./request/pipeline.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
@@ -46,6 +45,8 @@ export interface AnimalStore {
   readonly description: OpenApiDescription;
   /** Whether `/healthz` says ok. */
   readonly healthy: boolean;
+  /** The metrics as Prometheus text (version 0.0.4). @throws {Error} the option `metrics` was not given */
+  metrics(): string;
   /**
    * Resolves when everything accepted is on disk, its responses have been sent, and the folder is free. Closing twice
    * is fine. Rejects if the `close` of a store of your own does.
@@ -82,20 +83,20 @@ export interface Dependencies {
 
 /** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
-  const { clock = systemClock, disk = nodeDisk, observers, signal } = dependencies;
+  const { clock = systemClock, disk = nodeDisk, signal } = dependencies;
+  let { observers } = dependencies;
+  // What is not always used is loaded when it is.
+  if (options.hasMetrics) {
+    const { Observers } = await import("./observe/observers.ts");
+    observers = new Observers({ clock, hasMetrics: true, writeRequests: undefined });
+  }
   const { storage, report, store } = options;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
     typeof storage === "string"
       ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
-      : await openDatabase({ pool: storage, clock, report, signal });
-  return new Service(options, engine, { ...dependencies, clock });
-}
-
-/** Loaded only if it is used. */
-async function openDatabase(options: PostgresOptions): Promise<Engine> {
-  const { openPostgres } = await import("./postgres/postgres-engine.ts");
-  return openPostgres(options);
+      : await (await import("./postgres/postgres-engine.ts")).openPostgres({ pool: storage, clock, report, signal });
+  return new Service(options, engine, { ...dependencies, clock, observers });
 }
 
 export class Service implements AnimalStore {
@@ -107,6 +108,7 @@ export class Service implements AnimalStore {
   readonly #expectingArrival: Arrival;
   readonly #pipeline: Pipeline;
   readonly #following: NodeJS.Timeout;
+  readonly #observers: Observers | undefined;
   /** Of the connections that `handle` has seen. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
   #isStopping = false;
@@ -116,6 +118,7 @@ export class Service implements AnimalStore {
     const { clock, observers, publicPages = [] } = dependencies;
     this.#options = options;
     this.#engine = engine;
+    this.#observers = observers;
     const linkBase = options.baseUrl ?? options.basePath;
     this.#arrival = { target: undefined, linkBase, expectsContinue: false, next: undefined };
     this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
@@ -157,6 +160,13 @@ export class Service implements AnimalStore {
 
   get gauges(): Gauges {
     return { ...this.#engine.gauges(), isHealthy: this.healthy };
+  }
+
+  metrics(): string {
+    if (this.#observers?.metrics === undefined) {
+      throw new Error("Cannot show metrics: the animal store was opened without the option metrics: true");
+    }
+    return this.#observers.metrics.expose(this.gauges);
   }
 
   readonly handle: AnimalStore["handle"] = (incoming, outgoing, next) => {

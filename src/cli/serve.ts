@@ -130,7 +130,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   const metricsServer = metrics && createPageListener({
     path: "/metrics",
     contentType: metrics.contentType,
-    content: () => metrics.expose(service.gauges),
+    content: () => service.metrics(),
   });
   try {
     const fail = (error: unknown): never => {

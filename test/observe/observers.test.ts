@@ -5,11 +5,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import type { Socket } from "node:net";
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
+import { openAnimalStore } from "../../src/index.ts";
 import { Histogram, family } from "../../src/observe/prometheus-text.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
@@ -17,6 +19,7 @@ import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 interface Watched extends RunningService {
@@ -176,7 +179,7 @@ test("a label's value is escaped", () => {
 
 test("metrics count requests by route pattern, method and status, and refusals by reason", async (context) => {
   const running = await watched(context);
-  const { port, key, observers, service } = running;
+  const { port, key, service } = running;
   const small = await keyWithQuota(running, 1);
   await exchange(port, request({ key }));
   for (let count = 0; count < 3; count++) {
@@ -185,7 +188,7 @@ test("metrics count requests by route pattern, method and status, and refusals b
   await exchange(port, request({ method: "POST", key, content: rex }));
   await exchange(port, request({ target: "/v1/pets/1", key }));
   await exchange(port, "garbage\r\n\r\n");
-  const text = observers.metrics?.expose(service.gauges) ?? "";
+  const text = service.metrics();
   for (const sample of [
     'animal_store_requests_total{route="/pets",method="GET",status="200"} 2',
     'animal_store_requests_total{route="/pets",method="POST",status="201"} 1',
@@ -218,9 +221,9 @@ function documented(heading: string, cellCount: number): readonly (readonly stri
 }
 
 test("the README of this room lists exactly the metrics that are exposed, with their types and labels", async (context) => {
-  const { port, key, observers, service } = await watched(context);
+  const { port, key, service } = await watched(context);
   await exchange(port, request({ key }));
-  const text = observers.metrics?.expose(service.gauges) ?? "";
+  const text = service.metrics();
   const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = "", type = ""]) => {
     const [, labels = ""] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(name);
     const names = Array.from(labels.matchAll(/(\w+)="/g), ([, label = ""]) => label);
@@ -287,4 +290,23 @@ test("a client cannot add values of a label, whatever it sends", () => {
   const gauges = { animalCount: 0, logBytes: 0, banCount: 0, bannedKeyCount: 0, isHealthy: false };
   const series = metrics.expose(gauges).match(/^animal_store_requests_total\{.*$/gm);
   assert.deepEqual(series, ['animal_store_requests_total{route="none",method="other",status="404"} 1000']);
+});
+
+test("service.metrics() of an embedder counts what its requests did, if the option metrics is true", async (context) => {
+  const report = (): void => undefined;
+  const quiet = await openAnimalStore({ dataDir: temporaryFolder(context), report });
+  context.after(() => quiet.close());
+  assert.throws(() => quiet.metrics(), /metrics: true/);
+  await assert.rejects(openAnimalStore({ dataDir: "x", metrics: 1 as unknown as boolean, report }), /^RangeError: .*metrics must be/);
+
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context), metrics: true, report });
+  context.after(() => service.close());
+  const server = createServer(service.handle).listen(0, "127.0.0.1");
+  context.after(() => server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const { key } = await service.keys.create();
+  await exchange(port, request({ key, method: "POST", content: rex }));
+  assert.match(service.metrics(), /^animal_store_requests_total\{route="\/pets",method="POST",status="201"\} 1$/m);
+  assert.match(service.metrics(), /^animal_store_animals 1$/m);
 });
