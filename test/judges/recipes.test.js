@@ -8,7 +8,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
-import { here, programPath } from "./running-service.js";
+import { here, programPath, startService } from "./running-service.js";
 
 const project = join(here, "..", "..");
 
@@ -60,6 +60,17 @@ test("the Dockerfile copies all that the build needs, and starts the program tha
   const printed = execFileSync(process.execPath, [join(root, program), "--version"], { encoding: "utf8" });
   assert.equal(printed, `${version}\n`);
   await rm(folder, { recursive: true });
+});
+
+test("the Dockerfile's health check fails once the service has ended", async () => {
+  const [, command] = /^ {2}CMD (\[.*\])$/m.exec(await recipe("Dockerfile"));
+  const [, ...args] = JSON.parse(command);
+  const statusAt = (port) => spawnSync(process.execPath, args, { env: { ...process.env, PORT: port }, timeout: 20_000 }).status;
+  const service = await startService();
+  const { port } = new URL(service.baseUrl);
+  assert.equal(statusAt(port), 0);
+  await service.stop();
+  assert.equal(statusAt(port), 1);
 });
 
 test("the command of check --help cuts a damaged log before the damage, and the rest is served", async () => {

@@ -29,13 +29,34 @@ function environment() {
 test("compose.yaml names settings, files and a stage of the image that exist", async () => {
   const compose = recipe("compose.yaml");
   const { stdout } = await runCommand(["--help"]);
-  for (const name of Object.keys(environment())) {
+  for (const name of Object.keys(environment()).filter((each) => each !== "PGPASSFILE")) {
     assert.match(stdout, new RegExp(`\\b${name}\\b`));
   }
   const [, target] = /^ {6}target: (\w+)$/m.exec(compose);
   assert.match(recipe("Dockerfile"), new RegExp(`^FROM \\w+ AS ${target}$`, "m"));
   const [, mounted] = /- \.\/(\S+):\/etc\/nginx\/conf\.d\/default\.conf:ro/.exec(compose);
   assert.match(recipe(mounted), /^upstream /m);
+});
+
+test("the password may stay out of the address and the environment: PGPASSFILE, as in compose.yaml", { skip }, async (context) => {
+  const postgres = await startPostgres();
+  context.after(() => postgres.stop());
+  await postgres.query("CREATE ROLE kept LOGIN SUPERUSER PASSWORD 'p:ss'");
+  const hba = join(postgres.folder, "data", "pg_hba.conf");
+  writeFileSync(hba, `host all kept 127.0.0.1/32 scram-sha-256\n${readFileSync(hba, "utf8")}`);
+  await postgres.query("SELECT pg_reload_conf()");
+  const url = new URL(await postgres.createDatabase());
+  url.username = "kept";
+  const path = join(guardedFolder("pgpass"), "pgpass");
+  const [, line] = /echo "(.*)" > pgpass/.exec(recipe("compose.yaml"));
+  const filled = line.replace("postgres:5432:", `${url.hostname}:${url.port}:`).replace(":postgres:$", ":kept:$");
+  writeFileSync(path, filled.replace("$(cat postgres-password)", "p\\:ss"), { mode: 0o600 });
+  const address = { ANIMAL_STORE_DATABASE: url.href };
+  const refused = await runCommand(["check"], { env: address });
+  assert.deepEqual([refused.code === 0, /password/.test(refused.stdout + refused.stderr)], [false, true]);
+  const { code, stdout, stderr } = await runCommand(["keys", "create"], { env: { ...address, PGPASSFILE: path } });
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^as_/);
 });
 
 test("behind the recipe's nginx three instances are one service, also while each is killed and restarted", { skip: skip || skipNginx }, async (context) => {
