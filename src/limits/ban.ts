@@ -4,6 +4,8 @@
  * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a burst of up to
  * a second counts once, and a client that retries every 999 ms is counted too. A streak ends with the next request
  * served, or with the ban that it causes. Instants are whole monotonic milliseconds.
+ *
+ * The same rule for a database is `decide` in postgres/functions.ts, with the same constants.
  */
 
 export interface Ban {

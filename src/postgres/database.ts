@@ -10,7 +10,6 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { durableCommit } from "./function-parts.ts";
 import type { DatabasePool, PoolClient, Row } from "./pool.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
 
@@ -27,6 +26,9 @@ const idleMs = 30_000;
 /** How long it may take to learn what became of a statement whose answer was lost, and the pause between tries. */
 export const decisionMs = 10_000;
 const decisionPauseMs = 100;
+/** The commit waits for the disk although another default is set. One that waits for a standby, too, stays. */
+const durableText =
+  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
@@ -135,7 +137,7 @@ export class Database {
       await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
-      await query(`SELECT ${durableCommit}`);
+      await query(durableText);
       await query("COMMIT");
       this.#release(client, false);
       return result;

@@ -6,9 +6,11 @@
 import { type KeyLimits, shifted } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
-import { limitsColumns } from "./limits-sql.ts";
 
-/** A row of the table, by `limitsColumns`. Instants are Unix milliseconds. */
+/** In the order of `LimitsNumbers`. */
+const columns = "minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms";
+
+/** The limits of a key, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
 export type LimitsNumbers = readonly [
   minuteUsed: number,
   minuteEndsMs: number,
@@ -20,9 +22,9 @@ export type LimitsNumbers = readonly [
   banMs: number,
 ];
 
-const readText = `SELECT key_id, to_json(ARRAY[${limitsColumns}])::text AS numbers FROM animal_store.limits`;
+const readText = `SELECT key_id, to_json(ARRAY[${columns}])::text AS numbers FROM animal_store.limits`;
 const writeText = `
-INSERT INTO animal_store.limits (key_id, ${limitsColumns}, decided_at)
+INSERT INTO animal_store.limits (key_id, ${columns}, decided_at)
 SELECT *, animal_store.clock_ms() FROM unnest(
   $1::text[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[])`;
 

@@ -12,6 +12,7 @@ import { newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
 import type { Query } from "./database.ts";
+import { onceAge } from "./functions.ts";
 import { readLimits } from "./limits-table.ts";
 import type { Moved, MoveOptions } from "./move-in.ts";
 
@@ -51,7 +52,7 @@ export async function moveOut(
 const cursorText = `DECLARE exported NO SCROLL CURSOR FOR
   SELECT pets.id::text AS id, name, category_id::text AS category_id, status, hash,
     floor(extract(epoch FROM at))::text AS at_seconds
-  FROM animal_store.pets LEFT JOIN animal_store.once ON pet_id = pets.id AND at > now() - interval '24 hours'
+  FROM animal_store.pets LEFT JOIN animal_store.once ON pet_id = pets.id AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
 /**

@@ -1,122 +1,18 @@
 /**
  * The schema `animal_store`, made and migrated by the instance that starts first.
  *
- * A migration never changes once it is published, nor does the text of the other files that is part of it: what changes
- * a function is a new migration. One that is added must leave the instances working that still run the release before.
- * None may alter the table `version`: starts that wait for the migration have read it.
+ * A migration changes tables, and never changes itself once it is published. It must leave the instances working that
+ * still run the release before, and must not alter the table `version`: starts that wait for it have read that. The
+ * functions of functions.ts are made after the last one.
  */
 
-import { addFunctions } from "./add-pets-sql.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
-import { boundWaits, durableCommit, indexPlans } from "./function-parts.ts";
-import { decideFunction, takeFunction } from "./limits-sql.ts";
-import { purgeFunction } from "./purge.ts";
-import { readFunctions } from "./read-pets-sql.ts";
+import { functions } from "./functions.ts";
+import { migration1 } from "./migration-1.ts";
 import { checkMayCreate, checkTables, checkUsage, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
-export const migrations: readonly string[] = [
-  `
--- The publication of a logical replica asks for an identity of rows that change.
-ALTER TABLE animal_store.version REPLICA IDENTITY FULL;
-CREATE TABLE animal_store.counter (last bigint NOT NULL);
-ALTER TABLE animal_store.counter REPLICA IDENTITY FULL;
-INSERT INTO animal_store.counter VALUES (0);
-
-CREATE TABLE animal_store.pets (
-  id bigint PRIMARY KEY,
-  name text COLLATE "C" NOT NULL,
-  category_id bigint NOT NULL,
-  status text COLLATE "C" NOT NULL
-);
-CREATE INDEX pets_by_status ON animal_store.pets (status, id);
-
--- One row for each batch of creates. "last" is null if the batch was given up.
-CREATE TABLE animal_store.commits (
-  id uuid PRIMARY KEY,
-  last bigint,
-  replays jsonb,
-  at timestamptz NOT NULL DEFAULT now()
-);
-
--- The idempotency hashes of the last 24 hours.
-CREATE TABLE animal_store.once (
-  hash text COLLATE "C" PRIMARY KEY,
-  pet_id bigint NOT NULL,
-  at timestamptz NOT NULL DEFAULT now()
-);
-
--- The lines of keys.jsonl.
-CREATE TABLE animal_store.key_events (seq bigint PRIMARY KEY, line text NOT NULL);
-
--- Fails on a replica as a write does, although nothing is written.
-CREATE FUNCTION animal_store.key_events_after(after bigint, count int) RETURNS TABLE (seq bigint, line text)
-LANGUAGE plpgsql ${indexPlans} AS $$
-#variable_conflict use_column
-BEGIN
-  IF current_setting('transaction_read_only') = 'on' THEN
-    RAISE read_only_sql_transaction USING MESSAGE = 'the database is a replica or read-only';
-  END IF;
-  ${boundWaits}
-  RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
-END $$;
-
--- Appends the event with that number, which was decided on the event before it. Returns false if that is another one,
--- or if somebody else has taken the number. Unbanning takes effect in the same transaction, so it ends no later ban.
-CREATE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text) RETURNS boolean
-LANGUAGE plpgsql ${indexPlans} AS $$
-DECLARE
-  now_ms bigint;
-BEGIN
-  ${boundWaits}
-  PERFORM ${durableCommit};
-  INSERT INTO animal_store.key_events
-    SELECT append_key_event.seq, append_key_event.line
-    WHERE before IS NULL OR EXISTS (
-      SELECT FROM animal_store.key_events AS last WHERE last.seq = append_key_event.seq - 1 AND last.line = before
-    )
-    ON CONFLICT DO NOTHING;
-  IF NOT FOUND THEN
-    RETURN false;
-  END IF;
-  IF unbanned_id IS NOT NULL THEN
-    PERFORM FROM animal_store.limits WHERE key_id = unbanned_id FOR UPDATE; -- The clock is read after it.
-    now_ms := animal_store.clock_ms();
-    UPDATE animal_store.limits
-      SET refusals = 0, ban_until = least(ban_until, now_ms), decided_at = greatest(decided_at, now_ms)
-      WHERE key_id = unbanned_id;
-  END IF;
-  RETURN true;
-END $$;
-
--- Instants are Unix milliseconds, 0 or less for never. "granted" is that of the last statement. "asked" and the quotas
--- only bring a request to "decide": a row keeps those that it was made with.
-CREATE TABLE animal_store.limits (
-  key_id text COLLATE "C" PRIMARY KEY,
-  asked int NOT NULL DEFAULT 0,
-  per_minute int NOT NULL DEFAULT 0,
-  per_day int NOT NULL DEFAULT 0,
-  granted int NOT NULL DEFAULT 0,
-  decided_at bigint NOT NULL DEFAULT 0,
-  minute_used int NOT NULL DEFAULT 0,
-  minute_ends bigint NOT NULL DEFAULT 0,
-  day_used int NOT NULL DEFAULT 0,
-  day_ends bigint NOT NULL DEFAULT 0,
-  refusals int NOT NULL DEFAULT 0,
-  second_ends bigint NOT NULL DEFAULT 0,
-  ban_until bigint NOT NULL DEFAULT 0,
-  ban_ms bigint NOT NULL DEFAULT 0
-) WITH (fillfactor = 50);
-
-CREATE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
-  $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
-${decideFunction}
-${takeFunction}
-${addFunctions}
-${readFunctions}
-${purgeFunction}
-`,
-];
+const migrations: readonly string[] = [migration1];
 
 export const schemaVersion: number = migrations.length;
 
@@ -155,8 +51,8 @@ async function migrate(query: Query): Promise<void> {
     await query("CREATE TABLE animal_store.version (version int NOT NULL)");
     await query("INSERT INTO animal_store.version VALUES (0)");
   }
-  for (const migration of migrations.slice(version)) {
-    await query(migration, [], migrationMs);
+  for (const part of [...migrations.slice(version), functions]) {
+    await query(part, [], migrationMs);
   }
   await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
 }

@@ -13,7 +13,10 @@
  */
 
 export const idempotencyHashCharacters = 22;
-/** 24 hours, and 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. */
+/**
+ * 24 hours, and 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. Its twin for a
+ * database is `onceAge` in postgres/functions.ts.
+ */
 export const idempotencySecondsMax = 86_402;
 /** At least this many of the latest hashes are kept for 24 hours. */
 const idempotencyHashesMin = 1_000_000;
