@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import { counted } from "../base/error-message.ts";
 import type { Database } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
-import { checkMayCreate, checkTables } from "./rights.ts";
+import { checkMayCreate, checkSchema } from "./rights.ts";
 import { checkSession, readSchemaVersion, schemaVersion } from "./schema.ts";
 
 /** Resolves to what was found, as text. @throws {Error} why a start would fail */
@@ -19,7 +19,7 @@ export async function inspect(database: Database, clock: Clock): Promise<string>
       return undefined;
     }
     if (version === schemaVersion) {
-      await checkTables(query); // A start would make those that an older schema lacks.
+      await checkSchema(query); // A start would make those that an older schema lacks.
     }
     const [row] = await query("SELECT last::text AS last FROM animal_store.counter");
     return Number(row?.["last"]);

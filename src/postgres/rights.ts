@@ -1,9 +1,10 @@
 /**
- * Whether the user may do what this release does, and whether the tables are there. Without these questions a start
- * would succeed, and each request fail.
+ * Whether the user may do what this release does, and whether tables and functions are there. Without these questions a
+ * start would succeed, and each request fail.
  */
 
 import type { Query } from "./database.ts";
+import { functions } from "./functions.ts";
 
 /** An administrator may have made the schema, for a user who may not: even IF NOT EXISTS needs the right. */
 export async function hasSchema(query: Query): Promise<boolean> {
@@ -40,13 +41,25 @@ FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[])
 WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
 GROUP BY name ORDER BY name LIMIT 1`;
 
-/** @throws {Error} naming a table that is missing, a right that is missing on one, or the counter if it is damaged */
-export async function checkTables(query: Query): Promise<void> {
+const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
+
+const missingFunctionText = `
+SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
+  SELECT FROM pg_proc
+  WHERE pronamespace = 'animal_store'::regnamespace AND proname = name AND has_function_privilege(oid, 'EXECUTE')
+) LIMIT 1`;
+
+/** @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged */
+export async function checkSchema(query: Query): Promise<void> {
   const [row] = await query(missingText, [tables]);
   if (row !== undefined) {
     const table = `the table animal_store.${String(row["name"])}`;
     const noRight = `the user has no right to ${String(row["rights"])} on ${table}`;
     throw new Error(row["is_missing"] === "true" ? `${table} is missing` : noRight);
+  }
+  const [lost] = await query(missingFunctionText, [functionNames]);
+  if (lost !== undefined) {
+    throw new Error(`the function animal_store.${String(lost["name"])} is missing, or the user may not execute it`);
   }
   const [counter] = await query(
     "SELECT (count(*) = 1)::text AS is_one, " +

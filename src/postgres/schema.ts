@@ -9,7 +9,7 @@
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";
-import { checkMayCreate, checkTables, checkUsage, hasSchema } from "./rights.ts";
+import { checkMayCreate, checkSchema, checkUsage, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
 const migrations: readonly string[] = [migration1];
@@ -33,7 +33,7 @@ export async function prepareSchema(database: Database): Promise<void> {
     if ((await readSchemaVersion(query)) < schemaVersion) {
       await migrate(query);
     }
-    await checkTables(query);
+    await checkSchema(query);
   });
 }
 

@@ -107,9 +107,23 @@ test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a 
   assert.deepEqual(await postgres.query("SELECT FROM animal_store.once", [], url), []);
 });
 
-test("a start misses each table", { skip: skipFaults }, async (context) => {
+test("a start and check miss each table and each function", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
   await startService(context, [url]);
+  const functions = await postgres.query(
+    "SELECT proname AS name, oid::regprocedure AS whole FROM pg_proc WHERE pronamespace = 'animal_store'::regnamespace", [], url);
+  assert.ok(functions.length > 9);
+  for (const { name, whole } of functions) {
+    await postgres.query(`ALTER FUNCTION ${whole} RENAME TO away`, [], url);
+    const { code, stdout } = await runCommand(["check", "--database", url]);
+    assert.deepEqual([code, stdout.includes(`the function animal_store.${name} is missing`)], [1, true], stdout);
+    await postgres.query(`ALTER FUNCTION ${whole.replace(`.${name}(`, ".away(")} RENAME TO ${name}`, [], url);
+  }
+  await postgres.query("REVOKE EXECUTE ON FUNCTION animal_store.take FROM PUBLIC; CREATE ROLE barred LOGIN", [], url);
+  await postgres.query(`GRANT USAGE ON SCHEMA animal_store TO barred;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA animal_store TO barred`, [], url);
+  const barred = Object.assign(new URL(url), { username: "barred" }).href;
+  await assertRefused(barred, /: the function animal_store\.take is missing, or the user may not execute it\n$/);
   const tables = await postgres.query("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'animal_store'", [], url);
   assert.ok(tables.length > 5);
   for (const { name } of tables) {
