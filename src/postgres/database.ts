@@ -10,7 +10,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import type { DatabasePool, PoolClient, Row } from "./pool.ts";
+import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 import { PreparedStatements } from "./prepared-statements.ts";
 
 /**
@@ -83,7 +83,8 @@ export class Database {
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect();
     try {
-      const { rows } = await within(statementMs, this.#prepared.query(client, text, values));
+      const answer = sendReplicated(client, () => this.#prepared.query(client, text, values));
+      const { rows } = await within(statementMs, answer);
       this.#release(client, false);
       this.#setAvailable(undefined);
       return rows;
@@ -127,7 +128,8 @@ export class Database {
     const client = await this.#connect();
     try {
       const query: Query = async (text, values = [], limitMs = eachMs) => {
-        const answer = await within(limitMs, client.query({ text, values })).catch((error: unknown) => {
+        const sent = sendReplicated(client, () => client.query({ text, values }));
+        const answer = await within(limitMs, sent).catch((error: unknown) => {
           const [start] = text.trim().split("\n");
           throw isWait(error) ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
         });

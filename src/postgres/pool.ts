@@ -4,6 +4,12 @@
 
 export type Row = Readonly<Record<string, unknown>>;
 
+/** What the database says beside an answer. */
+export interface Notice {
+  /** The function of PostgreSQL that says it, in every language. */
+  readonly routine?: string | undefined;
+}
+
 export interface PoolClient {
   /** The connection prepares a statement with a name when the name is new to it. */
   query(statement: {
@@ -12,7 +18,9 @@ export interface PoolClient {
     readonly name?: string;
   }): Promise<{ readonly rows: readonly Row[] }>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "notice", listener: (notice: Notice) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "notice", listener: (notice: Notice) => void): unknown;
   /** @param destroy closes the connection instead of keeping it for the next caller */
   release(destroy?: boolean): void;
 }
@@ -21,6 +29,28 @@ export interface DatabasePool {
   connect(): Promise<PoolClient>;
   on(event: "error", listener: (error: Error) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
+}
+
+/**
+ * Sends a statement. If its wait for a standby is canceled, PostgreSQL commits and only warns.
+ *
+ * @throws {Error} the standby may lack what was committed
+ */
+export async function sendReplicated<Answer>(client: PoolClient, send: () => Promise<Answer>): Promise<Answer> {
+  let isReplicated = true;
+  const hear = ({ routine }: Notice): void => {
+    isReplicated &&= routine !== "SyncRepWaitForLSN";
+  };
+  client.on("notice", hear);
+  try {
+    const answer = await send();
+    if (!isReplicated) {
+      throw new Error("the wait for the standby was canceled");
+    }
+    return answer;
+  } finally {
+    client.off("notice", hear);
+  }
 }
 
 /** What a statement returned as JSON, in the column "answer" of its one row. Clients read rows and columns slowly. */

@@ -10,6 +10,8 @@
  * again, so that every instance has the same keys.
  */
 
+import { randomUUID } from "node:crypto";
+
 import { messageOf } from "../base/error-message.ts";
 import type { Clock } from "../base/clock.ts";
 import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-line.ts";
@@ -30,6 +32,7 @@ export interface PostgresKeyLogOptions {
 /** Events that are applied in one turn of the event loop: about 1 ms. */
 const readMax = 1_000;
 const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_after($1, $2)";
+const commitText = "SELECT animal_store.decide_commit($1)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
 export class PostgresKeyLog extends KeyLog {
@@ -87,7 +90,8 @@ export class PostgresKeyLog extends KeyLog {
         return true;
       }
       const [stored] = (await database.insist(readText, [seq - 1, 1], end)) ?? [];
-      if (stored === undefined) {
+      // A read waits for no standby. A later commit does, and shows that it has the event, too.
+      if (stored === undefined || (await database.insist(commitText, [randomUUID()], end)) === undefined) {
         const fault = "the answer was lost, so the change may have been made: see keys list";
         throw new DatabaseError("unknown", new Error(fault, { cause: error }));
       }

@@ -64,3 +64,27 @@ test("with synchronous replication a create has no response, and is not seen, be
   standby.resume();
   assert.equal((await adding).status, 201);
 });
+
+test("while the wait for a standby is canceled, a create and a change of a key are in doubt, not made", { skip: skipFaults }, async (context) => {
+  const { clients: [client], instances: [instance], id } = await startService(context, [await primary.createDatabase()]);
+  context.after(() => primary.set("synchronous_standby_names", ""));
+  await primary.set("synchronous_standby_names", "nobody");
+  await primary.query("CHECKPOINT");
+  const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query ~ 'animal_store'";
+  let isOver = false;
+  const add = () => client.add({ name: "Rex", categoryId: 1 }, { "idempotency-key": "once" });
+  const changing = Promise.allSettled([add(), instance.keys.plan(id, { plan: "pro" })]).finally(() => (isOver = true));
+  while (!isOver) {
+    await primary.query(`SELECT pg_cancel_backend(pid) ${waiting}`);
+  }
+  const [{ value: adding }, planning] = await changing;
+  assert.deepEqual([adding.status, JSON.parse(adding.text).code], [503, "outcome_unknown"]);
+  assert.match(planning.reason?.message ?? "it was made", /^the answer was lost, so the change may have been made/);
+
+  const next = add();
+  await until("it waits", async () => (await primary.query(`SELECT ${waiting}`)).length > 0);
+  await primary.query(`SELECT pg_cancel_backend(pid) ${waiting}`);
+  await primary.set("synchronous_standby_names", "");
+  const { status, headers } = await next;
+  assert.deepEqual([status, headers["idempotent-replayed"]], [201, "true"], "no standby is waited for any more");
+});
