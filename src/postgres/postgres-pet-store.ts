@@ -71,10 +71,11 @@ const commitMs = 1_800_000;
 /** How long a create may stay in doubt after a stop began: 2 s are left to send its response. */
 const stopDecisionMs = bounds.stopMs - 2_000;
 
-const addText = "SELECT animal_store.add($1, $2, $3, $4, $5)::text AS answer";
+// An empty text stands for no hash, or no status: a setting of the database may make a text of a null in an array.
+const addText = "SELECT animal_store.add($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
 const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
-const listText = "SELECT animal_store.list($1, $2, $3)::text AS answer";
+const listText = "SELECT animal_store.list($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
@@ -159,7 +160,7 @@ export class PostgresPetStore implements PetStore {
       items.map(({ newPet }) => newPet.name),
       items.map(({ newPet }) => String(newPet.categoryId)),
       items.map(({ newPet }) => newPet.status),
-      items.map(({ hash }) => hash ?? null),
+      items.map(({ hash }) => hash ?? ""),
     ];
     let rows: readonly Row[];
     try {
@@ -199,7 +200,7 @@ export class PostgresPetStore implements PetStore {
     const pages = (await this.#read(listText, [
       queries.map(({ after }) => after),
       queries.map(({ limit }) => limit + 1),
-      queries.map(({ status }) => status ?? null),
+      queries.map(({ status }) => status ?? ""),
     ])) as readonly (readonly PetRow[] | null)[];
     return pages.map((rows, index) => pageOf(rows ?? [], queries[index]!.limit)); // One for each query.
   }

@@ -83,8 +83,7 @@ export async function readSchemaVersion(query: Query): Promise<number> {
 export async function checkSession(query: Query): Promise<void> {
   const [row] = await query(
     "SELECT current_setting('transaction_isolation') AS isolation, " +
-      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding, " +
-      "current_setting('array_nulls') AS array_nulls",
+      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
   );
   if (row?.["read_only"] === "on") {
     throw new Error("the database is a replica or read-only: connect to the primary");
@@ -95,8 +94,5 @@ export async function checkSession(query: Query): Promise<void> {
   if (row?.["encoding"] !== "UTF8") {
     // A name that it cannot hold would fail every animal of its batch.
     throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
-  }
-  if (row?.["array_nulls"] !== "on") {
-    throw new Error(`array_nulls is ${String(row?.["array_nulls"])}: it must be on`);
   }
 }

@@ -102,7 +102,6 @@ test("a list that the API gave is no pets.jsonl: its import fails and says so", 
 /** Each makes a database unusable, given its address. The reason is what `check` and a start say. */
 const unusable = [
   ["is read-only", (url) => alter(url, "default_transaction_read_only = on"), /a replica or read-only/],
-  ["reads NULL in arrays as a text", (url) => alter(url, "array_nulls = off"), /array_nulls is off: it must be on/],
   ["isolates transactions more", (url) => alter(url, "default_transaction_isolation = serializable"), /isolation level is serializable/],
   [
     "has a newer schema",
