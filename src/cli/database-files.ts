@@ -8,6 +8,7 @@ import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
+import { checkWhole, fillFolder } from "../disk/whole-folder.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import type { Query } from "../postgres/database.ts";
 import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
@@ -34,11 +35,13 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
 
 /** Moves a data folder that no server holds. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
-  if ((await filesIn(folder)).length === 0) {
+  const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
+  if (statuses.every((status) => status === undefined)) {
     throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
   }
   const lock = await lockFolder(nodeDisk, folder);
   try {
+    await checkWhole(nodeDisk, folder);
     return await moveIn(folder, storage, (query) => moveFolderIn(query, folder, optionsOf(report)));
   } finally {
     await lock.release();
@@ -70,48 +73,21 @@ export async function withDatabasePets(
 }
 
 /**
- * Writes a data folder. The files get their names when all are on disk, so that no server takes a part for the whole.
+ * Writes a data folder.
  *
  * @throws {UsageError} @throws {Error} the folder has such files already, or they cannot be written
  */
 export async function exportFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
   return withDatabase(storage, async (database) => {
     const lock = await lockFolder(nodeDisk, folder);
-    const newPath = (name: string): string => join(folder, `${name}.exported`);
     try {
-      const [taken] = await filesIn(folder);
-      if (taken !== undefined) {
-        throw new Error(`Cannot export to ${folder}: it has a ${taken} already`);
-      }
-      await removeAll(newPath); // A crash may have left some.
-      const moved = await database.transaction((query) => moveOut(query, newPath, optionsOf(report)), pieceMs);
-      // The catalogue first: if this process dies in between, no server finds keys without animals and gives ids again.
-      for (const name of movedFileNames.toReversed()) {
-        if ((await nodeDisk.status(newPath(name))) !== undefined) {
-          await nodeDisk.rename(newPath(name), join(folder, name));
-        }
-      }
-      await nodeDisk.syncFolder(folder);
-      return moved;
-    } catch (error) {
-      await removeAll(newPath);
-      throw error;
+      return await fillFolder(nodeDisk, folder, movedFileNames, () => {
+        return database.transaction((query) => moveOut(query, folder, optionsOf(report)), pieceMs);
+      });
     } finally {
       await lock.release();
     }
   });
-}
-
-/** The names of the files of a data folder that are there. */
-async function filesIn(folder: string): Promise<readonly string[]> {
-  const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
-  return movedFileNames.filter((_name, index) => statuses[index] !== undefined);
-}
-
-async function removeAll(pathOf: (name: string) => string): Promise<void> {
-  for (const name of movedFileNames) {
-    await nodeDisk.remove(pathOf(name));
-  }
 }
 
 function optionsOf(report: Report): MoveOptions {

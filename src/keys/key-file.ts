@@ -13,6 +13,7 @@ import { join } from "node:path";
 import type { Clock } from "../base/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../base/error-message.ts";
+import { checkWhole } from "../disk/whole-folder.ts";
 import { appendLines, underLock } from "../log/locked-append.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
@@ -76,8 +77,10 @@ export class KeyFile extends KeyLog {
    * one: that is reported too.
    *
    * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
+   * @throws {Error} an export into the folder was not finished
    */
   static async open(options: KeyFileOptions): Promise<KeyFile> {
+    await checkWhole(options.disk, options.dataDir);
     const file = new KeyFile(options);
     const finding = await file.#lookNow().catch((error: unknown) => {
       throw readError(file.#path, error);

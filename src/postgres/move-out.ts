@@ -2,6 +2,8 @@
  * Writes what a database holds as the files of a data folder, ids kept, as of one instant.
  */
 
+import { join } from "node:path";
+
 import { reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
@@ -23,27 +25,23 @@ const rowsMax = 5_000;
 const bufferBytes = 1_048_576;
 
 /**
- * Writes the files under the names that `pathOf` gives. They are synced, their names are not.
+ * Writes the files, which are not there. They are synced, their names are not.
  *
  * @param query of a transaction that has not run a statement yet
  */
-export async function moveOut(
-  query: Query,
-  pathOf: (name: string) => string,
-  options: MoveOptions,
-): Promise<Moved> {
+export async function moveOut(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
   const { disk, clock } = options;
   await query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
   const keyRows = await query("SELECT line FROM animal_store.key_events ORDER BY seq");
   if (keyRows.length > 0) {
-    await writeFile(disk, pathOf(keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
+    await writeFile(disk, join(folder, keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
   }
   const limiter = new MemoryLimiter({ clock });
   await readLimits(query, limiter);
-  await writeFile(disk, pathOf(limitsFileName), snapshotPieces(limiter));
+  await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
   const [counter] = await query("SELECT last::text AS last FROM animal_store.counter");
   const animalCount = Number(counter?.["last"]);
-  await writeFile(disk, pathOf(petFileName), cataloguePieces(query, animalCount, options));
+  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, animalCount, options));
   const keyCount = keyRows.filter(({ line }) => String(line).startsWith('{"event":"made"')).length;
   return { animalCount, keyCount };
 }

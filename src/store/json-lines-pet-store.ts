@@ -14,6 +14,7 @@ import { join } from "node:path";
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../base/error-message.ts";
+import { checkWhole } from "../disk/whole-folder.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";
@@ -57,6 +58,7 @@ export interface PetStoreOptions {
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
   const { disk, dataDir, report, clock = systemClock } = options;
+  await checkWhole(disk, dataDir);
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
   const idempotentAdds = new IdempotentAdds(clock);

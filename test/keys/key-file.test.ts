@@ -107,7 +107,8 @@ test("KeyStore.follow() reads a file of which only the size or only the time has
     const other = await folder.openElsewhere();
     const { id, key } = await other.create();
     const status = { size: 1, modifiedMs: 1 };
-    const store = await folder.open({ disk: { ...nodeDisk, status: async () => ({ ...status }) } });
+    const statusOf: Disk["status"] = async (path) => (path.endsWith("keys.jsonl") ? { ...status } : undefined);
+    const store = await folder.open({ disk: { ...nodeDisk, status: statusOf } });
     folder.clock.advance(100);
     await store.follow();
     await other.revoke(id);

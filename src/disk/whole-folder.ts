@@ -1,0 +1,59 @@
+/**
+ * A folder that gets several files as a whole. They cannot get their names at one instant, so a mark is there until all
+ * have theirs, and nobody uses the folder meanwhile, nor after a crash.
+ */
+
+import { join } from "node:path";
+
+import type { Disk } from "./disk.ts";
+
+const markName = "export.unfinished";
+
+/** @throws {Error} the folder is not whole */
+export async function checkWhole(disk: Disk, folder: string): Promise<void> {
+  if ((await disk.status(join(folder, markName))) !== undefined) {
+    throw new Error(`Cannot use ${folder}: an export into it was not finished; run the export again`);
+  }
+}
+
+/**
+ * Fills a folder that this process has locked. While the mark is there, the files are those of an earlier try, so they
+ * are removed first.
+ *
+ * @param write makes the files, and syncs each
+ * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
+ */
+export async function fillFolder<Result>(
+  disk: Disk,
+  folder: string,
+  names: readonly string[],
+  write: () => Promise<Result>,
+): Promise<Result> {
+  const mark = join(folder, markName);
+  const isMarked = (await disk.status(mark)) !== undefined;
+  for (const name of isMarked ? [] : names) {
+    if ((await disk.status(join(folder, name))) !== undefined) {
+      throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
+    }
+  }
+  const clear = async (): Promise<void> => {
+    for (const name of names) {
+      await disk.remove(join(folder, name));
+    }
+  };
+  const unmark = async (): Promise<void> => {
+    await disk.syncFolder(folder);
+    await disk.remove(mark);
+    await disk.syncFolder(folder);
+  };
+  await (await disk.openToAppend(mark)).close();
+  await disk.syncFolder(folder);
+  await clear();
+  const result = await write().catch(async (error: unknown) => {
+    await clear();
+    await unmark();
+    throw error;
+  });
+  await unmark();
+  return result;
+}
