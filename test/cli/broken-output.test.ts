@@ -70,12 +70,12 @@ for (const log of ["lifecycle", "requests"]) {
     const data = temporaryFolder(context);
     const full = openSync("/dev/full", "w");
     context.after(() => closeSync(full));
-    await assertServesAndStops(await start(context, ["--data", data, "--log", log], full), data);
+    await assertServesAndStops(await start(context, ["--data", data, "--log", log], { stderr: full }), data);
   });
 
   test(`a server with --log ${log} whose log reader has stalled serves, and exits 0 on SIGTERM`, async (context) => {
     const data = temporaryFolder(context);
-    await assertServesAndStops(await start(context, ["--data", data, "--log", log], fullPipe(context)), data);
+    await assertServesAndStops(await start(context, ["--data", data, "--log", log], { stderr: fullPipe(context) }), data);
   });
 }
 

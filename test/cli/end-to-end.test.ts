@@ -7,13 +7,13 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { run, type RunningProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 /** Resolves to what the printed curl line prints. */
 async function runCurlLine({ curlLine }: RunningProgram): Promise<string> {
@@ -38,7 +38,7 @@ test("a first start makes one Free key and prints it once with a curl line that 
 test("a first start prints the address of the console, unless it is off; there is the page, or 401", async (context) => {
   for (const [args, status] of [[[], 200], [["--console", "off"], 401]] as const) {
     const program = await start(context, ["--data", join(temporaryFolder(context), "data"), ...args]);
-    const origin = new URL(program.url).origin;
+    const { origin } = program;
     assert.equal(program.output().stdout.includes(`into the console: ${origin}/\n`), status === 200);
     assert.equal((await fetch(`${origin}/`)).status, status);
     assert.equal(await program.stop(), 0);
@@ -119,17 +119,17 @@ test("a running server follows the keys command: revoked, changed and rotated ke
   const id = /key_\w+(?=.*pro)/.exec((await runHere(["keys", "list", "--data", data])).stdout)?.[0] ?? "";
   const ask = (secret: string): Promise<Response> =>
     fetch(`${program.url}/pets`, { headers: { authorization: `Bearer ${secret}` } });
-  await until(async () => (await ask(key)).headers.get("x-ratelimit-limit") === "300");
+  await until("the new key works", async () => (await ask(key)).headers.get("x-ratelimit-limit") === "300");
 
   await runHere(["keys", "plan", id, "--plan", "business", "--data", data]);
-  await until(async () => (await ask(key)).headers.get("x-ratelimit-limit") === "1000");
+  await until("the plan holds", async () => (await ask(key)).headers.get("x-ratelimit-limit") === "1000");
 
   const rotated = (await runHere(["keys", "rotate", id, "--data", data])).stdout.trim();
-  await until(async () => (await ask(key)).status === 401);
+  await until("the old secret is refused", async () => (await ask(key)).status === 401);
   assert.equal((await ask(rotated)).status, 200);
 
   await runHere(["keys", "revoke", id, "--data", data]);
-  await until(async () => (await ask(rotated)).status === 401);
+  await until("the key is revoked", async () => (await ask(rotated)).status === 401);
   assert.equal(await program.stop(), 0);
 });
 
@@ -153,7 +153,7 @@ test("kill -9 does not forget what the limits have counted, which is saved while
   };
   assert.equal(await left(first.url), "59");
   const saved = join(data, "limits.json");
-  await until(async () => existsSync(saved) && readFileSync(saved, "utf8").includes("key_"));
+  await until("the limits are saved", async () => existsSync(saved) && readFileSync(saved, "utf8").includes("key_"));
   await first.stop("SIGKILL");
   const second = await start(context, ["--data", data]);
   assert.equal(await left(second.url), "58");
@@ -193,15 +193,3 @@ test("the sample catalogue is imported as it is", async (context) => {
   assert.equal(checked.code, 0);
   assert.match(checked.stdout, new RegExp(`${lineCount} animals`));
 });
-
-/**
- * Asks until it holds, for ten seconds, so that a busy machine does not matter: how often the server looks and saves is
- * in test/http/times.test.ts. The pause keeps the asking from using up the key's limit.
- */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await holds())) {
-    assert.ok(Date.now() < deadline, "it does not hold in time");
-    await delay(25);
-  }
-}

@@ -13,7 +13,7 @@ const listModules = 'process.on("exit", () => process._rawDebug(JSON.stringify(p
 const environment = { NODE_OPTIONS: `--import "data:text/javascript,${encodeURIComponent(listModules)}"` };
 
 async function loadedBy(args: readonly string[]): Promise<ReadonlySet<string>> {
-  const { code, stderr } = await run(args, environment);
+  const { code, stderr } = await run(args, { env: environment });
   assert.equal(code, 0, stderr);
   return new Set(JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "") as string[]);
 }

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { Server } from "node:net";
@@ -19,11 +19,13 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/base/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
-import { programPath, start } from "../support/program.ts";
+import { start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 import { request, Wire } from "../support/wire.ts";
 
+const listening = /^listening on (http:\/\/\S+)/m;
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 test("a server that receives SIGINT twice exits 0 and saves the limits", async (context) => {
@@ -129,11 +131,7 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   const terminal = recordingTerminal();
   const stopping = new AbortController();
   const served = serve(["--port", "0", "--data", temporaryFolder(context), "--log", "requests"], terminal, stopping.signal);
-  const listening = /as_\w+[^]*listening on http:\/\/127\.0\.0\.1:(\d+)/;
-  while (!listening.test(terminal.output().stdout)) {
-    await turn();
-  }
-  const [, port] = listening.exec(terminal.output().stdout) ?? [];
+  const { port } = new URL(await until("the server listens", () => listening.exec(terminal.output().stdout)?.[1]) ?? "");
   const key = /as_\w+/.exec(terminal.output().stdout)?.[0] ?? "";
   const wire = await Wire.open(Number(port));
   const fields = ["Content-Type: application/json", "Content-Length: 9", "Expect: 100-continue"];
@@ -150,7 +148,7 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   context.mock.timers.reset();
   await served;
   assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
-  assert.match(terminal.output().stderr, /"stopped"\}\n$/);
+  assert.match(terminal.output().stderr, /\nstopped\n$/);
 });
 
 test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {
@@ -195,18 +193,6 @@ test("a stop that fails says why, and exits 1", async (context) => {
   assert.match(terminal.output().stderr, /\nEIO: i\/o error, close\n$/);
 });
 
-/** Resolves to the address that the server prints. */
-async function listening(child: ChildProcess): Promise<string> {
-  assert.ok(child.stdout !== null);
-  for await (const line of createInterface({ input: child.stdout })) {
-    const address = /^listening on (\S+)/.exec(line)?.[1];
-    if (address !== undefined) {
-      return address;
-    }
-  }
-  throw new Error("the server ended before it listened");
-}
-
 for (const [shell, signal, isToGroup] of [["/bin/bash", "SIGINT", true], ["/bin/sh", "SIGTERM", false]] as const) {
   const skip = existsSync(shell) ? false : `${shell} is not installed`;
   const target = isToGroup ? "all processes, as Ctrl-C does" : "npm alone";
@@ -217,28 +203,21 @@ for (const [shell, signal, isToGroup] of [["/bin/bash", "SIGINT", true], ["/bin/
     writeFileSync(join(folder, "package.json"), JSON.stringify({ ...others, scripts: { start: scripts.start } }));
     symlinkSync(join(root, "dist"), join(folder, "dist"));
     const args = ["start", "--silent", `--script-shell=${shell}`, "--", "--port", "0", "--data", join(folder, "data")];
-    const child = spawn("npm", args, { cwd: folder, detached: true, stdio: ["ignore", "pipe", "ignore"] });
-    const ended = once(child, "exit");
-    const url = await listening(child);
+    const { process: child, ready, ended } = await startProcess(context, "npm", args, listening, { cwd: folder, detached: true });
     process.kill(isToGroup ? -child.pid! : child.pid!, signal); // It was spawned, so it has an id.
     await ended;
-    await assert.rejects(fetch(`${url}/pets`), "the server is gone");
+    await assert.rejects(fetch(`${ready}/pets`), "the server is gone");
     assert.ok(!existsSync(join(folder, "data", "server.lock")), "it stopped in order");
   });
 }
 
-const inNamespace = ["--pid", "--fork", "--mount-proc"];
-const hasNamespaces = spawnSync("unshare", [...inNamespace, "true"]).status === 0;
+const inNamespace = ["unshare", "--pid", "--fork", "--mount-proc"];
+const hasNamespaces = spawnSync("sh", ["-c", `${inNamespace.join(" ")} true`]).status === 0;
 const skip = hasNamespaces ? false : "needs unshare and the right to make a process namespace";
 test("a second signal ends the server also if it is the first process of a container", { skip }, async (context) => {
-  const args = [programPath, "--port", "0", "--data", temporaryFolder(context)];
-  const child = spawn("unshare", [...inNamespace, process.execPath, ...args], { stdio: ["ignore", "pipe", "ignore"] });
-  const [pid] = (await listening(child).then(async (url) => {
-    await Wire.open(Number(new URL(url).port)).then((wire) => wire.send("GET /v1/pets HT")); // The stop waits for it.
-    return readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8");
-  })).split(" ");
-  const signals = setInterval(() => process.kill(Number(pid), "SIGTERM"), 100);
+  const program = await start(context, ["--data", temporaryFolder(context)], { wrapper: inNamespace });
+  await Wire.open(Number(new URL(program.url).port)).then((wire) => wire.send("GET /v1/pets HT")); // The stop waits for it.
+  const signals = setInterval(() => void program.stop(), 100);
   context.after(() => clearInterval(signals));
-  const [code] = (await once(child, "exit")) as [number | null];
-  assert.equal(code, 1, "the end of a whole stop would be 0");
+  assert.equal((await program.ended).code, 1, "the end of a whole stop would be 0");
 });

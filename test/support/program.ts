@@ -1,84 +1,158 @@
 /**
- * The program as an operator runs it: `node dist/server.js` as a child process.
+ * Programs as child processes, above all our own: `node dist/server.js` as an operator runs it. The suites in plain
+ * JavaScript import this file as compiled.
  */
 
-import assert from "node:assert/strict";
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
-import type { TestContext } from "node:test";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /** Run from build/test. */
 export const programPath: string = fileURLToPath(new URL("../../../dist/server.js", import.meta.url));
 
-export interface Ran {
-  readonly code: number | null;
+/** How the program runs. */
+export interface How {
+  /** Another copy of it. */
+  readonly program?: string;
+  /** Beside the environment of the tests, of which the settings of the program are left out. */
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  /** A command that runs the one after it, such as strace with its flags. */
+  readonly wrapper?: readonly string[];
+  /** A descriptor; a pipe that is read if omitted. */
+  readonly stderr?: number;
+}
+
+interface Output {
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** Runs a command and resolves once it has ended. */
-export async function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [programPath, ...args], { env: { ...process.env, PORT: "", ...environment } });
-  let stdout = "";
-  let stderr = "";
-  child.stdout.on("data", (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, stdout, stderr };
+export interface Ran extends Output {
+  readonly code: number | null;
 }
 
-export interface RunningProgram {
-  /** Of the API, as the program printed it. */
-  readonly url: string;
+export interface RunningProcess {
   readonly process: ChildProcess;
-  /** The key that a first start prints. */
-  readonly firstKey: string | undefined;
-  /** The `curl` line that a first start prints. */
-  readonly curlLine: string | undefined;
-  readonly output: () => { readonly stdout: string; readonly stderr: string };
+  /** The first group of the line that the start waited for. */
+  readonly ready: string;
+  readonly output: () => Output;
+  /** Resolves when it has ended, in whatever way. */
+  readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** Sends the signal and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
-/**
- * Starts the server on a free port. Resolves once it listens; rejects with its standard error if it ends before. A
- * server that a failed test has not stopped is killed when the test is over, or it would keep the tests from ending.
- *
- * @param stderrDescriptor becomes its standard error; a pipe that is read if omitted
- */
-export async function start(context: TestContext, args: readonly string[], stderrDescriptor?: number): Promise<RunningProgram> {
-  const child = spawn(process.execPath, [programPath, "--port", "0", ...args], {
-    env: { ...process.env, PORT: "" },
-    stdio: ["ignore", "pipe", stderrDescriptor ?? "pipe"],
-  });
-  context.after(() => child.kill("SIGKILL"));
-  const closed = once(child, "close") as Promise<[number | null]>;
-  let stdout = "";
-  let stderr = "";
-  child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  assert.ok(child.stdout !== null);
-  const lines = createInterface({ input: child.stdout });
-  const url = await new Promise<string>((resolve, reject) => {
-    lines.on("line", (line) => {
-      stdout += `${line}\n`;
-      const match = /^listening on (http:\/\/\S+)/.exec(line)?.[1];
-      if (match !== undefined) {
-        resolve(match);
-      }
-    });
-    lines.on("close", () => void closed.then(([code]) => reject(new Error(`the program ended with ${code}: ${stderr}`))));
-  });
+export interface RunningProgram extends RunningProcess {
+  /** Of the API, as the program printed it. */
+  readonly url: string;
+  readonly origin: string;
+  /** The key that a first start prints. */
+  readonly firstKey: string | undefined;
+  /** The `curl` line that a first start prints. */
+  readonly curlLine: string | undefined;
+}
+
+/** A test. A process that it has not stopped is killed when it is over, or it would keep the tests from ending. */
+interface Context {
+  after(end: () => void): void;
+}
+
+/** Runs a command and resolves once it has ended. */
+export async function run(args: readonly string[], how: How = {}): Promise<Ran> {
+  const { output, ended } = spawned(...commandOf(args, how));
+  const { code } = await ended;
+  return { code, ...output() };
+}
+
+/** Makes a key and returns it. @param store where: `["--data", folder]`, say @param plan one that no test uses up */
+export async function createKey(store: readonly string[], plan = "enterprise", how: How = {}): Promise<string> {
+  const quotas = plan === "enterprise" ? ["--per-minute", "1000000000", "--per-day", "1000000000"] : [];
+  const { code, stdout, stderr } = await run(["keys", "create", ...store, "--plan", plan, ...quotas], how);
+  if (code !== 0) {
+    throw new Error(`Cannot create a key: ${stderr}`);
+  }
+  return stdout.trim();
+}
+
+/** Starts the server on a free port. Resolves once it listens; rejects with its output if it ends before. */
+export async function start(context: Context | undefined, args: readonly string[], how: How = {}): Promise<RunningProgram> {
+  const [command, rest, options] = commandOf(["--port", "0", ...args], how);
+  const program = await startProcess(context, command, rest, /^listening on (http:\/\/\S+)/m, options);
+  const { stdout } = program.output();
   return {
-    url,
-    process: child,
+    ...program,
+    url: program.ready,
+    origin: new URL(program.ready).origin,
     firstKey: /^ {2}(as_[0-9A-Za-z]{43})$/m.exec(stdout)?.[1],
     curlLine: /^ {2}(curl .*)$/m.exec(stdout)?.[1],
-    output: () => ({ stdout, stderr }),
-    async stop(signal = "SIGTERM") {
-      child.kill(signal);
-      return (await closed)[0];
-    },
+    stop: how.wrapper === undefined ? program.stop : (signal) => stopWrapped(program, signal),
   };
+}
+
+/** A wrapper that stays, as strace does, would leave the server running. */
+function stopWrapped({ process: child, stop, ended }: RunningProcess, signal?: NodeJS.Signals): Promise<number | null> {
+  const { pid, exitCode, signalCode } = child;
+  const children = (exitCode ?? signalCode) === null ? readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8") : "";
+  if (children === "") {
+    return stop(signal);
+  }
+  process.kill(Number.parseInt(children, 10), signal);
+  return ended.then(({ code }) => code);
+}
+
+/**
+ * Starts any process. Resolves once it has printed a line that matches; rejects with its output if it ends before.
+ */
+export async function startProcess(
+  context: Context | undefined,
+  command: string,
+  args: readonly string[],
+  line: RegExp,
+  options: SpawnOptions = {},
+): Promise<RunningProcess> {
+  const { child, output, ended } = spawned(command, args, options);
+  context?.after(() => child.kill("SIGKILL"));
+  const ready = await new Promise<string>((resolve, reject) => {
+    for (const [name, stream] of [["stdout", child.stdout], ["stderr", child.stderr]] as const) {
+      stream?.on("data", () => {
+        const text = output()[name];
+        const match = line.exec(text.slice(0, text.lastIndexOf("\n") + 1));
+        if (match !== null) {
+          resolve(match[1] ?? "");
+        }
+      });
+    }
+    ended.then(({ code, signal }) => {
+      const { stdout, stderr } = output();
+      reject(new Error(`the program ended with ${signal ?? code}: ${stderr}${stdout}`));
+    }, reject);
+  });
+  const stop = async (signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> => {
+    child.kill(signal);
+    return (await ended).code;
+  };
+  return { process: child, ready, output, ended, stop };
+}
+
+function commandOf(args: readonly string[], how: How): [string, readonly string[], SpawnOptions] {
+  const { program = programPath, env, cwd, wrapper = [], stderr = "pipe" } = how;
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(ANIMAL_STORE_|PORT$|PG)/.test(name));
+  const [command = process.execPath, ...rest] = [...wrapper, process.execPath, program, ...args];
+  return [command, rest, { cwd, env: { ...Object.fromEntries(inherited), ...env }, stdio: ["ignore", "pipe", stderr] }];
+}
+
+interface Spawned extends Pick<RunningProcess, "output" | "ended"> {
+  readonly child: ChildProcess;
+}
+
+function spawned(command: string, args: readonly string[], options: SpawnOptions): Spawned {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe"], ...options });
+  const said = { stdout: "", stderr: "" };
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => (said.stdout += text));
+  child.stderr?.setEncoding("utf8").on("data", (text: string) => (said.stderr += text));
+  // Types say that anything may come with an event.
+  const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+  return { child, output: () => ({ ...said }), ended: closed.then(([code, signal]) => ({ code, signal })) };
 }
