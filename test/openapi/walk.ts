@@ -2,13 +2,13 @@
  * Compares responses of the running service with its description, and remembers which of the described ones were seen.
  */
 
+import { codeOf, type WireResponse } from "../support/wire-response.ts";
 import { type DescribedResponse, everyResponse, type Node, resolver } from "./description.ts";
 import { faultsOf, type Schema } from "./json-schema.ts";
-import type { RawResponse } from "./raw-request.ts";
 
 /** Fields of HTTP, caches and CORS, which the description leaves out. */
 const undescribed =
-  /^(date|connection|keep-alive|content-(type|length)|accept-encoding|cache-control|x-content-type-options|vary|access-control-.*)$/i;
+  /^(date|connection|keep-alive|content-(type|length)|accept-encoding|cache-control|x-content-type-options|vary|access-control-.*)$/;
 
 export class Walk {
   readonly #basePath: string;
@@ -23,7 +23,7 @@ export class Walk {
   }
 
   /** Everything about the response to an operation that the description does not say. */
-  judge(method: string, target: string, response: RawResponse): readonly string[] {
+  judge(method: string, target: string, response: WireResponse): readonly string[] {
     const path = this.#templateOf(target.replace(/\?.*/s, ""));
     const described = this.#responses.find(
       (each) => each.path === path && each.method === method.toLowerCase() && each.status === response.status,
@@ -34,7 +34,7 @@ export class Walk {
     }
     const faults = [...this.#fieldFaults(described.response, response), ...this.#contentFaults(described, response)];
     this.#seen.add(described.name);
-    this.#seen.add(`${described.name} ${codeOf(response.content) ?? ""}`);
+    this.#seen.add(`${described.name} ${codeOf(response) ?? ""}`);
     return faults.map((fault) => `${name}: ${fault}`);
   }
 
@@ -52,26 +52,26 @@ export class Walk {
     return path.slice(this.#basePath.length).replace(/^\/pets\/[^/]+$/, "/pets/{petId}");
   }
 
-  #fieldFaults(described: Node, response: RawResponse): readonly string[] {
+  #fieldFaults(described: Node, response: WireResponse): readonly string[] {
     const resolve = resolver(this.#description);
     const faults: string[] = [];
     const headers = Object.entries(described["headers"] ?? {});
     for (const [name, header] of headers) {
       // A reference holds a string where all else holds objects.
       const { schema = {}, required } = resolve(header["$ref"] as unknown as string);
-      const values = response.fields.filter((field) => field[0].toLowerCase() === name.toLowerCase());
+      const values = response.fields.filter((field) => field[0] === name.toLowerCase());
       if (values.length > 1 || (values.length === 0 && Boolean(required))) {
         faults.push(`${name} occurs ${values.length} times`);
       }
       faults.push(...values.flatMap(([, value]) => faultsOf(typed(value, schema), schema, resolve, name)));
     }
     const known = headers.map(([name]) => name.toLowerCase());
-    const unknown = response.fields.filter(([name]) => !undescribed.test(name) && !known.includes(name.toLowerCase()));
+    const unknown = response.fields.filter(([name]) => !undescribed.test(name) && !known.includes(name));
     return [...faults, ...unknown.map(([name]) => `${name} is not described`)];
   }
 
-  #contentFaults({ response: described }: DescribedResponse, response: RawResponse): readonly string[] {
-    const type = response.fields.find(([name]) => name.toLowerCase() === "content-type")?.[1];
+  #contentFaults({ response: described }: DescribedResponse, response: WireResponse): readonly string[] {
+    const type = response.value("content-type");
     const schema = described["content"]?.["application/json"]?.["schema"] ?? {};
     return [
       ...(type === "application/json; charset=utf-8" ? [] : [`Content-Type is ${type}`]),
@@ -83,8 +83,4 @@ export class Walk {
 /** A field's value is text; the schema says what it means. */
 function typed(value: string, schema: Schema): unknown {
   return schema["type"] === "integer" && /^(0|[1-9][0-9]*)$/.test(value) ? Number(value) : value;
-}
-
-function codeOf(content: string): string | undefined {
-  return /^\{"code":"(\w+)"/.exec(content)?.[1];
 }

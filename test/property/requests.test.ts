@@ -8,7 +8,6 @@
  */
 
 import assert from "node:assert/strict";
-import { connect } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
@@ -18,34 +17,19 @@ import { GatedStore } from "../support/gated-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { assertPromised, parseHead } from "../support/wire-response.ts";
-import { exchange, request } from "../support/wire.ts";
+import { exchange, request, Wire } from "../support/wire.ts";
 import { mutate, requests } from "./mutations.ts";
 
 /** Fewer do not meet every status. */
 const usualRoundCount = 3_000;
 const roundCount = Number(process.env["FUZZ_COUNT"] ?? usualRoundCount);
 const roundsAtOnce = 128;
-const guardMs = 30_000;
 
-/** What the service sends until it closes. */
-function talk(port: number, packets: readonly Buffer[]): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
-    const guard = setTimeout(() => {
-      socket.destroy();
-      reject(new Error(`the connection hangs; so far: ${Buffer.concat(chunks).toString()}`));
-    }, guardMs);
-    socket.on("error", () => undefined); // A reset is a way to close.
-    socket.on("data", (chunk) => chunks.push(chunk));
-    socket.on("end", () => socket.destroy());
-    socket.on("close", () => {
-      clearTimeout(guard);
-      resolve(Buffer.concat(chunks));
-    });
-    packets.forEach((packet) => socket.write(packet));
-    socket.end();
-  });
+/** What the service sends until it closes. A reset is a way to close. */
+async function talk(port: number, packets: readonly Buffer[]): Promise<Buffer> {
+  const wire = await Wire.open(port);
+  packets.forEach((packet) => wire.send(packet));
+  return Buffer.from((await wire.halfClose().closed()).rest);
 }
 
 /**
