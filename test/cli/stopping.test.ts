@@ -148,7 +148,7 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   context.mock.timers.reset();
   await served;
   assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
-  assert.match(terminal.output().stderr, /\nstopped\n$/);
+  assert.match(terminal.output().stderr, /"stopped"\}\n$/);
 });
 
 test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {

@@ -3,10 +3,10 @@ import { test } from "node:test";
 
 import { parseExact } from "../../src/console/exact-json.ts";
 import { type Description, readOperations } from "../../src/console/reference.ts";
-import { describeApi } from "../../src/openapi/document.ts";
+import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
 
 const description = parseExact(
-  JSON.stringify(describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined })),
+  descriptionJson(describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined })),
 ) as Description; // What the service publishes.
 
 test("readOperations() lists the operations of the service's own description", () => {
@@ -26,7 +26,7 @@ test("readOperations() returns for each parameter, member and response what the 
   const members = create?.tables["Content"]?.map(({ name, note }) => [name, note]);
   assert.deepEqual(members, [
     ["name", "required, string, at most 255 characters"],
-    ["categoryId", "required, integer"],
+    ["categoryId", "required, integer, -9223372036854775808 to 9223372036854775807"],
     ["status", "available | pending | sold, default available"],
   ]);
   for (const { tables } of readOperations(description)) {

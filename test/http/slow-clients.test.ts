@@ -78,7 +78,7 @@ test("a service that has run out of descriptors stays alive, and serves when the
   const child = spawn("sh", ["-c", command, process.execPath, programPath, data], { stdio: ["ignore", "pipe", "inherit"] });
   context.after(() => child.kill("SIGKILL"));
   const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  const port = Number(/:(\d+)\/v1$/.exec(line)?.[1]);
+  const port = Number(/:(\d+)\/v1/.exec(line)?.[1]);
   const wires = await Promise.all(Array.from({ length: 200 }, () => Wire.open(port)));
   // The first of them hold what there is; the others are closed at once, or wait.
   await Promise.all(wires.slice(0, 100).map((wire) => wire.send("GET /v1")));
