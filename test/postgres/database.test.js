@@ -31,24 +31,6 @@ test("a connection that leads to a replica is closed, since the next one may lea
   assert.deepEqual(released, [true]);
 });
 
-test("a database that has lost the schema cannot be used, and can again once the schema is back", async () => {
-  const reports = [];
-  let failure = Object.assign(new Error('schema "animal_store" does not exist'), { code: "3F000", severity: "ERROR" });
-  const query = async () => {
-    if (failure !== undefined) throw failure;
-    return { rows: [] };
-  };
-  const client = { ...listening, query, release() {} };
-  const database = new Database({ ...listening, connect: async () => client }, (line) => reports.push(line));
-  await assert.rejects(database.run("SELECT animal_store.add()"), { effect: "none" });
-  assert.equal(database.isAvailable, false);
-  failure = undefined;
-  await database.probe("SELECT animal_store.key_events_after()");
-  assert.equal(database.isAvailable, true);
-  assert.match(reports[0], /^warning: the database cannot be used, .*: schema "animal_store" does not exist$/);
-  assert.deepEqual(reports.slice(1), ["the database can be used again"]);
-});
-
 test("a connection that comes too late is given back", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const released = [];
@@ -61,52 +43,6 @@ test("a connection that comes too late is given back", async (context) => {
   connect({ ...listening, release: (isClosed) => released.push(isClosed) });
   await eventLoopTurn();
   assert.deepEqual(released, [undefined]);
-});
-
-test("while the database takes no more connections, a statement waits for one in use instead of asking again", async () => {
-  const tooMany = Object.assign(new Error("sorry, too many clients already"), { code: "53300", severity: "FATAL" });
-  const answers = [];
-  let connectCount = 0;
-  let usedCount = 0;
-  const client = {
-    ...listening,
-    query: () => new Promise((resolve) => answers.push(() => resolve({ rows: [] }))),
-    release: () => (usedCount -= 1),
-  };
-  const connect = async () => {
-    connectCount += 1;
-    await eventLoopTurn();
-    if (usedCount > 0) throw tooMany;
-    usedCount += 1;
-    return client;
-  };
-  const database = new Database({ ...listening, connect }, () => undefined);
-  const first = database.run("SELECT 1");
-  const turns = async () => {
-    for (let count = 0; count < 20; count += 1) await eventLoopTurn();
-  };
-  await turns();
-  const second = database.run("SELECT 2");
-  await turns();
-  assert.equal(connectCount, 2);
-  answers.shift()();
-  await first;
-  await turns();
-  answers.shift()();
-  await second;
-  assert.equal(connectCount, 3);
-});
-
-test("a statement that is rolled back so that others can go on is sent once more, and nothing is reported", async () => {
-  for (const code of ["40001", "40P01"]) {
-    const failures = [Object.assign(new Error("deadlock detected"), { code, severity: "ERROR" })];
-    const query = async () => {
-      if (failures.length > 0) throw failures.pop();
-      return { rows: [{ answer: "1" }] };
-    };
-    const pool = { ...listening, connect: async () => ({ ...listening, query, release() {} }) };
-    assert.deepEqual(await new Database(pool, assert.fail).run("SELECT 1"), [{ answer: "1" }]);
-  }
 });
 
 test("who has waited for a connection in vain gets none later", async () => {

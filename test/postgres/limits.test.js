@@ -162,19 +162,6 @@ test("the limits' clock is the database's: that of an instance may be an hour of
   }
 });
 
-test("requests that are decided by one statement show both quotas as each of them left these", { skip }, async (context) => {
-  const clock = new ManualClock();
-  const { options, remove } = await createPlace(clock);
-  context.after(remove);
-  const limiter = new PostgresLimiter(new Database(options.database, assert.fail), clock);
-  const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
-  for (const before of [0, 20]) {
-    const served = await Promise.all(Array.from({ length: 20 }, () => limiter.take("key_1", plan)));
-    const shown = served.map(({ remaining, quotas }) => [remaining, quotas().minute.remaining, quotas().day.remaining]);
-    assert.deepEqual(shown, served.map((_, index) => [59, 59, 999].map((most) => most - before - index)));
-  }
-});
-
 test("if the statement for new keys fails, the requests of known keys in the same batch are served", async () => {
   const clock = new ManualClock();
   const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };

@@ -147,14 +147,6 @@ export class PostgresServer extends GivenServer {
     await until("PostgreSQL has ended", () => this.#hasEnded());
   }
 
-  /** Starts it again on the same port, after `kill` or `shutDown`; one that runs is shut down first. */
-  async restart() {
-    if (!this.#hasEnded()) {
-      await this.shutDown();
-    }
-    await this.start();
-  }
-
   /** Stops a backend, as a machine that is out of breath does; without a process id, all processes of PostgreSQL. */
   pause(pid) {
     this.#signal("SIGSTOP", pid);

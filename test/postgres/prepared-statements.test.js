@@ -55,9 +55,8 @@ test("a statement whose name is in use on the connection is sent again without i
 });
 
 test("a statement that fails for another reason is not sent again", { skip }, async (context) => {
-  const { pool, database } = await openDatabase(context);
-  const sent = context.mock.method(pg.Client.prototype, "query");
-  await assert.rejects(new Database(pool, () => undefined).run("SELECT 1 / 0"), { effect: "none" });
-  assert.equal(sent.mock.callCount(), 1);
-  assert.deepEqual(await database.run(text, ["two"]), [{ answer: "two" }]);
+  const { pool } = await openDatabase(context);
+  await pool.query("CREATE SEQUENCE tries"); // It counts what is rolled back, too.
+  await assert.rejects(new Database(pool, () => undefined).run("SELECT 1 / (nextval('tries') * 0)"), { effect: "none" });
+  assert.equal((await pool.query("SELECT last_value::int FROM tries")).rows[0].last_value, 1);
 });

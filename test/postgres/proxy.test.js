@@ -46,13 +46,6 @@ async function writtenCount() {
   return (await postgres.query("SELECT FROM written", [], url)).length;
 }
 
-test("a healthy proxy passes everything on, in both directions", { skip }, async () => {
-  const text = "x".repeat(5_000_000);
-  assert.equal((await client.query("SELECT $1 AS text", [text])).rows[0].text, text);
-  await client.end();
-  await until("both sides are closed", async () => proxy.connectionCount() === 0 && (await postgres.backends(url)).length === 0);
-});
-
 test("in a cut nothing arrives and no connection ends; after it, everything arrives late", { skip }, async () => {
   proxy.cut();
   const { outcome, settled } = insert();
@@ -61,15 +54,6 @@ test("in a cut nothing arrives and no connection ends; after it, everything arri
   proxy.heal();
   assert.equal(await settled, "done");
   assert.equal(await writtenCount(), 1);
-});
-
-test("PostgreSQL learns after the cut that a client has gone", { skip }, async () => {
-  proxy.cut();
-  client.connection.stream.resetAndDestroy();
-  await assert.rejects(connected(), /timeout/);
-  assert.ok((await postgres.backends(url)).length > 0);
-  proxy.heal();
-  await until("the backends have ended", async () => (await postgres.backends(url)).length === 0);
 });
 
 test("a forgotten connection stays silent after the cut, a new one works", { skip }, async () => {

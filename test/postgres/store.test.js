@@ -11,7 +11,7 @@ import { systemClock } from "../../build/src/base/clock.js";
 import { testPetStore } from "../../build/test/store/pet-store-suite.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";
-import { createPlace, withQuery } from "./places.js";
+import { createPlace } from "./places.js";
 
 testPetStore("in PostgreSQL", async () => {
   const { pool, remove } = await createPlace();
@@ -54,23 +54,6 @@ test("an idempotency key counts for 24 hours, also if no purge has removed it", 
     ids.push((await store.add(pet, hash)).id);
   }
   assert.deepEqual(ids, [1, 1, 2]);
-});
-
-test("lists that are asked for at once are read by statements of 1,000 animals at most", { skip }, async (context) => {
-  const lengths = [];
-  const { pool, remove } = await createPlace();
-  context.after(remove);
-  const watched = withQuery(pool, (client, statement) => {
-    if (statement.text.includes("animal_store.list($1")) {
-      lengths.push(statement.values[1].length);
-    }
-    return client.query(statement);
-  });
-  const database = new Database(watched, assert.fail);
-  await prepareSchema(database);
-  const store = new PostgresPetStore(database, systemClock);
-  await Promise.all(Array.from({ length: 20 }, () => store.list({ after: 0, limit: 100, status: undefined })));
-  assert.deepEqual(lengths, [10, 10]);
 });
 
 test("lists that are asked for at once are those of each query alone, with frequent and rare statuses", { skip }, async (context) => {
