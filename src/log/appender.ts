@@ -6,8 +6,10 @@
  *   The piece is absent, and the next piece is tried. If the cut fails, the outcome is unknown, and the next piece
  *   begins with another cut.
  * - If a sync fails, it is unknown what is on disk, and a later sync that succeeds proves nothing: the kernel may have
- *   dropped the pages. The outcome is unknown, and nothing is written until a restart has read the file.
- * - If another process appended to the file, or its path leads to another file, nothing more is written.
+ *   dropped the pages. The outcome is unknown, and this appender writes nothing more. Nothing is cut off: another
+ *   process may have read the piece.
+ * - If another process appended to the file or shortened it, or its path leads to another file, nothing more is
+ *   written.
  */
 
 import type { DiskFile } from "../disk/disk.ts";
@@ -27,17 +29,16 @@ export interface AppendTimes {
 }
 
 export interface AppenderOptions {
+  /** Closed by `close`. */
   readonly file: DiskFile;
   /** For messages. */
   readonly path: string;
-  /** Bytes in the file, all of them synced. */
+  /** Bytes in the file that were read and are sound. */
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
   /** Must succeed before the first piece is written. Called before each piece until it succeeds. */
-  readonly prepare?: (() => Promise<void>) | undefined;
+  readonly prepare: () => Promise<void>;
 }
-
-const otherProcess = "another process modified or replaced it, so nothing more is written until a restart";
 
 export class Appender {
   readonly #file: DiskFile;
@@ -69,7 +70,22 @@ export class Appender {
     return this.#ended;
   }
 
-  /** Never rejects. One call at a time. */
+  /** Whether the preparation has succeeded, and the sync after it. */
+  get isPrepared(): boolean {
+    return this.#prepare === undefined;
+  }
+
+  /** Prepares the first piece before there is one, not durably. Never rejects: a failure is reported, as by `append`. */
+  async prepare(): Promise<void> {
+    try {
+      await this.#prepare?.();
+      this.#prepare = undefined;
+    } catch (error) {
+      this.#reportFailure(error);
+    }
+  }
+
+  /** Never rejects. One call at a time. An empty piece makes what was read durable. */
   async append(bytes: Uint8Array): Promise<AppendTimes | WriteFailure> {
     const startMs = performance.now();
     const failure = await this.#write(bytes);
@@ -79,11 +95,12 @@ export class Appender {
     const writtenMs = performance.now();
     try {
       await this.#sync();
-      this.#checkPlace();
+      this.#checkUnchanged(this.#lengthBytes + bytes.length);
     } catch (error) {
       return { kind: "unknown", reason: messageOf(error) };
     }
     this.#lengthBytes += bytes.length;
+    this.#prepare = undefined;
     if (this.#isFailing) {
       this.#isFailing = false;
       this.#report(`${this.#path} can be written again`);
@@ -92,11 +109,26 @@ export class Appender {
   }
 
   /** Nothing more is written from now on. */
-  end(reason: string): void {
+  end(reason: string, effect = "nothing more is written until a restart"): void {
     if (this.#ended === undefined) {
       this.#ended = reason;
-      this.#report(`warning: ${reason}`);
+      this.#report(`warning: ${reason}; ${effect}`);
     }
+  }
+
+  /** Says so if another process has changed the file since the last piece, and closes it. */
+  async close(): Promise<void> {
+    try {
+      // Before the preparation a torn tail may follow, and after a piece that failed the rest of it.
+      const excessBytesMax = this.isPrepared ? this.#excessBytesMax : Infinity;
+      const change = this.#foreignChange(this.#lengthBytes, excessBytesMax);
+      if (change !== undefined) {
+        this.end(change, "the next start serves only what is there");
+      }
+    } catch (error) {
+      this.#report(`warning: ${messageOf(error)}`);
+    }
+    await this.#file.close();
   }
 
   /** Resolves to why the bytes are not in the file. */
@@ -106,41 +138,48 @@ export class Appender {
     }
     let hasBegun = false;
     try {
-      await this.#makeReady();
+      await this.#prepare?.();
+      await this.#cutExcess();
+      this.#checkUnchanged(this.#lengthBytes);
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
       await appendAll(this.#file, bytes);
       this.#excessBytesMax = 0;
       return undefined;
     } catch (error) {
-      const reason = `${this.#path} cannot be written: ${messageOf(error)}`;
-      if (!this.#isFailing && this.#ended === undefined) {
-        this.#isFailing = true;
-        this.#report(`warning: ${reason}; nothing can be added until writing works again`);
-      }
+      const reason = this.#reportFailure(error);
       // If this piece has not begun, the bytes after the sound part belong to an earlier one.
       const isAbsent = !hasBegun || (await this.#isExcessCut());
       return { kind: isAbsent ? "absent" : "unknown", reason };
     }
   }
 
-  async #makeReady(): Promise<void> {
-    await this.#prepare?.();
-    this.#prepare = undefined;
-    await this.#cutExcess();
-    this.#checkPlace();
-    const foundBytes = this.#file.size();
-    if (foundBytes !== this.#lengthBytes) {
-      const difference = `${counted(foundBytes, "byte")} instead of ${this.#lengthBytes}`;
-      throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`);
+  #reportFailure(error: unknown): string {
+    const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
+    if (!this.#isFailing && this.#ended === undefined) {
+      this.#isFailing = true;
+      this.#report(`warning: ${reason}; nothing can be added until writing works again`);
+    }
+    return reason;
+  }
+
+  #checkUnchanged(expectedBytes: number): void {
+    const change = this.#foreignChange(expectedBytes, 0);
+    if (change !== undefined) {
+      throw this.#ending(change);
     }
   }
 
-  /** What is written to a file without a path would be lost at the next start. */
-  #checkPlace(): void {
+  /** What another process did to the file. What is written to one without a path would be lost at the next start. */
+  #foreignChange(expectedBytes: number, excessBytesMax: number): string | undefined {
+    const otherProcess = "another process modified or replaced it";
     if (!this.#file.isInPlace()) {
-      throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`);
+      return `${this.#path} leads to another file or to none: ${otherProcess}`;
     }
+    const foundBytes = this.#file.size();
+    const isExpected = foundBytes >= expectedBytes && foundBytes <= expectedBytes + excessBytesMax;
+    const difference = `${counted(foundBytes, "byte")} instead of ${expectedBytes}`;
+    return isExpected ? undefined : `${this.#path} has ${difference}: ${otherProcess}`;
   }
 
   async #isExcessCut(): Promise<boolean> {
@@ -166,8 +205,7 @@ export class Appender {
     try {
       await this.#file.sync();
     } catch (error) {
-      const reason = `a sync of ${this.#path} failed (${messageOf(error)})`;
-      throw this.#ending(`${reason}, so nothing more is written until a restart`);
+      throw this.#ending(`a sync of ${this.#path} failed (${messageOf(error)})`);
     }
   }
 

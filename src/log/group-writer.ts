@@ -60,8 +60,18 @@ export class GroupWriter<Item, Result> {
     return this.#appender.lengthBytes;
   }
 
+  /** False until all that was read is sure to be durable: after a start that could not write. */
+  get isPrepared(): boolean {
+    return this.#appender.isPrepared;
+  }
+
   get isWritable(): boolean {
     return this.#closed === undefined && this.#appender.ended === undefined;
+  }
+
+  /** Prepares the first group. Never rejects. */
+  prepare(): Promise<void> {
+    return this.#appender.prepare();
   }
 
   /** Resolves when the item is on disk. Rejects with an error of the owner's. */
@@ -77,10 +87,11 @@ export class GroupWriter<Item, Result> {
     });
   }
 
-  /** Takes no more items. Resolves when the earlier ones are settled. */
-  async end(reason: string): Promise<void> {
+  /** Takes no more items. Resolves when the earlier ones are settled, and the file is closed. */
+  async close(reason: string): Promise<void> {
     this.#closed ??= reason;
     await this.#running;
+    await this.#appender.close();
   }
 
   async #run(): Promise<void> {
@@ -124,7 +135,7 @@ export class GroupWriter<Item, Result> {
       publish();
       return undefined;
     } catch (error) {
-      const reason = `a group is on disk but cannot be served (${messageOf(error)}); nothing more is written`;
+      const reason = `a group is on disk but cannot be served (${messageOf(error)})`;
       this.#appender.end(reason);
       return { kind: "unknown", reason };
     }

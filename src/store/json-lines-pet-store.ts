@@ -4,7 +4,8 @@
  * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
  * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
  * could undo. A sync that failed before this start may have left the last group in the kernel's memory only, so that
- * group is rewritten first (`rewriteTail`).
+ * group is rewritten first (`rewriteTail`). On a disk without room for that, reads are served nevertheless, and an add
+ * tries it again.
  *
  * From then on an animal is appended, synced, put into memory and returned, in this order.
  */
@@ -18,6 +19,7 @@ import { checkWhole } from "../disk/whole-folder.ts";
 import type { AppendTimes, WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";
+import type { LogEnd } from "../log/reader.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 import {
   type JsonText,
@@ -30,7 +32,7 @@ import {
 } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
-import { damageText, loadPets, petFileName, type Torn, tornText } from "./load-pets.ts";
+import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
 
@@ -75,41 +77,40 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
-    const prepare = end.kind === "torn" ? await setAside(options, path, file, end) : undefined;
-    // No group is longer, so this includes the last one.
-    await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
+    const prepare = preparation(options, path, file, end);
+    const contents = { catalogue, idempotentAdds };
+    const writer = { ...options, file, path, lengthBytes: end.lengthBytes, prepare };
+    const store = new JsonLinesPetStore(contents, writer);
+    await store.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
-    const { lengthBytes } = end;
-    return new JsonLinesPetStore({ catalogue, idempotentAdds }, { ...options, file, path, lengthBytes, prepare });
+    return store;
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-/**
- * Sets the torn tail aside. If that fails, as on a full disk, resolves to a function that must succeed before the first
- * write. Reads do not wait for it.
- */
-async function setAside(
+/** What must succeed before the first write: sets a torn tail aside, and rewrites the last group. */
+function preparation(
   { disk, report }: PetStoreOptions,
   path: string,
   file: DiskFile,
-  end: Torn,
-): Promise<(() => Promise<void>) | undefined> {
-  const run = async (): Promise<void> => {
-    const aside = await setTornTailAside(disk, path, file, end.lengthBytes);
-    report(`warning: ${tornText(path, end)}; it was moved to ${aside}, and the rest is served`);
+  end: Exclude<LogEnd, { readonly kind: "corrupt" }>,
+): () => Promise<void> {
+  let torn = end.kind === "torn" ? end : undefined;
+  return async () => {
+    if (torn !== undefined) {
+      const text = tornText(path, torn);
+      const aside = await setTornTailAside(disk, path, file, torn.lengthBytes).catch((error: unknown) => {
+        throw new Error(`${text}; it cannot be moved (${messageOf(error)})`, { cause: error });
+      });
+      torn = undefined;
+      report(`warning: ${text}; it was moved to ${aside}, and the rest is served`);
+    }
+    // No group is longer, so this includes the last one.
+    await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
   };
-  try {
-    await run();
-    return undefined;
-  } catch (error) {
-    const reason = messageOf(error);
-    report(`warning: ${tornText(path, end)}; it cannot be moved (${reason}), and until then no animal can be added`);
-    return run;
-  }
 }
 
 /** Where the parts of an animal's line are. */
@@ -120,11 +121,10 @@ interface WrittenLine {
   readonly onceStart: number;
 }
 
-/** An animal that waits to be written, with its idempotency hash. */
-interface Item {
-  readonly newPet: NewPet;
-  readonly hash: string | undefined;
-}
+/** An animal that waits to be written, with its idempotency hash; or to be durable, as it is in the file already. */
+type Item =
+  | { readonly newPet: NewPet; readonly hash: string | undefined }
+  | { readonly stored: StoredPet };
 
 interface Contents {
   readonly catalogue: Catalogue;
@@ -134,18 +134,12 @@ interface Contents {
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #idempotentAdds: IdempotentAdds;
-  readonly #file: DiskFile;
-  readonly #path: string;
-  readonly #report: (message: string) => void;
   readonly #writer: GroupWriter<Item, StoredPet>;
   #closing: Promise<void> | undefined;
 
   constructor({ catalogue, idempotentAdds }: Contents, options: GroupWriterOptions) {
     this.#catalogue = catalogue;
     this.#idempotentAdds = idempotentAdds;
-    this.#file = options.file;
-    this.#path = options.path;
-    this.#report = options.report;
     const owner = {
       encode: (waiting: readonly { readonly item: Item }[], chunk: Chunk) => this.#encode(waiting, chunk),
       errorOf: ({ kind, reason }: WriteFailure) =>
@@ -162,10 +156,24 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.lengthBytes;
   }
 
+  /** Makes what was read durable, if there is room for it. Never rejects. */
+  prepare(): Promise<void> {
+    return this.#writer.prepare();
+  }
+
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
     const write = (): Promise<StoredPet> => this.#writer.add({ newPet, hash });
+    if (hash === undefined) {
+      return write();
+    }
     const textOf = (id: number): string | undefined => this.#catalogue.get(id);
-    return hash === undefined ? write() : this.#idempotentAdds.add(newPet, hash, write, textOf);
+    const adding = this.#idempotentAdds.add(newPet, hash, write, textOf);
+    return this.#writer.isPrepared ? adding : adding.then((stored) => this.#durable(stored));
+  }
+
+  /** Whoever repeats an add is told that its animal is kept: not before it is. */
+  #durable(stored: StoredPet): StoredPet | Promise<StoredPet> {
+    return stored.isReplay === true ? this.#writer.add({ stored }) : stored;
   }
 
   get(id: number): JsonText | undefined {
@@ -181,21 +189,8 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    this.#closing ??= this.#writer.close("the service is stopping");
     return this.#closing;
-  }
-
-  async #close(): Promise<void> {
-    await this.#writer.end("the service is stopping");
-    try {
-      if (!this.#file.isInPlace()) {
-        const effect = "the next start serves only what is there";
-        this.#report(`warning: ${this.#path} leads to another file or to none: ${effect}`);
-      }
-    } catch (error) {
-      this.#report(`warning: ${messageOf(error)}`);
-    }
-    await this.#file.close();
   }
 
   #encode(waiting: readonly { readonly item: Item }[], chunk: Chunk): EncodedGroup<StoredPet> {
@@ -210,7 +205,11 @@ export class JsonLinesPetStore implements PetStore {
       if (end + petLineBytesMax > chunk.bytes.length) {
         break;
       }
-      const id = firstId + results.length;
+      if ("stored" in item) {
+        results.push(item.stored);
+        continue;
+      }
+      const id = firstId + lines.length;
       const { newPet, hash } = item;
       const json = newPetToJson(id, newPet);
       const start = end;

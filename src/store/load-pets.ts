@@ -116,7 +116,7 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
 }
 
 type Corrupt = Extract<LogEnd, { readonly kind: "corrupt" }>;
-export type Torn = Extract<LogEnd, { readonly kind: "torn" }>;
+type Torn = Extract<LogEnd, { readonly kind: "torn" }>;
 
 export function damageText(path: string, { lineNumber, offset, reason }: Corrupt): string {
   return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;

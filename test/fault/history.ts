@@ -6,7 +6,8 @@
  * acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
  * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
  * An add that carried a hash may be sent again in any life: its animal is still there only once.
- * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost.
+ * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a
+ * start that could not write, up to the first add that succeeds, also one that was sent again.
  */
 
 import assert from "node:assert/strict";
@@ -31,10 +32,12 @@ export interface Counts {
   repeated: number;
   deaths: number;
   tornTails: number;
+  /** Starts that could not write. */
+  unsure: number;
 }
 
 export function noCounts(): Counts {
-  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornTails: 0 };
+  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornTails: 0, unsure: 0 };
 }
 
 interface Sent {
@@ -58,6 +61,8 @@ export class History {
   /** How many adds of an animal are in progress. */
   readonly #inProgress = new Map<string, number>();
   #names = 0;
+  /** The start could not write, and nothing has been acknowledged since. */
+  #isUnsure = false;
 
   constructor(random: SeededRandom, counts: Counts) {
     this.#random = random;
@@ -77,6 +82,7 @@ export class History {
   async open(): Promise<JsonLinesPetStore | undefined> {
     const disk = this.disk.boot();
     this.#inProgress.clear(); // Adds of a dead process never settle.
+    this.#isUnsure = false;
     const callsBefore = this.disk.calls;
     let failed = false;
     const plan = this.disk.plan;
@@ -85,9 +91,12 @@ export class History {
       failed ||= fault === "error" || fault === "short";
       return fault;
     };
+    let store: JsonLinesPetStore | undefined;
     const report = (message: string): void => {
       this.reports.push(message);
-      this.#counts.tornTails += message.startsWith("warning: ") ? 1 : 0;
+      this.#counts.tornTails += message.includes("was moved to") ? 1 : 0;
+      this.#isUnsure ||= store === undefined && message.includes("cannot be written");
+      this.#counts.unsure += this.#isUnsure ? 1 : 0;
     };
     const opening = openPetStore({ disk, dataDir, report }).catch((error: unknown) => {
       if (failed && (error as Error).name !== "DamagedLogError") { // Errors are all that is thrown there.
@@ -96,7 +105,7 @@ export class History {
       const log = this.disk.seen(logPath).toString("latin1");
       throw new Error(`a start needs help after ${callsBefore} calls: ${String(error)}\n${log}`, { cause: error });
     });
-    const store = await Promise.race([opening, this.disk.death.then(() => undefined)]);
+    store = await Promise.race([opening, this.disk.death.then(() => undefined)]);
     this.disk.plan = plan;
     return store;
   }
@@ -124,9 +133,12 @@ export class History {
       const newPet = this.#unknown.get(name);
       assert.ok(newPet !== undefined, `animal ${id} is there twice, or was never added`);
       assert.equal(text, textOf(id, newPet));
+      if (this.#isUnsure) {
+        continue;
+      }
       this.#unknown.delete(name);
       this.#textsByName.set(name, text);
-      this.#acknowledged.push(text);
+      this.#acknowledged[index] = text;
       this.#counts.unknownSeen++;
     }
     this.#assertDurable(texts);
@@ -175,6 +187,9 @@ export class History {
   }
 
   #assertDurable(texts: readonly string[]): void {
+    if (this.#isUnsure) {
+      return;
+    }
     const kept = this.disk.kept(logPath).toString();
     let at = 0;
     for (const text of texts) {
@@ -198,6 +213,7 @@ export class History {
     this.#inProgress.set(name, (this.#inProgress.get(name) ?? 0) + 1);
     try {
       const { id, json } = await store.add(newPet, hash);
+      this.#isUnsure = false;
       this.#acknowledge(id, textOf(id, newPet), json, newPet);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {

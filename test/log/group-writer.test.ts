@@ -40,7 +40,7 @@ async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWrite
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
   };
   const report = (message: string): void => void reports.push(message);
-  const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, ...options });
+  const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, prepare: async () => undefined, ...options });
   return { disk, writer, reports, published };
 }
 
@@ -54,7 +54,7 @@ test("GroupWriter.add() rejects if encoding throws or takes nothing, and the nex
     assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
     isBroken = false;
     assert.deepEqual(await Promise.all([writer.add("c\n"), writer.add("d\n")]), ["c\n", "d\n"]);
-    await writer.end("closing");
+    await writer.close("closing");
     assert.equal(disk.seen(path).toString(), "c\nd\n", "what was rejected is not written later");
   }
 });
@@ -66,7 +66,7 @@ test("GroupWriter.add() says that the outcome is unknown if publishing throws, a
   assert.equal(writer.isWritable, false);
   assert.equal(disk.kept(path).toString(), "a\n");
   assert.equal(reports.length, 1);
-  await writer.end("closing");
+  await writer.close("closing");
 });
 
 const replacements: Readonly<Record<string, (disk: SimulatedDisk) => void>> = {
@@ -85,7 +85,7 @@ for (const [title, replace] of Object.entries(replacements)) {
     assert.equal(writer.isWritable, false);
     assert.deepEqual(published, ["a\n"]);
     assert.equal(reports.length, 1, reports.join("; "));
-    await writer.end("closing");
+    await writer.close("closing");
   });
 }
 
@@ -101,7 +101,7 @@ test("GroupWriter.add() says that the outcome is unknown if the log is replaced 
   assert.deepEqual(published, []);
   assert.equal(disk.seen(path).toString(), "restored\n");
   assert.equal(reports.length, 1);
-  await writer.end("closing");
+  await writer.close("closing");
 });
 
 test("GroupWriter.add() reports once that writing fails, and once that it works again", async () => {
