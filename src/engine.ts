@@ -59,7 +59,8 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   };
   try {
     const limiter = new MemoryLimiter({ clock });
-    const keys = await KeyStore.open({ ...options, randomBytes, onUnban: (keyId) => limiter.unban(keyId) });
+    const onUnban = (keyId: string): void => limiter.unban(keyId);
+    const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onUnban });
     const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
     const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, unbannedMs });
     signal?.throwIfAborted();

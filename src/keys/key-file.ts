@@ -1,11 +1,12 @@
 /**
- * Follows keys.jsonl, to which commands and servers append at any time.
+ * Follows keys.jsonl, to which commands and servers append at any time, each under the file's lock.
  *
- * The file is read whenever its size or time has changed. Reading takes no lock, so an unfinished last line is most
- * likely still being written: it is reported at the start, or if it is there at the next look too. Any other fault is
- * reported once, and keys known so far go on working. A file that was replaced is never read: a restart does that.
+ * The file is read whenever its size or time has changed. A server reads under the lock too: the line of a write that
+ * is under way may be taken back, and a server must not apply it. What continues the lines applied so far is applied.
+ * All else is judged once the file has not changed for a while, because a copy in progress is a part of a file. If
+ * another file is sound, the keys are read from it again; of damage, keys known so far go on working.
  *
- * An event is decided and appended under the file's lock, after the lines of others have been read.
+ * An event is decided and appended under the lock, after the lines of others have been read.
  */
 
 import { join } from "node:path";
@@ -14,10 +15,11 @@ import type { Clock } from "../base/clock.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../base/error-message.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
-import { appendLines, underLock } from "../log/locked-append.ts";
+import { readWholeFile } from "../disk/replace-file.ts";
+import { appendKeyLine } from "./append-key-line.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
-import { type Finding, KeyReader } from "./key-reader.ts";
+import { applyKeyLines, type KeyFault } from "./key-reader.ts";
 import { KeyError, type KeyEvent } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
@@ -27,49 +29,55 @@ export interface KeyFileOptions {
   readonly dataDir: string;
   /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
-  /** Called for each unban that is read after the opening. */
+  /** Whether reading takes the lock too, which needs the right to write in the folder. A server must. */
+  readonly locksReads?: boolean;
+  /** Called for each unban that is read. */
   readonly onUnban?: (keyId: string) => void;
 }
 
 export const keyFileName = "keys.jsonl";
 
-/** How the file was at the last look, and what was found in it. */
+/** How the file was at the last look. */
 interface Look {
-  readonly status: FileStatus;
-  readonly finding: Finding;
+  /** Undefined if there was none. */
+  readonly status: FileStatus | undefined;
   /** Monotonic: when this status was first seen. */
   readonly sinceMs: number;
   /** Whether every later change of the file gives it another status. */
   readonly isSettled: boolean;
+  readonly fault: KeyFileFault | undefined;
 }
 
-const goesOn = "keys known so far go on working";
+/** "replaced": the lines that were applied are not there any more. */
+interface KeyFileFault {
+  readonly kind: KeyFault["kind"] | "replaced";
+  readonly text: string;
+}
+
+const replacedText = "was replaced or changed by another program";
 
 /** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
 const tickMsMax = 100;
+
+/** A holder of the lock writes one line and syncs it. On a slow disk that takes a while; a stopped process for ever. */
+const holderWaitMs = 10_000;
 
 export class KeyFile extends KeyLog {
   readonly keyring: Keyring;
   readonly #options: KeyFileOptions;
   readonly #path: string;
-  readonly #reader: KeyReader;
-  #isOpen = false;
-  #last: Look | undefined;
-  /** The unfinished line at the last look, and the fault reported last. */
-  #torn: string | undefined;
+  /** The lines that have been applied. */
+  #applied: Buffer = Buffer.alloc(0);
+  #exists = false;
+  #last: Look = { status: undefined, sinceMs: -Infinity, isSettled: true, fault: undefined };
+  /** The fault reported last. */
   #reported: string | undefined;
-  #lastStep: Promise<unknown> = Promise.resolve();
 
   private constructor(options: KeyFileOptions) {
     super();
     this.#options = options;
     this.#path = join(options.dataDir, keyFileName);
     this.keyring = new Keyring({ clock: options.clock });
-    this.#reader = new KeyReader(this.keyring, (keyId) => {
-      if (this.#isOpen) {
-        options.onUnban?.(keyId);
-      }
-    });
   }
 
   /**
@@ -82,108 +90,142 @@ export class KeyFile extends KeyLog {
   static async open(options: KeyFileOptions): Promise<KeyFile> {
     await checkWhole(options.disk, options.dataDir);
     const file = new KeyFile(options);
-    const finding = await file.#lookNow().catch((error: unknown) => {
+    const fault = await file.#readChange(holderWaitMs).catch((error: unknown) => {
       throw readError(file.#path, error);
     });
-    if (finding.kind === "corrupt" || finding.kind === "replaced") {
-      throw new KeyError("key_file_damaged", `Cannot read keys: ${file.#path} ${finding.fault}`);
+    if (fault?.kind === "corrupt") {
+      throw new KeyError("key_file_damaged", `Cannot read keys: ${file.#path} ${fault.text}`);
     }
-    if (file.exists && file.#reader.offset === 0) {
-      const fault = finding.kind === "torn" ? finding.fault : undefined;
-      file.#reported = fault;
-      options.report(`${file.#path} ${fault ?? "is empty"}; there are no keys until "keys create" makes one`);
-    } else if (finding.kind === "torn") {
-      file.#reportOnce(finding.fault, "the last change of a key has no effect");
+    if (file.exists && file.#applied.length === 0) {
+      file.#reported = fault?.text;
+      options.report(`${file.#path} ${fault?.text ?? "is empty"}; there are no keys until "keys create" makes one`);
+    } else if (fault !== undefined) {
+      file.#reportOnce(fault.text, "the last change of a key has no effect");
     }
-    file.#isOpen = true;
     return file;
   }
 
   /** Whether the file has existed at any look. */
   get exists(): boolean {
-    return this.#last !== undefined;
+    return this.#exists;
   }
 
-  /** @throws {KeyError} `key_file_damaged` */
+  /** @throws {KeyError} `key_file_damaged` @throws {Error} the text says whether the change may have been made */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
-    const { disk, dataDir } = this.#options;
-    await disk.makeFolder(dataDir);
-    // Looks wait for the write, which takes its line back if it fails. They do not wait for the lock: its holder may
-    // keep it for seconds.
-    await underLock(disk, this.#path, () => this.#inTurn(() => this.#appendNow(decide)));
-    await this.refresh();
+    await this.#options.disk.makeFolder(this.#options.dataDir);
+    await this.#underLock(holderWaitMs, async () => {
+      const fault = await this.#read();
+      // The writer of an unfinished line is dead.
+      if (fault !== undefined && fault.kind !== "torn") {
+        throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#path} ${fault.text}`);
+      }
+      const event = decide();
+      const line = Buffer.from(event === undefined ? "" : encodeKeyEvent(event));
+      const place = { path: this.#path, lengthBytes: this.#applied.length, isTorn: fault !== undefined };
+      await appendKeyLine(line, place, this.#options);
+      return this.#applyRest(Buffer.concat([this.#applied, line]));
+    });
   }
 
-  /** Applies what others appended, then appends. An unfinished line is accepted: its writer is dead. */
-  async #appendNow(decide: () => KeyEvent | undefined): Promise<void> {
-    const { disk, report } = this.#options;
-    const finding = await this.#lookNow();
-    if (finding.kind === "corrupt" || finding.kind === "replaced") {
-      throw new KeyError("key_file_damaged", `Cannot change keys: ${this.#path} ${finding.fault}`);
-    }
-    const event = decide();
-    const lines = event === undefined ? [] : [encodeKeyEvent(event)];
-    const aside = await appendLines(disk, this.#path, { lines, lengthBytes: this.#reader.offset });
-    if (aside !== undefined) {
-      report(`warning: the unfinished line at the end of ${this.#path} was moved to ${aside}`);
-    }
-  }
-
-  protected override async look(): Promise<void> {
+  protected override async look(isPatient: boolean): Promise<void> {
     try {
-      this.#reportFinding(await this.#inTurn(() => this.#lookNow()));
+      const fault = await this.#readChange(isPatient ? holderWaitMs : 0);
+      if (fault !== undefined && this.#last.isSettled) {
+        this.#reportOnce(fault.text);
+      } else if (fault === undefined && this.#reported !== undefined) {
+        this.#reported = undefined;
+        this.#options.report(`${this.#path} can be read again`);
+      }
     } catch (error) {
       this.#reportOnce(`cannot be read: ${messageOf(error)}`);
     }
   }
 
-  #reportFinding(finding: Finding): void {
-    if (finding.kind === "replaced") {
-      this.#reportOnce(finding.fault, `${goesOn}; restart the server to read it`);
-    } else if (finding.kind === "corrupt" || (finding.kind === "torn" && finding.fault === this.#torn)) {
-      this.#reportOnce(finding.fault);
-    } else if (finding.kind === "sound" && this.#reported !== undefined) {
-      this.#reported = undefined;
-      this.#options.report(`${this.#path} can be read again`);
-    }
-    this.#torn = finding.kind === "torn" ? finding.fault : undefined;
-  }
-
-  #reportOnce(fault: string, effect = goesOn): void {
+  #reportOnce(fault: string, effect = "keys known so far go on working"): void {
     if (this.#reported !== fault) {
       this.#reported = fault;
       this.#options.report(`${this.#path} ${fault}; ${effect}`);
     }
   }
 
-  /** Looks and writes never overlap. */
-  #inTurn<Result>(step: () => Promise<Result>): Promise<Result> {
-    const running = this.#lastStep.then(step);
-    // The caller of this step handles its failure; the next step does not depend on it.
-    this.#lastStep = running.catch(() => undefined);
-    return running;
+  /** Reads the file if it has changed. Resolves to what is wrong with it. */
+  async #readChange(lockWaitMs: number): Promise<KeyFileFault | undefined> {
+    const { disk, locksReads = false } = this.#options;
+    const { status, isSettled, fault } = this.#last;
+    if (isSettled && isSame(status, await disk.status(this.#path))) {
+      return fault;
+    }
+    return locksReads ? this.#underLock(lockWaitMs, () => this.#read()) : this.#read();
   }
 
-  async #lookNow(): Promise<Finding> {
+  /**
+   * Resolves to the fault known so far if another process holds the lock and `waitMs` is 0.
+   *
+   * @throws {Error} another process holds the lock that long
+   */
+  async #underLock(waitMs: number, work: () => Promise<KeyFileFault | undefined>): Promise<KeyFileFault | undefined> {
+    const lock = await this.#options.disk.lock(`${this.#path}.lock`, waitMs);
+    if (lock === undefined && waitMs === 0) {
+      return this.#last.fault;
+    }
+    if (lock === undefined) {
+      throw new Error(`Cannot lock ${this.#path}: another process has held the lock for ${waitMs / 1_000} s`);
+    }
+    try {
+      return await work();
+    } finally {
+      await lock.release();
+    }
+  }
+
+  async #read(): Promise<KeyFileFault | undefined> {
     const { disk, clock } = this.#options;
     const beginMs = clock.monotonicMs();
     const status = await disk.status(this.#path);
-    const last = isSame(status, this.#last?.status) ? this.#last : undefined;
-    if (last?.isSettled === true) {
-      return last.finding;
+    const sinceMs = isSame(status, this.#last.status) ? this.#last.sinceMs : clock.monotonicMs();
+    const isSettled = beginMs - sinceMs >= tickMsMax;
+    const content = await readWholeFile(disk, this.#path);
+    // Who rewrites a file begins at its start. So if that is still the same now, the end is not that of another file.
+    const contentLater = await readWholeFile(disk, this.#path);
+    this.#exists ||= content !== undefined;
+    const fault = this.#isContinued(content) && this.#isContinued(contentLater)
+      ? await this.#applyRest(content ?? this.#applied)
+      : await this.#judge(contentLater, isSettled);
+    this.#last = { status, sinceMs, isSettled, fault };
+    return fault;
+  }
+
+  #isContinued(content: Buffer | undefined): boolean {
+    const applied = this.#applied;
+    return applied.length === 0 || content?.subarray(0, applied.length).equals(applied) === true;
+  }
+
+  async #applyRest(content: Buffer): Promise<KeyFileFault | undefined> {
+    const { length } = this.#applied;
+    const { lengthBytes, fault } = await applyKeyLines(content, length, this.keyring, this.#options.onUnban);
+    this.#applied = content.subarray(0, lengthBytes);
+    return fault;
+  }
+
+  /** Takes the keys of another file over, if it is sound and has not changed for a while. */
+  async #judge(content: Buffer | undefined, isSettled: boolean): Promise<KeyFileFault | undefined> {
+    const { clock, onUnban, report } = this.#options;
+    if (content === undefined || !isSettled) {
+      return { kind: "replaced", text: content === undefined ? "was removed" : replacedText };
     }
-    const sinceMs = last?.sinceMs ?? clock.monotonicMs();
-    const file = status === undefined ? undefined : await disk.openToRead(this.#path);
-    if (status === undefined || file === undefined) {
-      return this.#reader.offset === 0 ? { kind: "sound" } : { kind: "corrupt", fault: "was removed" };
+    const ring = new Keyring({ clock });
+    const { fault } = await applyKeyLines(content, 0, ring);
+    if (fault !== undefined || content.length === 0) {
+      return { kind: "replaced", text: `${replacedText}, and ${fault?.text ?? "is empty"}` };
     }
-    try {
-      const finding = await this.#reader.read(file);
-      this.#last = { status, finding, sinceMs, isSettled: beginMs - sinceMs >= tickMsMax };
-      return finding;
-    } finally {
-      await file.close();
-    }
+    const lastUnban = (keyId: string): number => this.keyring.get(keyId)?.unbannedMs ?? 0;
+    const unbanned = ring.list().filter(({ id, unbannedMs = 0 }) => unbannedMs > lastUnban(id));
+    this.keyring.takeOver(ring);
+    this.#applied = content;
+    this.#reported = undefined;
+    report(`${this.#path} ${replacedText}; all keys were read from it again`);
+    unbanned.forEach(({ id }) => onUnban?.(id)); // Not those before: a ban may have been set since.
+    return undefined;
   }
 }
 

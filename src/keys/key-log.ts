@@ -12,21 +12,27 @@ export abstract class KeyLog {
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
   abstract get exists(): boolean;
   #following: Promise<void> | undefined;
-  /** Applies what others have appended. Never rejects: faults are reported. */
-  protected abstract look(): Promise<void>;
+  /** Applies what others have appended. Unless it is patient, it waits for no other process. Never rejects. */
+  protected abstract look(isPatient: boolean): Promise<void>;
 
   /** Begins a look, or joins the one under way. */
   follow(): Promise<void> {
-    this.#following ??= this.look().finally(() => {
-      this.#following = undefined;
-    });
-    return this.#following;
+    return this.#begin(false);
   }
 
   /** A look that begins after this call, so that it sees everything written before. */
   async refresh(): Promise<void> {
-    await this.settled();
-    await this.follow();
+    while (this.#following !== undefined) {
+      await this.#following;
+    }
+    await this.#begin(true);
+  }
+
+  #begin(isPatient: boolean): Promise<void> {
+    this.#following ??= this.look(isPatient).finally(() => {
+      this.#following = undefined;
+    });
+    return this.#following;
   }
 
   /** Resolves when no look is under way. */

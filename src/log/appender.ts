@@ -75,7 +75,7 @@ export class Appender {
     return this.#prepare === undefined;
   }
 
-  /** Prepares the first piece before there is one, not durably. Never rejects: a failure is reported, as by `append`. */
+  /** Prepares the first piece, not durably. Never rejects: a failure is reported. */
   async prepare(): Promise<void> {
     try {
       await this.#prepare?.();

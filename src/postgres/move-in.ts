@@ -8,8 +8,9 @@ import { join } from "node:path";
 import { type Clock, reportProgress } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { counted } from "../base/error-message.ts";
-import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
-import { KeyReader } from "../keys/key-reader.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
+import { readWholeFile } from "../disk/replace-file.ts";
+import { applyKeyLines } from "../keys/key-reader.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
@@ -195,22 +196,13 @@ async function readKeyLines(
   keyring: Keyring,
   { disk, report }: Pick<MoveOptions, "disk" | "report">,
 ): Promise<readonly string[]> {
-  const file = await disk.openToRead(path);
-  if (file === undefined) {
-    return [];
+  const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
+  const { lengthBytes, fault } = await applyKeyLines(content, 0, keyring);
+  if (fault?.kind === "corrupt") {
+    throw new Error(`${path} ${fault.text}`);
   }
-  try {
-    const reader = new KeyReader(keyring, () => undefined);
-    const finding = await reader.read(file);
-    if (finding.kind === "torn") {
-      report(`warning: ${path} ${finding.fault}; the keys before them are imported`);
-    } else if (finding.kind !== "sound") {
-      throw new Error(`${path} ${finding.fault}`);
-    }
-    const content = Buffer.alloc(reader.offset);
-    await readFully(file, content, 0);
-    return content.toString().split("\n").slice(0, -1);
-  } finally {
-    await file.close();
+  if (fault !== undefined) {
+    report(`warning: ${path} ${fault.text}; the keys before them are imported`);
   }
+  return content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1);
 }

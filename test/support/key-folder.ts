@@ -31,22 +31,23 @@ export class KeyFolder {
     this.file = join(this.path, "keys.jsonl");
   }
 
-  /** A store as the server has it: its reports and unbans are recorded. */
+  /** A store as a server has it: its reports and unbans are recorded. */
   open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
     return KeyStore.open({
       disk: nodeDisk,
       clock: this.clock,
       dataDir: this.path,
       randomBytes: this.randomBytes,
+      locksReads: true,
       report: (message) => this.reports.push(message),
       onUnban: (keyId) => this.unbanned.push(keyId),
       ...options,
     });
   }
 
-  /** A store as another process has it, which records nothing here. */
+  /** A store as a command has it, which records nothing here. */
   openElsewhere(): Promise<KeyStore> {
-    return this.open({ report: () => undefined, onUnban: () => undefined });
+    return this.open({ locksReads: false, report: () => undefined, onUnban: () => undefined });
   }
 
   content(): Promise<string> {
