@@ -31,9 +31,9 @@ export class IdempotentAdds {
     this.#openedSeconds = this.#nowSeconds();
   }
 
-  /** The `at` of a line that is written now: Unix seconds. */
+  /** The `at` of a line that is written now: Unix seconds, which are not negative on any line. */
   get wallSeconds(): number {
-    return Math.floor(this.#clock.wallMs() / 1_000);
+    return Math.max(0, Math.floor(this.#clock.wallMs() / 1_000));
   }
 
   /**

@@ -27,8 +27,10 @@ import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters } from "./idempotency-table.ts";
 
-/** No line is longer: each code point of a name takes six bytes at most, escaped, and the rest of a line 200. */
-export const petLineBytesMax: number = nameCodePointsMax * 6 + 200;
+const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
+
+/** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 190. */
+export const petLineBytesMax: number = nameCodePointsMax * 6 + 190 + statusCharactersMax;
 
 /** Where a line's parts are. One object is used for all lines. */
 export interface PetLine {
@@ -76,10 +78,11 @@ const idStart = new Literal('{"id":');
 const nameStart = new Literal(',"name":"');
 const categoryIdStart = new Literal('","categoryId":');
 const statusStart = new Literal(',"status":"');
-const groupStart = new Literal('","group":');
+const groupText = '","group":';
 const onceStart = new Literal(',"once":"');
 const atStart = new Literal('","at":');
-const statuses: readonly Literal[] = petStatuses.map((status) => new Literal(status));
+/** With what follows a status, so that no status is taken for a longer one that begins with it. */
+const statusesAndGroup: readonly Literal[] = petStatuses.map((status) => new Literal(status + groupText));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is sound. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
@@ -94,7 +97,7 @@ export function readPetLine(bytes: DataView, start: number, end: number, line: P
 
 /** Returns whether the members of `[start, end)`, a line up to its checksum, are those of the grammar. */
 function readMembers(bytes: DataView, start: number, end: number, line: PetLine): boolean {
-  // Comparing a text never reads beyond the line: each text is shorter than the checksum after the members.
+  // Comparing these texts never reads beyond the line: each is shorter than the checksum after the members.
   if (!idStart.isAt(bytes, start)) {
     return false;
   }
@@ -110,15 +113,25 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   if (!statusStart.isAt(bytes, categoryIdEnd)) {
     return false;
   }
-  const statusAt = categoryIdEnd + statusStart.length;
-  line.statusIndex = statusIndexAt(bytes, statusAt);
-  const statusEnd = statusAt + (petStatuses[line.statusIndex]?.length ?? 0);
-  if (!groupStart.isAt(bytes, statusEnd)) {
+  const groupAt = readStatus(bytes, categoryIdEnd + statusStart.length, end, line);
+  if (groupAt < 0) {
     return false;
   }
-  line.textEnd = statusEnd + 1;
-  line.group = readInteger(bytes, statusEnd + groupStart.length, line);
+  line.textEnd = groupAt - groupText.length + 1;
+  line.group = readInteger(bytes, groupAt, line);
   return line.group > 0 && readOnce(bytes, end, line);
+}
+
+/** Returns where the group's number begins after the status at `at`; -1 if there is no status. */
+function readStatus(bytes: DataView, at: number, end: number, line: PetLine): number {
+  for (let index = 0; index < statusesAndGroup.length; index++) {
+    const literal = statusesAndGroup[index]!; // The index is within the array.
+    if (at + literal.length < end && literal.isAt(bytes, at)) {
+      line.statusIndex = index;
+      return at + literal.length;
+    }
+  }
+  return -1;
 }
 
 /** Returns whether the line ends after its group, or has a hash and its time there. */
@@ -134,20 +147,10 @@ function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
   }
   line.onceStart = hashStart;
   line.atSeconds = readInteger(bytes, hashEnd + atStart.length, line);
-  return line.atSeconds > 0 && line.integerEnd === end;
+  return line.atSeconds >= 0 && line.integerEnd === end;
 }
 
-/** Returns -1 if there is no status at `at`. */
-function statusIndexAt(bytes: DataView, at: number): number {
-  for (let index = 0; index < statuses.length; index++) {
-    if (statuses[index]!.isAt(bytes, at)) { // The index is within the array.
-      return index;
-    }
-  }
-  return -1;
-}
-
-/** The integer at `start`, which ends at `line.integerEnd`; 0 if there is none, or one too long to be exact. */
+/** The integer at `start`, which ends at `line.integerEnd`; -1 if there is none, or one too long to be exact. */
 function readInteger(bytes: DataView, start: number, line: PetLine): number {
   let value = 0;
   let at = start;
@@ -159,7 +162,7 @@ function readInteger(bytes: DataView, start: number, line: PetLine): number {
     value = value * 10 + digit;
   }
   line.integerEnd = at;
-  return at - start > 15 ? 0 : value;
+  return at === start || at - start > 15 ? -1 : value;
 }
 
 /** A minus sign counts as a digit. */

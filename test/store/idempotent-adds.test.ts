@@ -175,7 +175,7 @@ test("a line with a malformed hash or time, or a member after them, stops the st
     `"once":"${hash}"`,
     `"once":"${hash}","at":`,
     `"once":"${hash}","at":-1`,
-    `"once":"${hash}","at":0`,
+    `"once":"${hash}","at":1e3`,
     `"once":"${hash}","at":1,"more":1`,
     `"once":"${hash.slice(1)}","at":1`,
     `"once":"${hash}x","at":1`,
@@ -187,6 +187,20 @@ test("a line with a malformed hash or time, or a member after them, stops the st
     const { path, open } = await placeOf(context);
     await writeFile(path, lineWithChecksum(`{"id":1,${members},${ending}}`));
     await assert.rejects(open(), DamagedLogError, ending);
+  }
+});
+
+test("a create at any second of a clock that begins with 1970, or is set before it, is read at the next start", async (context) => {
+  const { clock, open } = await placeOf(context);
+  for (const [index, wallMs] of [0, 999, -1_000].entries()) {
+    clock.stepWall(wallMs - clock.wallMs());
+    const store = await open();
+    const text = `${index}`.padStart(22, "a");
+    assert.equal((await store.add(rex, text)).id, index + 1);
+    await store.close();
+    const again = await open();
+    assert.equal((await again.add(rex, text)).isReplay, true, `${wallMs} ms`);
+    await again.close();
   }
 });
 
