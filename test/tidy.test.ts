@@ -54,12 +54,11 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "service.ts": ["options.ts", "engine.ts", "postgres", "request", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
   "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk", "base"],
   cli: [
-    ...["service.ts", "options.ts", "console-files", "postgres"],
+    ...["service.ts", "options.ts", "postgres"],
     ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk", "base"],
   ],
   "server.ts": ["cli"],
   console: [],
-  "console-files": [],
 };
 
 /** Modules with effects on the world outside, and the only rooms that may call them; types are free. */
