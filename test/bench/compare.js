@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { floorOf, prepareService } from "./contenders.js";
 import { describeMachine } from "./machine.js";
 import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
-import { interleaveOnce, launchChecked, median, rate } from "./rounds.js";
+import { interleaveOnce, launchChecked, median, processorRate, rate } from "./rounds.js";
 import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/compare.js DIST_A DIST_B [flags]
@@ -61,23 +61,27 @@ await inFolder(async (folder) => {
 
 async function compare(builds, workload, folder) {
   const contenders = values.floor ? [...builds, await floorFor(builds[0], workload, folder)] : builds;
-  const ratios = [];
-  const rates = new Map(contenders.map(({ id }) => [id, []]));
+  const all = new Map(contenders.map(({ id }) => [id, []]));
   console.log(`\n${workload.id} ${workload.title}`);
   for (let launch = 0; launch < launchCount; launch += 1) {
     const order = launch % 2 === 0 ? contenders : [...contenders].reverse();
     const results = await interleaveOnce(order, workload, { ...settings, folder });
-    for (const [id, rounds] of results) rates.get(id).push(...rounds.map(rate));
-    const ofLaunch = results.get("A").map((round, index) => rate(results.get("B")[index]) / rate(round));
-    ratios.push(...ofLaunch);
-    console.log(`  launch ${launch + 1}: B/A ${ofLaunch.map((ratio) => ratio.toFixed(3)).join(" ")}`);
+    for (const [id, rounds] of results) all.get(id).push(...rounds);
   }
-  const spread = `${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)}`;
-  const perSecond = [...rates].map(([id, all]) => `${id} ${median(all).toFixed(0)}/s`).join(", ");
-  console.log(`  B/A median ${median(ratios).toFixed(3)} (${spread}); ${perSecond}`);
-  if (!values.floor) return;
-  const toFloor = (id) => median(rates.get(id).map((value, index) => value / rates.get("floor")[index]));
-  console.log(`  to the floor: A ${toFloor("A").toFixed(3)}, B ${toFloor("B").toFixed(3)}`);
+  for (const [name, value] of [["requests", rate], ["requests for the same processor time", processorRate]]) {
+    const ratios = (one, other) => all.get(one).map((round, index) => value(round) / value(all.get(other)[index]));
+    const toFloor = values.floor ? `; to the floor A ${spread(ratios("A", "floor"))}, B ${spread(ratios("B", "floor"))}` : "";
+    console.log(`  ${name}: B/A ${spread(ratios("B", "A"))}${toFloor}`);
+  }
+  for (const [id, rounds] of all) {
+    const [perSecond, us, p99Ms] = [rate, ({ processorUs }) => processorUs, ({ p99Ms }) => p99Ms].map((value) => median(rounds.map(value)));
+    console.log(`  ${id}: ${perSecond.toFixed(0)}/s, ${us.toFixed(2)} µs of processor time, p99 ${p99Ms.toFixed(2)} ms`);
+  }
+}
+
+/** @param {readonly number[]} ratios */
+function spread(ratios) {
+  return `${median(ratios).toFixed(3)} (${Math.min(...ratios).toFixed(3)} to ${Math.max(...ratios).toFixed(3)})`;
 }
 
 async function floorFor(build, workload, folder) {

@@ -2,7 +2,7 @@
  * Starts and ends processes: servers, commands and load. Each is ended by its own id, also if the bench is interrupted.
  */
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { pinned } from "./machine.js";
 
 const startMsMax = 120_000;
@@ -18,7 +18,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exi
 
 /**
  * @typedef {{ command: string, args: readonly string[], env?: Readonly<Record<string, string>> }} Program
- * @typedef {{ port: number, pid: number, residentBytes(): number | undefined, stop(): Promise<void> }} RunningServer
+ * @typedef {{ port: number, pid: number, processorUs(): number, stop(): Promise<void> }} RunningServer
  */
 
 /**
@@ -50,7 +50,7 @@ export async function startServer(program) {
   return {
     port,
     pid: child.pid,
-    residentBytes: () => residentBytes(child.pid),
+    processorUs: () => processorUs(child.pid),
     async stop() {
       const timer = setTimeout(() => child.kill("SIGKILL"), stopMsMax);
       child.kill("SIGTERM");
@@ -104,12 +104,15 @@ function collect(child) {
   return output;
 }
 
-/** @param {number} pid */
-function residentBytes(pid) {
-  try {
-    const match = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-    return match === null ? undefined : Number(match[1]) * 1024;
-  } catch {
-    return undefined; // No /proc: another system than Linux.
-  }
+/**
+ * What the process has used of the processors so far, kernel and all threads included.
+ *
+ * @param {number} pid
+ * @returns {number} microseconds; NaN without /proc: another system than Linux
+ */
+function processorUs(pid) {
+  if (!existsSync("/proc/self/stat")) return Number.NaN;
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" "); // A name may have spaces.
+  const ticksPerSecond = 100; // On every system that Node runs on.
+  return ((Number(fields[11]) + Number(fields[12])) * 1e6) / ticksPerSecond;
 }

@@ -2,11 +2,11 @@
  * The result as Markdown.
  */
 import { floor, leanFloor } from "./contenders.js";
-import { median, rate } from "./rounds.js";
+import { median, processorRate, rate } from "./rounds.js";
 
 /**
  * @typedef {import("./workloads.js").Workload} Workload
- * @typedef {{ workload: Workload, rounds: Map<string, import("./load.js").Round[]> }} Result
+ * @typedef {{ workload: Workload, rounds: Map<string, import("./rounds.js").Round[]> }} Result
  * @typedef {{ id: string, label: string }} Named
  */
 
@@ -15,12 +15,12 @@ import { median, rate } from "./rounds.js";
  *
  * @param {Result} result
  * @param {string} id
- * @param {string} floorId
+ * @param {{ floorId?: string, value?: typeof rate }} [options] value: by processorRate instead
  * @returns {number[]} empty when the contender did not run
  */
-export function ratiosToFloor({ rounds }, id, floorId = floor.id) {
+export function ratiosToFloor({ rounds }, id, { floorId = floor.id, value = rate } = {}) {
   const floors = rounds.get(floorId) ?? [];
-  return (rounds.get(id) ?? []).map((round, index) => rate(round) / rate(floors[index]));
+  return (rounds.get(id) ?? []).map((round, index) => value(round) / value(floors[index]));
 }
 
 /**
@@ -34,11 +34,27 @@ export function ratioTable(results, contenders) {
       const text = formatRatio(median(ratiosToFloor(result, contender.id)));
       return contender.id === "service" ? `**${text}**` : text;
     });
-    cells.splice(1, 0, formatRatio(median(ratiosToFloor(result, "service", leanFloor.id))));
+    cells.splice(1, 0, formatRatio(median(ratiosToFloor(result, "service", { floorId: leanFloor.id }))));
     return [`${id} ${title}`, goal === undefined ? "" : goal.toFixed(2), ...cells];
   });
   const [ours, ...others] = contenders.map(({ label }) => label);
   return table(["ratio to the floor", "goal", ours, "to the lean floor", ...others], rows);
+}
+
+/**
+ * The same by processor time, and how much the floor took for a request.
+ *
+ * @param {readonly Result[]} results
+ * @param {readonly Named[]} contenders without the floor
+ */
+export function processorTable(results, contenders) {
+  const rows = results.map((result) => {
+    const { workload, rounds } = result;
+    const floorUs = (rounds.get(floor.id) ?? []).map(({ processorUs }) => processorUs);
+    const cells = contenders.map(({ id }) => formatRatio(median(ratiosToFloor(result, id, { value: processorRate }))));
+    return [`${workload.id} ${workload.title}`, median(floorUs).toFixed(1), ...cells];
+  });
+  return table(["ratio by processor time", "floor, µs", ...contenders.map(({ label }) => label)], rows);
 }
 
 /**
@@ -132,6 +148,7 @@ export const notes = `\
 - Every server checks a bearer key, counts two windows for each key, validates, and syncs each create to disk before it
   responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they return 401
   and count nothing. The service returns 429.
+- By processor time, a ratio is that of requests for each second of processor time, the kernel's for them included.
 - W4 compares stores more than frameworks. The peers use SQLite (WAL, synchronous=FULL) with one insert in each commit.
   The service uses group commit. "Fastify 5, group commit" puts all inserts of a turn of the event loop in one commit.
 - All servers read from memory. With queries to SQLite, W1 and W2 would compare databases. Go uses only its standard

@@ -15,7 +15,7 @@ const primingCountMax = 70;
  * @typedef {import("./contenders.js").Contender} Contender
  * @typedef {import("./contenders.js").Launched} Launched
  * @typedef {import("./workloads.js").Workload} Workload
- * @typedef {import("./load.js").Round} Round
+ * @typedef {import("./load.js").Round & { processorUs: number }} Round processorUs: of the server, for each request
  * @typedef {{ rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
  */
 
@@ -107,7 +107,9 @@ export async function interleaveOnce(contenders, workload, settings) {
 /** @throws {Error} if a response was wrong */
 async function oneRound({ server, requests, folder, contender }, workload, seconds) {
   const { connections } = workload;
+  const processorUsBefore = server.processorUs();
   const round = await applyLoad({ port: server.port, requests, connections, seconds, folder });
+  const processorUs = (server.processorUs() - processorUsBefore) / round.requests;
   const isErrorExpected = workload.statuses.every((status) => status > 399);
   const wrongCount = round.broken + (isErrorExpected ? round.requests - round.errors : round.errors);
   if (wrongCount > 0 || round.requests === 0) {
@@ -116,7 +118,7 @@ async function oneRound({ server, requests, folder, contender }, workload, secon
   const after = await sendOnce(server.port, requests[0] ?? "");
   const fault = faultOf(after, workload, contender);
   if (fault !== undefined) throw new Error(`${contender.label}, ${workload.id}, after a round: ${fault}`);
-  return round;
+  return { ...round, processorUs };
 }
 
 /** What was acknowledged must be on disk. Requests under way at the end of a round may be there too. */
@@ -142,4 +144,9 @@ export function median(values) {
 /** @param {Round} round */
 export function rate(round) {
   return round.requests / round.seconds;
+}
+
+/** Requests for each second of the server's processor time: other work of the machine hardly affects it. */
+export function processorRate({ processorUs }) {
+  return 1e6 / processorUs;
 }

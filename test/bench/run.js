@@ -12,7 +12,7 @@ import { durableFloor, floor, floorOf, leanFloor, peers, preparePeer, prepareSer
 import { describeMachine } from "./machine.js";
 import { choose, chooseWorkloads, findBuild, inFolder, ownBuild, readCount, readFlags } from "./options.js";
 import { run } from "./processes.js";
-import { latencyTable, notes, rateTable, ratioTable, spreadLines } from "./report.js";
+import { latencyTable, notes, processorTable, rateTable, ratioTable, spreadLines } from "./report.js";
 import { interleave, launchChecked } from "./rounds.js";
 import { measureTail } from "./tail.js";
 import { animalCount, animalLines, workloads } from "./workloads.js";
@@ -79,6 +79,7 @@ await inFolder(async (folder) => {
   const parts = [
     [...machineLines, ...missing.map((line) => `- ${line}`)].join("\n"),
     ratioTable(results, named),
+    processorTable(results, named),
     rateTable(results, [{ ...floor, label: "floor" }, leanFloor, ...named]),
     latencyTable(results, [{ ...floor, label: "floor" }, ...named], grouped),
     [...spreadLines(results, settings.rounds), notes].join("\n"),
