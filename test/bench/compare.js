@@ -18,20 +18,20 @@ const help = `node test/bench/compare.js DIST_A DIST_B [flags]
 
 DIST: a folder with server.js. The same build twice shows the noise.
 
-  --only W1,W4     workloads (default W1,W2,W3,W4,W5)
+  --only W1,W4     workloads (default W1,W1R,W2R,W3,W4,W5)
   --launches 3     how often both are launched
   --rounds 5       rounds of a launch
   --seconds 1      length of a round
-  --warm-up 1      seconds before the first round of a launch
+  --warm-up 2      seconds before the first round of a launch
   --floor          measures the floor as well
   --node-flags …   flags of Node for both, comma separated`;
 
 const { values, positionals } = readFlags(help, {
-  only: { type: "string", default: "W1,W2,W3,W4,W5" },
+  only: { type: "string", default: "W1,W1R,W2R,W3,W4,W5" },
   launches: { type: "string", default: "3" },
   rounds: { type: "string", default: "5" },
   seconds: { type: "string", default: "1" },
-  "warm-up": { type: "string", default: "1" },
+  "warm-up": { type: "string", default: "2" },
   floor: { type: "boolean", default: false },
   "node-flags": { type: "string", default: "" },
 });

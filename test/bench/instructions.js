@@ -16,7 +16,7 @@ import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/instructions.js DIST_A DIST_B [flags]
 
-  --only W1,W3       workloads (default W1,W3,W5)
+  --only W1,W3       workloads (default W1,W1R,W3,W5)
   --requests 6000    requests of a round
   --rounds 3         rounds; the one with the fewest instructions counts`;
 
@@ -25,7 +25,7 @@ const warmUpCount = 20_000;
 const connectionCount = 16;
 
 const { values, positionals } = readFlags(help, {
-  only: { type: "string", default: "W1,W3,W5" },
+  only: { type: "string", default: "W1,W1R,W3,W5" },
   requests: { type: "string", default: "6000" },
   rounds: { type: "string", default: "3" },
 });

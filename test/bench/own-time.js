@@ -14,12 +14,12 @@ import { median } from "./rounds.js";
 
 const help = `node test/bench/own-time.js DIST_A DIST_B [flags]
 
-  --only W1,W4     workloads (default W1,W2,W3,W4,W5)
+  --only W1,W4     workloads (default W1,W1R,W2R,W3,W4,W5)
   --launches 5     how often each build is launched
   --seconds 4      length of the load`;
 
 const { values, positionals } = readFlags(help, {
-  only: { type: "string", default: "W1,W2,W3,W4,W5" },
+  only: { type: "string", default: "W1,W1R,W2R,W3,W4,W5" },
   launches: { type: "string", default: "5" },
   seconds: { type: "string", default: "4" },
 });

@@ -27,7 +27,7 @@ const help = `npm run bench -- [flags]
   --launches 3         launches of each server in each workload
   --rounds 3           rounds of each launch
   --seconds 2          length of a round
-  --warm-up 2          seconds before the first round
+  --warm-up 3          seconds before the first round: V8 compiles in the first one
   --quick              2 rounds of 1 s, to see that everything works
   --no-tail            leaves out the mixed load
   --no-start-up        leaves out start-up, memory, page cost, and short commands
@@ -43,7 +43,7 @@ const { values } = readFlags(help, {
   launches: { type: "string", default: "3" },
   rounds: { type: "string", default: "3" },
   seconds: { type: "string", default: "2" },
-  "warm-up": { type: "string", default: "2" },
+  "warm-up": { type: "string", default: "3" },
   quick: { type: "boolean", default: false },
   "no-tail": { type: "boolean", default: false },
   "no-start-up": { type: "boolean", default: false },
@@ -57,7 +57,7 @@ const rounds = {
   launches: values.quick ? 1 : readCount("launches", values.launches),
   rounds: values.quick ? 2 : readCount("rounds", values.rounds),
   seconds: values.quick ? 1 : readCount("seconds", values.seconds),
-  warmUpSeconds: values.quick ? 1 : readCount("warm-up", values["warm-up"]),
+  warmUpSeconds: values.quick ? 2 : readCount("warm-up", values["warm-up"]),
 };
 const startUpAnimalCount = readCount("animals", values.animals);
 const chosenWorkloads = chooseWorkloads(values.only);
