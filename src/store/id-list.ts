@@ -2,7 +2,9 @@
  * A growing list of ascending ids, in segments, so that growing copies nothing.
  */
 
-const segmentLength = 4_096;
+const segmentBits = 12;
+const segmentLength = 1 << segmentBits;
+const placeMask = segmentLength - 1;
 
 export class IdList {
   readonly #segments: Uint32Array[] = [];
@@ -14,7 +16,7 @@ export class IdList {
 
   /** Appends an id greater than all before it. */
   push(id: number): void {
-    const place = this.#length % segmentLength;
+    const place = this.#length & placeMask;
     if (place === 0) {
       this.#segments.push(new Uint32Array(segmentLength));
     }
@@ -27,7 +29,7 @@ export class IdList {
 
   /** The id at `index`, which must be below `length`. */
   at(index: number): number {
-    return this.#segments[Math.floor(index / segmentLength)]?.[index % segmentLength] ?? 0;
+    return this.#segments[index >>> segmentBits]?.[index & placeMask] ?? 0;
   }
 
   /** The index of the first id greater than `id`; `length` if there is none. */
