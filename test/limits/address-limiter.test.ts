@@ -23,14 +23,6 @@ test("AddressLimiter.take() counts Remaining down from 59 to 0, then refuses unt
   assert.equal(addresses.take("192.0.2.1").remaining, 59);
 });
 
-test("AddressLimiter.take() leaves other addresses alone", () => {
-  const addresses = new AddressLimiter({ clock: new ManualClock() });
-  for (let index = 0; index < 61; index++) {
-    addresses.take("192.0.2.1");
-  }
-  assert.equal(addresses.take("192.0.2.2").remaining, 59);
-});
-
 test("AddressLimiter.peek() takes no token and uses no memory", () => {
   const addresses = new AddressLimiter({ clock: new ManualClock() });
   assert.equal(addresses.peek("192.0.2.1").remaining, 60);
@@ -103,16 +95,6 @@ test("AddressLimiter.peek() shows what the next take() finds, also when the minu
   assert.equal(addresses.take("new").remaining, 59);
 });
 
-test("AddressLimiter has room again after a silence of two minutes, also if it was full before", () => {
-  const clock = new ManualClock();
-  const addresses = new AddressLimiter({ clock, addressesMax: 2 });
-  ["192.0.2.1", "192.0.2.2"].forEach((address) => addresses.take(address));
-  clock.advance(2 * minute);
-  for (const address of ["192.0.2.3", "192.0.2.4"]) {
-    assert.equal(addresses.take(address).remaining, 59, address);
-  }
-});
-
 test(
   "AddressLimiter admits no address more than 60 times in a minute of its own, whenever it comes",
   seeded((random) => {
@@ -134,12 +116,3 @@ test(
     }
   }),
 );
-
-test("new AddressLimiter() rejects a bound that is not an integer >= 1", () => {
-  for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) {
-    assert.throws(() => new AddressLimiter({ clock: new ManualClock(), addressesMax: wrong }), {
-      name: "RangeError",
-      message: `Cannot create AddressLimiter: addressesMax must be an integer >= 1, received ${wrong}`,
-    });
-  }
-});

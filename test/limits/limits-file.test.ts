@@ -1,21 +1,19 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
 import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { bounds } from "../../src/base/bounds.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
-import { checkOptions } from "../../src/options.ts";
-import { openService } from "../../src/service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 import { exchange, request } from "../support/wire.ts";
 
 const second = 1_000;
@@ -93,52 +91,6 @@ test("LimitsSnapshot keeps used tokens and their reset times across a restart", 
   assert.equal(folder.take(), "rate_limited 0 56");
 });
 
-test("LimitsSnapshot keeps a ban, its count and its doubling across restarts", async (context) => {
-  const folder = new Folder(context);
-  let snapshot = await folder.start();
-  folder.take(60);
-  for (let index = 0; index < 10; index++) {
-    folder.take();
-    await snapshot.save();
-    snapshot = await folder.start(second);
-  }
-  assert.equal(folder.take(), "key_banned 0 299");
-  await snapshot.save();
-  snapshot = await folder.start(299 * second);
-  assert.equal(folder.take(), "allowed 59 0");
-  await snapshot.save();
-  await folder.start(minute);
-  folder.ban();
-  assert.equal(folder.take(), "key_banned 0 599");
-});
-
-test("LimitsSnapshot does not count one second twice because of a restart within it", async (context) => {
-  const folder = new Folder(context);
-  let snapshot = await folder.start();
-  folder.take(60);
-  for (let index = 0; index < 20; index++) {
-    assert.match(folder.take(), /rate_limited/);
-    await snapshot.save();
-    snapshot = await folder.start(40);
-  }
-});
-
-for (const stepMs of [-year, -hour, hour, year]) {
-  const step = `${stepMs / hour} h`;
-  test(`LimitsSnapshot blocks no key beyond a window after a clock step of ${step} across a restart`, async (context) => {
-    const folder = new Folder(context);
-    const snapshot = await folder.start();
-    folder.ban();
-    await snapshot.save();
-    await folder.start(stepMs);
-    const [kind, , waitSeconds] = folder.take().split(" ");
-    assert.ok(stepMs > 0 ? kind === "allowed" : kind === "key_banned", kind);
-    assert.ok(Number(waitSeconds) <= 300 - 1, `waits ${waitSeconds} s`);
-    folder.clock.advance(Number(waitSeconds) * second);
-    assert.match(folder.take(), /allowed/);
-  });
-}
-
 test("LimitsSnapshot restores no bucket or ban that ends later than its length from now", async (context) => {
   const folder = new Folder(context);
   const savedMs = folder.clock.wallMs();
@@ -183,17 +135,6 @@ test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock
   await snapshot.save();
   await folder.start(-hour, { unbannedMs: () => unbannedMs });
   assert.match(folder.take(), /key_banned/);
-});
-
-test("LimitsSnapshot makes the ban after a lifted one twice as long, also across a restart", async (context) => {
-  const folder = new Folder(context);
-  const snapshot = await folder.start();
-  folder.ban();
-  await snapshot.save();
-  const unbannedMs = folder.clock.wallMs();
-  await folder.start(hour, { unbannedMs: () => unbannedMs });
-  folder.ban();
-  assert.equal(folder.take(), "key_banned 0 599");
 });
 
 test("LimitsSnapshot reads a file of release 1.0", async (context) => {
@@ -296,39 +237,7 @@ test("LimitsSnapshot.open() names the file that it cannot read", async (context)
   await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
 });
 
-test("LimitsSnapshot.save() leaves the event loop free while it saves many keys", async (context) => {
-  const folder = new Folder(context);
-  const snapshot = await folder.start();
-  for (let index = 0; index < 10_000; index++) {
-    folder.limiter.take(`key ${index}`, free);
-  }
-  let turnCount = 0;
-  let isSaving = true;
-  const turn = (): void => {
-    turnCount += 1;
-    if (isSaving) {
-      setImmediate(turn);
-    }
-  };
-  setImmediate(turn);
-  let appendedBytesMax = 0;
-  const openToAppend: Disk["openToAppend"] = async (path) => {
-    const file = await nodeDisk.openToAppend(path);
-    const append: DiskFile["append"] = (bytes) => {
-      appendedBytesMax = Math.max(appendedBytesMax, bytes.length);
-      return file.append(bytes);
-    };
-    return withMethods(file, { append });
-  };
-  folder.exchange({ openToAppend });
-  await snapshot.save();
-  isSaving = false;
-  assert.ok(turnCount >= 20, `${turnCount} turns`);
-  assert.ok(appendedBytesMax <= 100_000, `${appendedBytesMax} bytes at once`);
-});
-
-const overlapping = "LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile";
-test(overlapping, { timeout: 10 * second }, async (context) => {
+test("LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   const ends: (() => void)[] = [];
@@ -344,7 +253,7 @@ test(overlapping, { timeout: 10 * second }, async (context) => {
   folder.exchange({ remove, rename });
   folder.take();
   const first = snapshot.save();
-  await until(() => ends.length === 1, context.signal);
+  await until("it saves", () => ends.length === 1);
   folder.take();
   const waiting = [snapshot.save(), snapshot.save(), snapshot.save()];
   await new Promise(setImmediate);
@@ -352,21 +261,13 @@ test(overlapping, { timeout: 10 * second }, async (context) => {
   folder.take();
   ends[0]?.();
   await first;
-  await until(() => ends.length === 2, context.signal);
+  await until("it saves again", () => ends.length === 2);
   ends[1]?.();
   await Promise.all(waiting);
   assert.equal(beginCount, 2);
   await folder.start();
   assert.equal(folder.limiter.peek("key", free).remaining, 57);
 });
-
-/** Lets the event loop turn until it is so, or the test was given up. */
-async function until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
-  while (!isSo()) {
-    signal.throwIfAborted();
-    await new Promise(setImmediate);
-  }
-}
 
 test("a service leaves the limits of another folder in the place of its own as they are, and says so", async (context) => {
   const dataDir = join(temporaryFolder(context), "data");
@@ -378,26 +279,6 @@ test("a service leaves the limits of another folder in the place of its own as t
   await service.close();
   assert.equal(await readFile(join(dataDir, "limits.json"), "utf8"), "of another server");
   assert.match(reports.join("\n"), /^warning: the limits cannot be saved, .*: .*data leads to another folder or to none, or its lock was removed$/m);
-});
-
-test("a service saves the limits at intervals, once more when it closes, and never after", async (context) => {
-  context.mock.timers.enable({ apis: ["setInterval"] });
-  const { mock } = context.mock.method(LimitsSnapshot.prototype, "save");
-  const service = await openService(checkOptions({ dataDir: temporaryFolder(context) }));
-  context.mock.timers.tick(bounds.limitsSaveMs);
-  assert.equal(mock.callCount(), 1);
-  await service.close();
-  context.mock.timers.tick(bounds.limitsSaveMs);
-  assert.equal(mock.callCount(), 2);
-});
-
-test("LimitsSnapshot.save() writes one file, with mode 0600", async (context) => {
-  const folder = new Folder(context);
-  const snapshot = await folder.start();
-  folder.take();
-  await snapshot.save();
-  assert.deepEqual(await readdir(folder.path), ["limits.json"]);
-  assert.equal((await stat(folder.file)).mode & 0o777, 0o600);
 });
 
 test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
@@ -412,20 +293,6 @@ test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
     const flipped = Buffer.from(sound);
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     assert.equal(decodeSnapshot(flipped), "is damaged", `bit ${bit}`);
-  }
-});
-
-test("snapshotPieces() writes one line with a checksum, however many keys there are", () => {
-  for (const keyCount of [0, 1, 499, 500, 501, 1_000, 1_001]) {
-    const limiter = new MemoryLimiter({ clock: new ManualClock() });
-    for (let index = 0; index < keyCount; index++) {
-      limiter.take(`key ${index}`, free);
-    }
-    const text = [...snapshotPieces(limiter)].join("");
-    const saved = decodeSnapshot(Buffer.from(text));
-    assert.ok(typeof saved !== "string");
-    assert.deepEqual(saved.keys.map(({ id }) => id), Array.from({ length: keyCount }, (_, index) => `key ${index}`));
-    assert.equal(text, lineWithChecksum(text.replace(/,"crc":"[0-9a-f]{8}"}\n$/, "}")));
   }
 });
 

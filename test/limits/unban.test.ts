@@ -55,12 +55,3 @@ test("keys unban lifts a ban while no server runs", async (context) => {
   await (await folder.open()).unban(id);
   assert.equal(await bannedKeyCount(folder), 0);
 });
-
-test("keys unban lifts no ban that was set later, also after an upgrade from release 1.0", async (context) => {
-  const folder = new KeyFolder(context);
-  const { id } = await (await folder.open()).create();
-  await (await folder.open()).unban(id);
-  folder.clock.advance(2 * minute);
-  await saveBan(folder, id);
-  assert.equal(await bannedKeyCount(folder), 1);
-});
