@@ -160,16 +160,6 @@ test("kill -9 does not forget what the limits have counted, which is saved while
   assert.equal(await second.stop(), 0);
 });
 
-test("a taken port stops the start with exit code 2 and one line that names the setting", async (context) => {
-  const data = join(temporaryFolder(context), "data");
-  const first = await start(context, ["--data", data]);
-  const port = new URL(first.url).port;
-  const second = await run(["--port", port, "--data", join(temporaryFolder(context), "data")]);
-  assert.equal(second.code, 2);
-  assert.match(second.stderr, new RegExp(`^Cannot use --port ${port}: .*EADDRINUSE.*\n$`));
-  await first.stop();
-});
-
 test("everything that is kept is readable by its owner alone, and no file holds a key", async (context) => {
   const data = join(temporaryFolder(context), "data");
   const program = await start(context, ["--data", data]);

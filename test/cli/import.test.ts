@@ -9,8 +9,6 @@ import { test, type TestContext } from "node:test";
 
 import { lock } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { StorageUnavailableError } from "../../src/pets/pet-store.ts";
-import { JsonLinesPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
@@ -96,15 +94,6 @@ for (const [change, count] of [["shortened", 1], ["rewritten with more animals",
     assert.equal(readFileSync(join(data, "pets.jsonl"), "utf8"), "");
   });
 }
-
-test("an import that fails names the cause", async (context) => {
-  const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
-  const error = new StorageUnavailableError("the database did not store the animal", { cause: new Error("disk full") });
-  context.mock.method(JsonLinesPetStore.prototype, "add", () => Promise.reject(error));
-  const { code, stderr } = await runHere(["import", file, "--data", data]);
-  assert.equal(code, 1);
-  assert.match(stderr, /: the database did not store the animal: disk full; added the first 0 of 1 animal, no others\n$/);
-});
 
 test("import refuses a device, which may have no end", async (context) => {
   const { code, stderr } = await runHere(["import", "/dev/zero", "--data", temporaryFolder(context)]);

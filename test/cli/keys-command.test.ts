@@ -6,9 +6,7 @@ import { test } from "node:test";
 import { UsageError } from "../../src/cli/parse-flags.ts";
 import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { KeyStore } from "../../src/keys/key-store.ts";
 import { withoutSecrets } from "../../src/base/redact-secrets.ts";
-import type { ApiKey } from "../../src/keys/key.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { LimitsSnapshot } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
@@ -63,14 +61,6 @@ test("keys create takes each flag as --flag value and as --flag=value", async (c
     assert.deepEqual(key.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
     assert.deepEqual([key.label, key.expiresMs], ["a=b --c", Date.UTC(2027, 0, 31)]);
   }
-});
-
-test("keys --data names another folder", async (context) => {
-  const folder = new KeyFolder(context);
-  const dataDir = join(folder.path, "other");
-  await create(folder, "--data", dataDir);
-  assert.equal((await keys(folder, "list")).out, "");
-  assert.match((await keys(folder, "list", `--data=${dataDir}`)).out, /^key_/);
 });
 
 test("keys list prints an aligned line for each key, its id first, with its state", async (context) => {
@@ -252,21 +242,6 @@ test("keys exits with 1 and one line if the file is damaged or the folder cannot
     assert.deepEqual([code, out], [1, ""]);
     assert.match(error, /^[^\n]+\n$/);
   }
-});
-
-test("keys uses the last occurrence of a flag", async (context) => {
-  const folder = new KeyFolder(context);
-  await create(folder, "--plan", "pro", "--plan=business");
-  assert.equal((await (await folder.open()).list())[0]?.plan.name, "business");
-});
-
-test("keys list prints 130,000 keys", async (context) => {
-  const folder = new KeyFolder(context);
-  await create(folder);
-  const [apiKey] = await (await folder.open()).list();
-  assert.ok(apiKey !== undefined);
-  context.mock.method(KeyStore.prototype, "list", () => Promise.resolve(Array<ApiKey>(130_000).fill(apiKey)));
-  assert.equal((await keys(folder, "list")).out.split("\n").length, 130_001);
 });
 
 test("keys COMMAND --help names every flag of the command, and does nothing", async (context) => {

@@ -37,15 +37,6 @@ test("every line comes without its newline, also a blank one, and a last one wit
   }
 });
 
-test("a line is whole wherever two chunks meet in it", async () => {
-  for (const place of [0, 1, 2, 98, 99, 100, 101]) {
-    const before = `${"x".repeat(999)}\n`.repeat(chunkBytes / 1_000 - 2).padEnd(chunkBytes - place - 1, "y");
-    const crossing = "c".repeat(100);
-    const lines = await linesOf(`${before}\n${crossing}\nlast`);
-    assert.deepEqual(lines.slice(-2), [crossing, "last"], `${place} bytes before the border`);
-  }
-});
-
 test("a line longer than the bound is cut to one byte more than the bound", async () => {
   for (const byteCount of [lineBytesMax - 1, lineBytesMax, lineBytesMax + 1, lineBytesMax + 2, 3 * chunkBytes]) {
     for (const end of ["", "\n", "\nnext"]) {

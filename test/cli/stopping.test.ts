@@ -6,7 +6,6 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { Server } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
@@ -108,23 +107,6 @@ test("serve() that is stopped while it loads the animals reads no more of them",
   assert.ok(stopping.signal.aborted);
   assert.deepEqual(terminal.output(), { stdout: "", stderr: "" });
   assert.equal(readFileSync(join(data, "pets.jsonl"), "utf8"), "damaged\n");
-});
-
-test("serve() that is stopped while its ports open prints nothing, and makes no key", async (context) => {
-  const data = temporaryFolder(context);
-  const stopping = new AbortController();
-  const { listen } = Server.prototype;
-  context.mock.method(Server.prototype, "listen", function (this: Server, ...args: unknown[]) {
-    const [options] = args as [{ readonly port?: number }]; // That of the lock has a path.
-    if (options.port !== undefined) {
-      stopping.abort();
-    }
-    return Reflect.apply(listen, this, args) as Server;
-  });
-  const terminal = recordingTerminal();
-  await serve(["--port", "0", "--metrics-port", "0", "--data", data], terminal, stopping.signal);
-  assert.deepEqual(terminal.output(), { stdout: "", stderr: "" });
-  assert.ok(!existsSync(join(data, "keys.jsonl")));
 });
 
 test("a request that is cut off at the end of a stop has its line in the log", { timeout: 20_000 }, async (context) => {
