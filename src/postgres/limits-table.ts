@@ -23,10 +23,8 @@ export type LimitsNumbers = readonly [
 ];
 
 const readText = `SELECT key_id, to_json(ARRAY[${columns}])::text AS numbers FROM animal_store.limits`;
-const writeText = `
-INSERT INTO animal_store.limits (key_id, ${columns}, decided_at)
-SELECT *, animal_store.clock_ms() FROM unnest(
-  $1::text[], $2::int[], $3::bigint[], $4::int[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[], $9::bigint[])`;
+const writeText = `INSERT INTO animal_store.limits (key_id, ${columns}, decided_at)
+SELECT key_id, ${columns}, animal_store.clock_ms() FROM json_populate_recordset(NULL::animal_store.limits, $1)`;
 
 /** Adds the limits of the table to the limiter. */
 export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<void> {
@@ -40,18 +38,15 @@ export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<
 /** Adds the limits of the limiter to the table, which has no rows of these keys. */
 export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
-  const limits = Array.from(keys.values(), (one) => shifted(one, aheadMs));
-  await query(writeText, [
-    [...keys.keys()],
-    limits.map(({ minute }) => minute.used),
-    limits.map(({ minute }) => instant(minute.endsMs)),
-    limits.map(({ day }) => day.used),
-    limits.map(({ day }) => instant(day.endsMs)),
-    limits.map(({ ban }) => ban.refusalCount),
-    limits.map(({ ban }) => instant(ban.secondEndsMs)),
-    limits.map(({ ban }) => instant(ban.untilMs)),
-    limits.map(({ ban }) => ban.durationMs),
-  ]);
+  const rows = Array.from(keys, ([keyId, limits]) => {
+    const { minute, day, ban } = shifted(limits, aheadMs);
+    return {
+      ...{ key_id: keyId, minute_used: minute.used, minute_ends: instant(minute.endsMs) },
+      ...{ day_used: day.used, day_ends: instant(day.endsMs), refusals: ban.refusalCount },
+      ...{ second_ends: instant(ban.secondEndsMs), ban_until: instant(ban.untilMs), ban_ms: ban.durationMs },
+    };
+  });
+  await query(writeText, [JSON.stringify(rows)]);
 }
 
 export function limitsOf(numbers: LimitsNumbers): KeyLimits {

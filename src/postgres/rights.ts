@@ -14,8 +14,7 @@ export async function hasSchema(query: Query): Promise<boolean> {
 
 /** @throws {Error} the user may not use the schema, if there is one */
 export async function checkUsage(query: Query): Promise<void> {
-  const text = "SELECT has_schema_privilege('animal_store', 'USAGE')::text AS may_use";
-  const [row] = (await hasSchema(query)) ? await query(text) : [];
+  const [row] = await query("SELECT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')::text AS may_use");
   if (row?.["may_use"] === "false") {
     throw new Error("the user has no right to USAGE of the schema animal_store");
   }
