@@ -4,7 +4,7 @@
 
 import { errorKinds } from "../http/error-codes.ts";
 import { planNames } from "../limits/plans.ts";
-import { idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
+import { idempotencyHours, idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
 import { limitDefault, limitMax } from "../pets/list-query.ts";
 import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
 
@@ -178,7 +178,7 @@ export const idempotencyKeyParameter: JsonObject = {
   description:
     `Makes a retry safe. Choose a new value for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
     "characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same " +
-    "animal within 24 hours, it returns the same response and adds nothing.",
+    `animal within ${idempotencyHours} hours, it returns the same response and adds nothing.`,
   // No example: tools would send it with the example of each body, and the second one would be refused.
   schema: { type: "string", pattern: idempotencyKeyPattern },
 };

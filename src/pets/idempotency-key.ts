@@ -15,6 +15,9 @@ import { hash } from "node:crypto";
 
 export const idempotencyKeyCharactersMax = 255;
 
+/** How long a store remembers a hash, at least. The same in SQL: `interval '24 hours'` in src/postgres. */
+export const idempotencyHours = 24;
+
 const word = /^[!#-~]+$/;
 const quoted = /^"((?:[!#-[\]-~]|\\["\\])+)"$/;
 

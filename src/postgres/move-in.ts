@@ -139,7 +139,7 @@ class CatalogueCopy implements PetSink {
     this.#count += 1;
   }
 
-  restore(bytes: DataView, start: number, id: number, atSeconds: number): void {
+  rememberSince(bytes: DataView, start: number, id: number, atSeconds: number): void {
     if (atSeconds > this.#oldestSeconds) {
       this.#hashes.set(textOf(bytes, start, start + idempotencyHashCharacters), { id, atSeconds });
     }

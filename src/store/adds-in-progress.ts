@@ -13,18 +13,18 @@ export class AddsInProgress {
    *
    * @throws {IdempotencyConflictError} the hash belongs to another animal
    */
-  async share(newPet: NewPet, hash: string, add: () => Promise<StoredPet>): Promise<StoredPet> {
-    const inProgress = this.#adds.get(hash);
+  async share(newPet: NewPet, idempotencyHash: string, add: () => Promise<StoredPet>): Promise<StoredPet> {
+    const inProgress = this.#adds.get(idempotencyHash);
     if (inProgress !== undefined) {
       const stored = await inProgress.catch(unlessConflict);
-      return stored === undefined ? this.share(newPet, hash, add) : replay(stored.id, stored.json, newPet);
+      return stored === undefined ? this.share(newPet, idempotencyHash, add) : replay(stored.id, stored.json, newPet);
     }
     const adding = add();
-    this.#adds.set(hash, adding);
+    this.#adds.set(idempotencyHash, adding);
     try {
       return await adding;
     } finally {
-      this.#adds.delete(hash);
+      this.#adds.delete(idempotencyHash);
     }
   }
 }
@@ -44,7 +44,7 @@ function unlessConflict(error: unknown): undefined {
  */
 export function replay(id: number, json: JsonText | undefined, newPet: NewPet): StoredPet {
   if (json !== newPetToJson(id, newPet)) {
-    throw new IdempotencyConflictError("the hash belongs to another animal");
+    throw new IdempotencyConflictError("the idempotency hash belongs to another animal");
   }
   return { id, json, isReplay: true };
 }

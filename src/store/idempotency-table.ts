@@ -12,12 +12,11 @@
  * Hashes are read through a DataView, as lines of the log are: a start adds a million of them without allocating.
  */
 
+import { idempotencyHours } from "../pets/idempotency-key.ts";
+
 export const idempotencyHashCharacters = 22;
-/**
- * 24 hours, and 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. Its twin for a
- * database is `onceAge` in postgres/functions.ts.
- */
-export const idempotencySecondsMax = 86_402;
+/** With 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. */
+export const idempotencySecondsMax: number = idempotencyHours * 3_600 + 2;
 /** At least this many of the latest hashes are kept for 24 hours. */
 const idempotencyHashesMin = 1_000_000;
 

@@ -21,7 +21,7 @@ export class IdempotentAdds {
   readonly #inProgress = new AddsInProgress();
   readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
-  /** When this object was made, on both clocks. Reading them for each line that is restored took 20 % of a start. */
+  /** When this object was made, on both clocks. Reading them for each line that is read took 20 % of a start. */
   readonly #openedWallSeconds: number;
   readonly #openedSeconds: number;
 
@@ -44,12 +44,12 @@ export class IdempotentAdds {
    */
   add(
     newPet: NewPet,
-    hash: string,
+    idempotencyHash: string,
     store: () => Promise<StoredPet>,
     textOf: (id: number) => string | undefined,
   ): Promise<StoredPet> {
-    return this.#inProgress.share(newPet, hash, async () => {
-      const earlierId = this.#find(hash);
+    return this.#inProgress.share(newPet, idempotencyHash, async () => {
+      const earlierId = this.#find(idempotencyHash);
       return earlierId === undefined ? store() : replay(earlierId, textOf(earlierId), newPet);
     });
   }
@@ -63,15 +63,15 @@ export class IdempotentAdds {
    * Remembers the hash of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
    * has been set back since, the line counts as written when this object was made.
    */
-  restore(bytes: DataView, start: number, petId: number, atSeconds: number): void {
+  rememberSince(bytes: DataView, start: number, petId: number, atSeconds: number): void {
     const ageSeconds = Math.max(0, this.#openedWallSeconds - atSeconds);
     if (ageSeconds < idempotencySecondsMax) {
       this.#table.add(bytes, start, petId, this.#openedSeconds - ageSeconds);
     }
   }
 
-  #find(hash: string): number | undefined {
-    this.#text.write(hash, "latin1");
+  #find(idempotencyHash: string): number | undefined {
+    this.#text.write(idempotencyHash, "latin1");
     return this.#table.find(this.#textView, 0, this.#nowSeconds());
   }
 

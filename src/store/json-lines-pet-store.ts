@@ -118,12 +118,12 @@ interface WrittenLine {
   readonly start: number;
   readonly textEnd: number;
   readonly statusIndex: number;
-  readonly onceStart: number;
+  readonly hashStart: number;
 }
 
 /** An animal that waits to be written, with its idempotency hash; or to be durable, as it is in the file already. */
 type Item =
-  | { readonly newPet: NewPet; readonly hash: string | undefined }
+  | { readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
   | { readonly stored: StoredPet };
 
 interface Contents {
@@ -161,13 +161,13 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.prepare();
   }
 
-  add(newPet: NewPet, hash?: string): Promise<StoredPet> {
-    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, hash });
-    if (hash === undefined) {
+  add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
+    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, idempotencyHash });
+    if (idempotencyHash === undefined) {
       return write();
     }
     const textOf = (id: number): string | undefined => this.#catalogue.get(id);
-    const adding = this.#idempotentAdds.add(newPet, hash, write, textOf);
+    const adding = this.#idempotentAdds.add(newPet, idempotencyHash, write, textOf);
     return this.#writer.isPrepared ? adding : adding.then((stored) => this.#durable(stored));
   }
 
@@ -210,22 +210,22 @@ export class JsonLinesPetStore implements PetStore {
         continue;
       }
       const id = firstId + lines.length;
-      const { newPet, hash } = item;
+      const { newPet, idempotencyHash } = item;
       const json = newPetToJson(id, newPet);
       const start = end;
-      end = encodePetLine(chunk, start, json, line, hash);
-      const { textEnd, onceStart } = line;
-      lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), onceStart });
+      end = encodePetLine(chunk, start, json, line, idempotencyHash);
+      const { textEnd, hashStart } = line;
+      lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), hashStart });
       results.push({ id, json });
     }
     return { byteCount: end, results, publish: () => this.#publish(chunk.view, lines) };
   }
 
   #publish(view: DataView, lines: readonly WrittenLine[]): void {
-    for (const { start, textEnd, statusIndex, onceStart } of lines) {
+    for (const { start, textEnd, statusIndex, hashStart } of lines) {
       this.#catalogue.append(view, start, textEnd, statusIndex);
-      if (onceStart > 0) {
-        this.#idempotentAdds.remember(view, onceStart, this.#catalogue.count);
+      if (hashStart > 0) {
+        this.#idempotentAdds.remember(view, hashStart, this.#catalogue.count);
       }
     }
   }

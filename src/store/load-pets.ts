@@ -25,7 +25,7 @@ export type PetSink = Pick<Catalogue, "append">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
-  readonly idempotentAdds?: Pick<IdempotentAdds, "restore"> | undefined;
+  readonly idempotentAdds?: Pick<IdempotentAdds, "rememberSince"> | undefined;
 }
 
 /** Gives all animals to `sink`, up to the end of the log or the first fault. */
@@ -65,8 +65,8 @@ class PetLineReader implements LineReader {
     this.#lastId = line.id;
     this.#group = line.group;
     this.#sink.append(bytes, start, line.textEnd, line.statusIndex);
-    if (line.onceStart > 0) {
-      this.#idempotentAdds?.restore(bytes, line.onceStart, line.id, line.atSeconds);
+    if (line.hashStart > 0) {
+      this.#idempotentAdds?.rememberSince(bytes, line.hashStart, line.id, line.atSeconds);
     }
     return undefined;
   }

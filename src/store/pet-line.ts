@@ -1,13 +1,13 @@
 /**
  * One animal <-> one line of pets.jsonl:
  *
- *     line     = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '","group":' group [ once ]
+ *     line     = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '","group":' group [ hash ]
  *                checksum LF
  *     id       = group = decimal, 1 or more
  *     name     = JSON string as JSON.stringify writes it
  *     int64    = decimal
  *     status   = "available" / "pending" / "sold"
- *     once     = ',"once":"' 22( base64url character ) '","at":' decimal
+ *     hash     = ',"once":"' 22( base64url character ) '","at":' decimal
  *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      log/checksum.ts
  *
  * For instance, the second animal of the group that began with animal 7:
@@ -40,8 +40,8 @@ export interface PetLine {
   statusIndex: number;
   /** End of the served text, without its `}`. */
   textEnd: number;
-  /** Start of the hash; 0 if the line has none. */
-  onceStart: number;
+  /** Start of the idempotency hash; 0 if the line has none. */
+  hashStart: number;
   /** When the animal with the hash was created, in Unix seconds. */
   atSeconds: number;
   /** Of the integer that was read last. */
@@ -49,7 +49,7 @@ export interface PetLine {
 }
 
 export function createPetLine(): PetLine {
-  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, onceStart: 0, atSeconds: 0, integerEnd: 0 };
+  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
 }
 
 /**
@@ -57,20 +57,20 @@ export function createPetLine(): PetLine {
  *
  * @param json the served text, with its `}`
  * @param line gets the end of the served text and the start of the hash
- * @param hash of a create that carried one, which is written with `line.atSeconds`
+ * @param idempotencyHash of a create that carried one, which is written with `line.atSeconds`
  */
 export function encodePetLine(
   { bytes, view }: Chunk,
   start: number,
   json: string,
   line: PetLine,
-  hash?: string,
+  idempotencyHash?: string,
 ): number {
   const group = `,"group":${line.group}`;
-  const once = hash === undefined ? "" : `,"once":"${hash}","at":${line.atSeconds}`;
-  const end = start + bytes.write(json.slice(0, -1) + group + once, start);
-  line.textEnd = end - once.length - group.length;
-  line.onceStart = hash === undefined ? 0 : end - once.length + onceStart.length;
+  const hash = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${line.atSeconds}`;
+  const end = start + bytes.write(json.slice(0, -1) + group + hash, start);
+  line.textEnd = end - hash.length - group.length;
+  line.hashStart = hash === "" ? 0 : end - hash.length + beforeHash.length;
   return writeChecksum(view, start, end);
 }
 
@@ -79,8 +79,8 @@ const nameStart = new Literal(',"name":"');
 const categoryIdStart = new Literal('","categoryId":');
 const statusStart = new Literal(',"status":"');
 const groupText = '","group":';
-const onceStart = new Literal(',"once":"');
-const atStart = new Literal('","at":');
+const beforeHash = new Literal(',"once":"');
+const beforeAt = new Literal('","at":');
 /** With what follows a status, so that no status is taken for a longer one that begins with it. */
 const statusesAndGroup: readonly Literal[] = petStatuses.map((status) => new Literal(status + groupText));
 
@@ -119,7 +119,7 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   }
   line.textEnd = groupAt - groupText.length + 1;
   line.group = readInteger(bytes, groupAt, line);
-  return line.group > 0 && readOnce(bytes, end, line);
+  return line.group > 0 && readHash(bytes, end, line);
 }
 
 /** Returns where the group's number begins after the status at `at`; -1 if there is no status. */
@@ -135,18 +135,19 @@ function readStatus(bytes: DataView, at: number, end: number, line: PetLine): nu
 }
 
 /** Returns whether the line ends after its group, or has a hash and its time there. */
-function readOnce(bytes: DataView, end: number, line: PetLine): boolean {
-  line.onceStart = 0;
+function readHash(bytes: DataView, end: number, line: PetLine): boolean {
+  line.hashStart = 0;
   if (line.integerEnd === end) {
     return true;
   }
-  const hashStart = line.integerEnd + onceStart.length;
+  const hashStart = line.integerEnd + beforeHash.length;
   const hashEnd = hashStart + idempotencyHashCharacters;
-  if (hashEnd + atStart.length >= end || !onceStart.isAt(bytes, line.integerEnd) || !atStart.isAt(bytes, hashEnd)) {
+  const hasRoom = hashEnd + beforeAt.length < end;
+  if (!hasRoom || !beforeHash.isAt(bytes, line.integerEnd) || !beforeAt.isAt(bytes, hashEnd)) {
     return false;
   }
-  line.onceStart = hashStart;
-  line.atSeconds = readInteger(bytes, hashEnd + atStart.length, line);
+  line.hashStart = hashStart;
+  line.atSeconds = readInteger(bytes, hashEnd + beforeAt.length, line);
   return line.atSeconds >= 0 && line.integerEnd === end;
 }
 

@@ -19,7 +19,7 @@ import {
 } from "../../src/index.ts";
 
 type Question =
-  | { readonly kind: "add"; readonly newPet: NewPet; readonly once: string | undefined }
+  | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
   | { readonly kind: "get"; readonly id: number }
   | { readonly kind: "list"; readonly query: PetQuery };
 
@@ -53,7 +53,7 @@ export class ExampleEngine {
   #reply(question: Question): Reply {
     switch (question.kind) {
       case "add":
-        return this.#add(question.newPet, question.once);
+        return this.#add(question.newPet, question.idempotencyHash);
       case "get":
         return { kind: "result", result: this.#rows[question.id - 1]?.json };
       case "list":
@@ -61,8 +61,8 @@ export class ExampleEngine {
     }
   }
 
-  #add(newPet: NewPet, once: string | undefined): Reply {
-    const earlierId = once === undefined ? undefined : this.#idsByHash.get(once);
+  #add(newPet: NewPet, idempotencyHash: string | undefined): Reply {
+    const earlierId = idempotencyHash === undefined ? undefined : this.#idsByHash.get(idempotencyHash);
     const id = earlierId ?? this.#rows.length + 1;
     const json = petToJson({ ...newPet, id });
     if (earlierId !== undefined) {
@@ -70,8 +70,8 @@ export class ExampleEngine {
       return isEqual ? { kind: "result", result: { id, json, isReplay: true } } : { kind: "reused" };
     }
     this.#rows.push({ id, status: newPet.status, json });
-    if (once !== undefined) {
-      this.#idsByHash.set(once, id);
+    if (idempotencyHash !== undefined) {
+      this.#idsByHash.set(idempotencyHash, id);
     }
     return { kind: "result", result: { id, json } };
   }
@@ -100,8 +100,8 @@ export class ExampleStore implements PetStore {
     });
   }
 
-  async add(newPet: NewPet, once?: string): Promise<StoredPet> {
-    return (await this.#ask({ kind: "add", newPet, once })) as StoredPet; // The engine's reply to "add".
+  async add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
+    return (await this.#ask({ kind: "add", newPet, idempotencyHash })) as StoredPet; // The engine's reply to "add".
   }
 
   async get(id: number): Promise<JsonText | undefined> {
