@@ -45,13 +45,7 @@ interface Look {
   readonly sinceMs: number;
   /** Whether every later change of the file gives it another status. */
   readonly isSettled: boolean;
-  readonly fault: KeyFileFault | undefined;
-}
-
-/** "replaced": the lines that were applied are not there any more. */
-interface KeyFileFault {
-  readonly kind: KeyFault["kind"] | "replaced";
-  readonly text: string;
+  readonly fault: KeyFault | undefined;
 }
 
 const replacedText = "was replaced or changed by another program";
@@ -149,7 +143,7 @@ export class KeyFile extends KeyLog {
   }
 
   /** Reads the file if it has changed. Resolves to what is wrong with it. */
-  async #readChange(lockWaitMs: number): Promise<KeyFileFault | undefined> {
+  async #readChange(lockWaitMs: number): Promise<KeyFault | undefined> {
     const { disk, locksReads = false } = this.#options;
     const { status, isSettled, fault } = this.#last;
     if (isSettled && isSame(status, await disk.status(this.#path))) {
@@ -163,7 +157,7 @@ export class KeyFile extends KeyLog {
    *
    * @throws {Error} another process holds the lock that long
    */
-  async #underLock(waitMs: number, work: () => Promise<KeyFileFault | undefined>): Promise<KeyFileFault | undefined> {
+  async #underLock(waitMs: number, work: () => Promise<KeyFault | undefined>): Promise<KeyFault | undefined> {
     const lock = await this.#options.disk.lock(`${this.#path}.lock`, waitMs);
     if (lock === undefined && waitMs === 0) {
       return this.#last.fault;
@@ -178,7 +172,7 @@ export class KeyFile extends KeyLog {
     }
   }
 
-  async #read(): Promise<KeyFileFault | undefined> {
+  async #read(): Promise<KeyFault | undefined> {
     const { disk, clock } = this.#options;
     const beginMs = clock.monotonicMs();
     const status = await disk.status(this.#path);
@@ -200,7 +194,7 @@ export class KeyFile extends KeyLog {
     return applied.length === 0 || content?.subarray(0, applied.length).equals(applied) === true;
   }
 
-  async #applyRest(content: Buffer): Promise<KeyFileFault | undefined> {
+  async #applyRest(content: Buffer): Promise<KeyFault | undefined> {
     const { length } = this.#applied;
     const { lengthBytes, fault } = await applyKeyLines(content, length, this.keyring, this.#options.onUnban);
     this.#applied = content.subarray(0, lengthBytes);
@@ -208,7 +202,7 @@ export class KeyFile extends KeyLog {
   }
 
   /** Takes the keys of another file over, if it is sound and has not changed for a while. */
-  async #judge(content: Buffer | undefined, isSettled: boolean): Promise<KeyFileFault | undefined> {
+  async #judge(content: Buffer | undefined, isSettled: boolean): Promise<KeyFault | undefined> {
     const { clock, onUnban, report } = this.#options;
     if (content === undefined || !isSettled) {
       return { kind: "replaced", text: content === undefined ? "was removed" : replacedText };

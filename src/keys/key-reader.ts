@@ -10,9 +10,10 @@ import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
 import { decodeKeyEvent, keyLineBytesMax } from "./key-line.ts";
 import type { Keyring } from "./keyring.ts";
 
-/** "torn": an unfinished line follows the sound ones. The text continues a sentence after the file's name. */
 export interface KeyFault {
-  readonly kind: "torn" | "corrupt";
+  /** "torn": an unfinished line follows the sound ones. "replaced": what was applied before is not there any more. */
+  readonly kind: "torn" | "corrupt" | "replaced";
+  /** Continues a sentence after the file's name. */
   readonly text: string;
 }
 
@@ -35,15 +36,15 @@ export async function applyKeyLines(
   const inTurns: ReadableFile = {
     read: async (target, position) => {
       await eventLoopTurn();
-      return content.subarray(position, position + turnBytesMax).copy(target);
+      return content.subarray(from + position, from + position + turnBytesMax).copy(target);
     },
-    size: () => content.length,
+    size: () => content.length - from,
   };
-  const end = await readLog(inTurns, new KeyLines(ring, onUnban), { from, tornBytesMax: keyLineBytesMax });
+  const end = await readLog(inTurns, new KeyLines(ring, onUnban), { tornBytesMax: keyLineBytesMax });
   if (end.kind === "whole") {
     return { lengthBytes: content.length, fault: undefined };
   }
-  const lengthBytes = end.kind === "torn" ? end.lengthBytes : end.offset;
+  const lengthBytes = from + (end.kind === "torn" ? end.lengthBytes : end.offset);
   // Each line is synced before the next one is written. So a crash damages only one. A newline alone does not show that
   // another one follows: after a crash it may be junk.
   if (end.kind === "torn" && !content.includes('\n{"event":"', lengthBytes)) {

@@ -30,17 +30,15 @@ export class Chunks {
   /** The chunk that `next` made the current one. */
   current: Chunk;
   #next: Chunk;
-  #position: number;
+  #position = 0;
   #pending: Promise<number>;
   #lastCount = 0;
 
   /** @param restBytesMax how many bytes of a chunk the next one may begin with */
-  constructor(file: ReadableFile, position: number, restBytesMax: number) {
+  constructor(file: ReadableFile, restBytesMax: number) {
     this.start = restBytesMax;
     this.#file = file;
-    this.#position = position;
-    const expectedBytes = file.size() - position;
-    const chunkBytes = Math.min(Math.max(expectedBytes, 1), chunkBytesMax);
+    const chunkBytes = Math.min(Math.max(file.size(), 1), chunkBytesMax);
     this.current = createChunk(this.start + chunkBytes);
     this.#next = createChunk(this.start + chunkBytes);
     this.#pending = this.#read();

@@ -51,8 +51,6 @@ export type LogEnd =
 export interface ReadLogOptions {
   /** The longest tail that a crash can damage: one group. A longer one is corruption. */
   readonly tornBytesMax: number;
-  /** Where to start, at the beginning of a line. Lines are counted from there. */
-  readonly from?: number;
   /** Where to end, as if the file ended there. */
   readonly to?: number;
   readonly onProgress?: (bytesRead: number) => void;
@@ -73,9 +71,8 @@ const objectStart = Buffer.from('{"', "latin1");
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
   const file = options.to === undefined ? log : upTo(log, options.to);
-  const from = options.from ?? 0;
-  const scan = new LineScan(reader, from);
-  const chunks = new Chunks(file, from, lineBytesMax);
+  const scan = new LineScan(reader);
+  const chunks = new Chunks(file, lineBytesMax);
   try {
     for (let count = await chunks.next(0); count > 0; count = await chunks.next(scan.restBytes)) {
       options.signal?.throwIfAborted();
@@ -113,15 +110,14 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
 class LineScan {
   readonly #reader: LineReader;
   /** Where the next line begins in the file, after the last sound one. */
-  offset: number;
+  offset = 0;
   lineCount = 0;
   /** Bytes at the end of the last chunk that no newline ended. */
   restBytes = 0;
   fault: LineFault | undefined;
 
-  constructor(reader: LineReader, offset: number) {
+  constructor(reader: LineReader) {
     this.#reader = reader;
-    this.offset = offset;
   }
 
   run({ bytes, view }: Chunk, start: number, chunkEnd: number): void {

@@ -112,25 +112,6 @@ test("KeyStore.follow() reads nothing of a file that has not changed for a while
   assert.deepEqual(positions, []);
 });
 
-test("KeyStore.follow() reads a file of which only the size or only the time has changed", async (context) => {
-  for (const member of ["size", "modifiedMs"] as const) {
-    const folder = new KeyFolder(context);
-    const other = await folder.openElsewhere();
-    const { id, key } = await other.create();
-    const status = { size: 1, modifiedMs: 1 };
-    const statusOf: Disk["status"] = async (path) => (path.endsWith("keys.jsonl") ? { ...status } : undefined);
-    const store = await folder.open({ disk: { ...nodeDisk, status: statusOf } });
-    folder.clock.advance(100);
-    await store.follow();
-    await other.revoke(id);
-    await store.follow();
-    assert.equal(ask(store, key), id);
-    status[member] += 1;
-    await store.follow();
-    assert.equal(ask(store, key), "invalid", member);
-  }
-});
-
 test("KeyStore.follow() reports an unfinished last line once it stays, and reads on if it is finished", async (context) => {
   const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);

@@ -187,15 +187,6 @@ test("readLog() finds a line of lineBytesMax bytes that proves earlier ones, als
   }
 });
 
-test("readLog() begins at `from`, and counts lines from there and bytes from the start of the file", async () => {
-  const first = line(1) + line(2);
-  assert.deepEqual((await read(first + line(3), { from: first.length })).taken, [line(3).slice(0, -1)]);
-  const whole = { kind: "whole", lengthBytes: first.length, lineCount: 0 };
-  assert.deepEqual((await read(first, { from: first.length })).end, whole);
-  const { end } = await read(`${first}${line(3)}damage\n${groupLine(4)}`, { from: first.length });
-  assert.ok(end.kind === "corrupt" && end.lineNumber === 2 && end.offset === first.length + line(3).length);
-});
-
 test("readLog() neither reads nor searches what follows `to`", async () => {
   const first = line(1) + line(2);
   const content = `${first}damage\n${groupLine(3)}`;
@@ -236,18 +227,6 @@ test("readLog() reads a growing file up to its present end", async () => {
   const end = await readLog(file, reader, { tornBytesMax: Infinity });
   assert.deepEqual(end, { kind: "whole", lengthBytes: file.content.length, lineCount: reader.taken.length });
   assert.ok(reader.taken.length > 2);
-});
-
-test("readLog() up to `to` does not see that the file grows", async () => {
-  const half = line(2).slice(0, 10);
-  const file = memoryFile(Buffer.from(line(1) + half));
-  const to = file.size();
-  file.readMax = () => {
-    file.content = Buffer.from(line(1) + line(2) + groupLine(3));
-    return Infinity;
-  };
-  const { kind } = await readLog(file, new TestLines(), { to, tornBytesMax: Infinity });
-  assert.equal(kind, "torn");
 });
 
 test("readLog() reads a shrinking file up to its present end", async () => {
