@@ -19,12 +19,18 @@ export interface Ban {
   durationMs: number;
 }
 
-const secondMs = 1_000;
-export const refusalCountMax: number = 10;
-export const banDurationMinMs: number = 5 * 60_000;
-export const banDurationMaxMs: number = 60 * 60_000;
-/** A ban that starts within this time after the end of the last one is a further one, and lasts twice as long. */
-const banMemoryMs = 24 * 60 * 60_000;
+/** The rule. `postgres/limits-sql.ts` has its twin, in SQL: change both. */
+export const banRule = {
+  /** Refusals, each in another second, that set off a ban. */
+  refusalCount: 10,
+  secondMs: 1_000,
+  /** Five minutes. */
+  durationMinMs: 300_000,
+  /** An hour. */
+  durationMaxMs: 3_600_000,
+  /** A day: a ban that starts within it after the end of the last one is a further one, and lasts twice as long. */
+  memoryMs: 86_400_000,
+} as const;
 
 export function noBan(): Ban {
   return { refusalCount: 0, secondEndsMs: -Infinity, untilMs: -Infinity, durationMs: 0 };
@@ -36,7 +42,7 @@ export function isBanned(ban: Readonly<Ban>, nowMs: number): boolean {
 
 /** Whether a ban that starts now is a further one. True during a ban, too. */
 export function isRemembered(ban: Readonly<Ban>, nowMs: number): boolean {
-  return nowMs <= ban.untilMs + banMemoryMs;
+  return nowMs <= ban.untilMs + banRule.memoryMs;
 }
 
 /** Ends the streak: a request was served. */
@@ -52,12 +58,13 @@ export function countRefusal(ban: Ban, nowMs: number): boolean {
   if (nowMs < ban.secondEndsMs) {
     return false;
   }
+  const { refusalCount, secondMs, durationMinMs, durationMaxMs } = banRule;
   ban.secondEndsMs += secondMs * (Math.floor((nowMs - ban.secondEndsMs) / secondMs) + 1);
   ban.refusalCount += 1;
-  if (ban.refusalCount < refusalCountMax) {
+  if (ban.refusalCount < refusalCount) {
     return false;
   }
-  ban.durationMs = isRemembered(ban, nowMs) ? Math.min(2 * ban.durationMs, banDurationMaxMs) : banDurationMinMs;
+  ban.durationMs = isRemembered(ban, nowMs) ? Math.min(2 * ban.durationMs, durationMaxMs) : durationMinMs;
   ban.untilMs = nowMs + ban.durationMs;
   ban.refusalCount = 0;
   return true;

@@ -4,7 +4,7 @@
  */
 
 import { failuresPerMinute } from "../limits/address-limiter.ts";
-import { banDurationMaxMs, banDurationMinMs, refusalCountMax } from "../limits/ban.ts";
+import { banRule } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { int64Max, int64Min } from "../pets/pet.ts";
 import { headerComponents } from "./fields.ts";
@@ -83,7 +83,7 @@ function introduction(): string {
   const plans = Object.entries(publishedQuotas).map(
     ([name, { perMinute, perDay }]) => `| ${name} | ${perMinute} | ${perDay} |`,
   );
-  const banMinutes = [banDurationMinMs / 60_000, banDurationMaxMs / 60_000];
+  const { refusalCount, durationMinMs, durationMaxMs } = banRule;
   return [
     "List the animals of a store, add one, or fetch one. Every request needs an API key.",
     "## Errors",
@@ -95,8 +95,8 @@ function introduction(): string {
       "quota resets all at once when the window ends. Every authenticated request counts, except a 429.",
     ["| plan | per minute | per day |", "|---|---|---|", ...plans, "| enterprise | custom | custom |"].join("\n"),
     "A request beyond a limit is 429: wait as long as `Retry-After` says, and back off exponentially. A key that " +
-      `continues instead, in ${refusalCountMax} different seconds, is banned for ${banMinutes[0]} minutes; repeated ` +
-      `bans last up to ${banMinutes[1]}. Requests without a valid key count against the client's address, ` +
-      `${failuresPerMinute} per minute.`,
+      `continues instead, in ${refusalCount} different seconds, is banned for ${durationMinMs / 60_000} minutes; ` +
+      `repeated bans last up to ${durationMaxMs / 60_000}. Requests without a valid key count against the client's ` +
+      `address, ${failuresPerMinute} per minute.`,
   ].join("\n\n");
 }
