@@ -12,8 +12,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { closedBucket, fullAgainMs, isOpen, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
-import type { Bucket } from "./bucket.ts";
+import { type Bucket, type BucketState, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -55,19 +54,21 @@ export class AddressLimiter {
       bucket = closedBucket();
       this.#current.set(address, bucket);
     }
-    if (tokensLeft(bucket, failuresPerMinute, nowMs) === 0) {
-      const retryAfterSeconds = Math.ceil((bucket.endsMs - nowMs) / 1_000);
-      return { kind: "rate_limited", ...this.#status(bucket, nowMs), retryAfterSeconds };
+    const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
+    if (state.left === 0) {
+      const retryAfterSeconds = Math.ceil((state.endsMs - nowMs) / 1_000);
+      return { kind: "rate_limited", ...this.#status(state), retryAfterSeconds };
     }
-    takeToken(bucket, minuteMs, nowMs);
-    return { kind: "allowed", ...this.#status(bucket, nowMs) };
+    takeToken(bucket, state);
+    return { kind: "allowed", ...this.#status(state) };
   }
 
   /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
     const nowMs = this.#timeline.nowMs();
     this.#turn(nowMs);
-    return this.#status(this.#find(address, nowMs) ?? closedBucket(), nowMs);
+    const bucket = this.#find(address, nowMs) ?? closedBucket();
+    return this.#status(bucketState(bucket, failuresPerMinute, minuteMs, nowMs));
   }
 
   /** Returns the address's open bucket, or the shared one; undefined if there is room for a new one. */
@@ -89,11 +90,7 @@ export class AddressLimiter {
     this.#currentEndsMs = nowMs + minuteMs;
   }
 
-  #status(bucket: Bucket, nowMs: number): RateStatus {
-    return {
-      limit: failuresPerMinute,
-      remaining: tokensLeft(bucket, failuresPerMinute, nowMs),
-      resetSeconds: this.#timeline.unixSeconds(fullAgainMs(bucket, minuteMs, nowMs)),
-    };
+  #status({ limit, left, endsMs }: BucketState): RateStatus {
+    return { limit, remaining: left, resetSeconds: this.#timeline.unixSeconds(endsMs) };
   }
 }

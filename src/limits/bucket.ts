@@ -25,26 +25,29 @@ export function isOpen(bucket: Readonly<Bucket>, nowMs: number): boolean {
   return nowMs < bucket.endsMs;
 }
 
-/** Never less than 0, also if the plan became smaller than what is used. */
-export function tokensLeft(bucket: Readonly<Bucket>, quota: number, nowMs: number): number {
-  return isOpen(bucket, nowMs) ? Math.max(0, quota - bucket.used) : quota;
+/** A bucket at an instant, under a quota: what is decided and shown follows from it. */
+export interface BucketState {
+  readonly limit: number;
+  /** Tokens left; never less than 0, also if the plan became smaller than what is used. */
+  left: number;
+  /** When it is full again; if it is closed, when it would be if it opened now. */
+  readonly endsMs: number;
 }
 
-/** Takes a token, if `tokensLeft` says that there is one. Opens the bucket if it is closed. */
-export function takeToken(bucket: Bucket, windowMs: number, nowMs: number): void {
-  if (!isOpen(bucket, nowMs)) {
-    bucket.used = 0;
-    bucket.endsMs = nowMs + windowMs;
-  }
-  bucket.used += 1;
+export function bucketState(bucket: Readonly<Bucket>, limit: number, windowMs: number, nowMs: number): BucketState {
+  return isOpen(bucket, nowMs)
+    ? { limit, left: Math.max(0, limit - bucket.used), endsMs: bucket.endsMs }
+    : { limit, left: limit, endsMs: nowMs + windowMs };
 }
 
-/** When the bucket is full again; if it is closed, when it would be if it opened now. */
-export function fullAgainMs(bucket: Readonly<Bucket>, windowMs: number, nowMs: number): number {
-  return isOpen(bucket, nowMs) ? bucket.endsMs : nowMs + windowMs;
+/** Takes one of the tokens that are left, from the bucket and from its state. Opens the bucket if it is closed. */
+export function takeToken(bucket: Bucket, state: BucketState): void {
+  state.left -= 1;
+  bucket.used = state.limit - state.left;
+  bucket.endsMs = state.endsMs;
 }
 
 /** Until when the bucket refuses requests: its end if no token is left, else -Infinity. */
-export function emptyUntilMs(bucket: Readonly<Bucket>, left: number): number {
-  return left === 0 ? bucket.endsMs : -Infinity;
+export function emptyUntilMs({ left, endsMs }: BucketState): number {
+  return left === 0 ? endsMs : -Infinity;
 }

@@ -3,7 +3,7 @@
  */
 
 import { type Ban, isBanned, noBan } from "./ban.ts";
-import { type Bucket, closedBucket, dayMs, emptyUntilMs, fullAgainMs, minuteMs, tokensLeft } from "./bucket.ts";
+import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, emptyUntilMs, minuteMs } from "./bucket.ts";
 import type { Quota } from "./plans.ts";
 import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
 
@@ -32,52 +32,52 @@ export function shifted({ minute, day, ban }: Readonly<KeyLimits>, byMs: number)
   };
 }
 
+/** The limits at an instant, under a quota: the decision, the fields and a refusal follow from it. */
+export interface KeyState {
+  readonly minute: BucketState;
+  readonly day: BucketState;
+  /** The key's own: it is the same once a refusal was counted. */
+  readonly ban: Readonly<Ban>;
+  readonly nowMs: number;
+}
+
+export function keyState({ minute, day, ban }: Readonly<KeyLimits>, quota: Quota, nowMs: number): KeyState {
+  return {
+    minute: bucketState(minute, quota.perMinute, minuteMs, nowMs),
+    day: bucketState(day, quota.perDay, dayMs, nowMs),
+    ban,
+    nowMs,
+  };
+}
+
+/** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
+export function retryAtMs({ minute, day, ban }: KeyState): number {
+  return Math.max(emptyUntilMs(minute), emptyUntilMs(day), ban.untilMs);
+}
+
 /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
-export function statusOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): RateStatus {
-  const minute = bucketState(limits.minute, quota.perMinute, minuteMs, nowMs);
-  const day = bucketState(limits.day, quota.perDay, dayMs, nowMs);
+export function statusOf(state: KeyState, calendar: Calendar): RateStatus {
+  const { minute, day, nowMs } = state;
   const isMinute = minute.left < day.left || (minute.left === day.left && minute.endsMs > day.endsMs);
   const { limit, left, endsMs } = isMinute ? minute : day;
-  const retryMs = retryAtMs(limits, quota, nowMs);
+  const retryMs = retryAtMs(state);
   return retryMs > nowMs
     ? { limit, remaining: 0, resetSeconds: calendar.unixSeconds(retryMs) }
     : { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
 }
 
-interface BucketState {
-  readonly limit: number;
-  readonly left: number;
-  readonly endsMs: number;
-}
-
-function bucketState(bucket: Bucket, limit: number, windowMs: number, nowMs: number): BucketState {
-  return { limit, left: tokensLeft(bucket, limit, nowMs), endsMs: fullAgainMs(bucket, windowMs, nowMs) };
-}
-
-/** @param limits as they are once the refusal was counted */
-export function refusalOf(limits: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): Refusal {
-  const { limit, remaining, resetSeconds } = statusOf(limits, quota, nowMs, calendar);
-  const kind = isBanned(limits.ban, nowMs) ? "key_banned" : "rate_limited";
+/** @param state of a request that was refused, once that was counted */
+export function refusalOf(state: KeyState, calendar: Calendar): Refusal {
+  const { limit, remaining, resetSeconds } = statusOf(state, calendar);
+  const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";
   // At least 1: it is later than now, and instants are whole milliseconds.
-  const retryAfterSeconds = Math.ceil((retryAtMs(limits, quota, nowMs) - nowMs) / 1_000);
+  const retryAfterSeconds = Math.ceil((retryAtMs(state) - state.nowMs) / 1_000);
   return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
 }
 
-export function quotasOf({ minute, day }: KeyLimits, quota: Quota, nowMs: number, calendar: Calendar): Quotas {
+export function quotasOf({ minute, day }: KeyState, calendar: Calendar): Quotas {
   const shown = ({ limit, left, endsMs }: BucketState): RateStatus => {
     return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
   };
-  return {
-    minute: shown(bucketState(minute, quota.perMinute, minuteMs, nowMs)),
-    day: shown(bucketState(day, quota.perDay, dayMs, nowMs)),
-  };
-}
-
-/** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
-function retryAtMs({ minute, day, ban }: KeyLimits, quota: Quota, nowMs: number): number {
-  return Math.max(
-    emptyUntilMs(minute, tokensLeft(minute, quota.perMinute, nowMs)),
-    emptyUntilMs(day, tokensLeft(day, quota.perDay, nowMs)),
-    ban.untilMs,
-  );
+  return { minute: shown(minute), day: shown(day) };
 }

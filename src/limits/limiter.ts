@@ -28,7 +28,7 @@ export type Refusal = RateStatus & {
 
 /** An allowed request of a key. */
 export type Served = Allowed & {
-  /** Both buckets as the request left them. To be called before anything is awaited. */
+  /** Both buckets as the request left them. */
   readonly quotas: () => Quotas;
 };
 

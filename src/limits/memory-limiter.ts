@@ -7,9 +7,11 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
-import { dayMs, minuteMs, takeToken, tokensLeft } from "./bucket.ts";
-import { type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "./key-limits.ts";
+import { type Ban, countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
+import { takeToken } from "./bucket.ts";
+import {
+  type KeyLimits, type KeyState, keyState, quotasOf, refusalOf, retryAtMs, statusOf, unusedLimits,
+} from "./key-limits.ts";
 import type { Plan } from "./plans.ts";
 import type { Quotas, Limiter, RateStatus, Refusal, Served } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
@@ -57,24 +59,23 @@ export class MemoryLimiter implements Limiter {
       this.#keys.set(keyId, limits);
     }
     this.#changeCount += 1;
-    const minuteLeft = tokensLeft(limits.minute, plan.quota.perMinute, nowMs);
-    const dayLeft = tokensLeft(limits.day, plan.quota.perDay, nowMs);
-    if (minuteLeft === 0 || dayLeft === 0 || isBanned(limits.ban, nowMs)) {
-      return this.#refuse(limits, plan, nowMs);
+    const state = keyState(limits, plan.quota, nowMs);
+    if (retryAtMs(state) > nowMs) {
+      return this.#refuse(limits.ban, state);
     }
-    takeToken(limits.minute, minuteMs, nowMs);
-    takeToken(limits.day, dayMs, nowMs);
+    takeToken(limits.minute, state.minute);
+    takeToken(limits.day, state.day);
     endStreak(limits.ban);
-    const { limit, remaining, resetSeconds } = statusOf(limits, plan.quota, nowMs, this.timeline);
-    return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => this.quotas(keyId, plan) };
+    const { limit, remaining, resetSeconds } = statusOf(state, this.timeline);
+    return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => quotasOf(state, this.timeline) };
   }
 
-  peek(keyId: string, { quota }: Plan): RateStatus {
-    return statusOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
+  peek(keyId: string, plan: Plan): RateStatus {
+    return statusOf(this.#stateOf(keyId, plan), this.timeline);
   }
 
-  quotas(keyId: string, { quota }: Plan): Quotas {
-    return quotasOf(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs(), this.timeline);
+  quotas(keyId: string, plan: Plan): Quotas {
+    return quotasOf(this.#stateOf(keyId, plan), this.timeline);
   }
 
   /** Lifts the key's ban, if it has one. This does not shorten the next ban. */
@@ -96,10 +97,14 @@ export class MemoryLimiter implements Limiter {
     this.#keys.set(keyId, limits);
   }
 
-  #refuse(limits: KeyLimits, { quota }: Plan, nowMs: number): Refusal {
-    if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
+  #stateOf(keyId: string, { quota }: Plan): KeyState {
+    return keyState(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
+  }
+
+  #refuse(ban: Ban, state: KeyState): Refusal {
+    if (!isBanned(ban, state.nowMs) && countRefusal(ban, state.nowMs)) {
       this.#banCount += 1;
     }
-    return refusalOf(limits, quota, nowMs, this.timeline);
+    return refusalOf(state, this.timeline);
   }
 }

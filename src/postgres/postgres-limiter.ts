@@ -7,7 +7,9 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { type Calendar, type KeyLimits, quotasOf, refusalOf, statusOf, unusedLimits } from "../limits/key-limits.ts";
+import {
+  type Calendar, type KeyLimits, type KeyState, keyState, quotasOf, refusalOf, statusOf, unusedLimits,
+} from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
@@ -24,13 +26,10 @@ interface Request {
   readonly tokens: 0 | 1;
 }
 
-/** The limits of a key once a request has been decided, by which quota, and when, in Unix milliseconds. */
+/** The limits of a key once a request has been decided, by the quota of its batch: its plan may have just changed. */
 interface Decided {
   readonly isAllowed: boolean;
-  readonly limits: KeyLimits;
-  /** That of the batch: not the request's own if the plan has just changed. */
-  readonly quota: Quota;
-  readonly nowMs: number;
+  readonly state: KeyState;
 }
 
 /** The requests of one key in a batch, by their places in it. */
@@ -80,19 +79,17 @@ export class PostgresLimiter implements Limiter {
     if (decided === undefined) {
       return { kind: "unavailable", ...this.#lastStatus(keyId, plan.quota) };
     }
-    const { isAllowed, limits, quota, nowMs } = decided;
+    const { isAllowed, state } = decided;
     if (!isAllowed) {
-      return refusalOf(limits, quota, nowMs, unixCalendar);
+      return refusalOf(state, unixCalendar);
     }
-    const quotas = (): Quotas => quotasOf(limits, quota, nowMs, unixCalendar);
-    return { kind: "allowed", ...statusOf(limits, quota, nowMs, unixCalendar), quotas };
+    const quotas = (): Quotas => quotasOf(state, unixCalendar);
+    return { kind: "allowed", ...statusOf(state, unixCalendar), quotas };
   }
 
   async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
     const decided = await this.#ask({ keyId, quota, tokens: 0 });
-    return decided === undefined
-      ? this.#lastStatus(keyId, quota)
-      : statusOf(decided.limits, decided.quota, decided.nowMs, unixCalendar);
+    return decided === undefined ? this.#lastStatus(keyId, quota) : statusOf(decided.state, unixCalendar);
   }
 
   /**
@@ -115,7 +112,8 @@ export class PostgresLimiter implements Limiter {
   }
 
   #lastStatus(keyId: string, quota: Quota): RateStatus {
-    return statusOf(this.#lastKnown.get(keyId) ?? unusedLimits(), quota, this.#clock.wallMs(), unixCalendar);
+    const limits = this.#lastKnown.get(keyId) ?? unusedLimits();
+    return statusOf(keyState(limits, quota, this.#clock.wallMs()), unixCalendar);
   }
 
   /** Returns undefined for each request that has to be decided again. */
@@ -150,7 +148,8 @@ export class PostgresLimiter implements Limiter {
       for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
-        results[place] = { isAllowed, limits: isAllowed ? withTokens(limits, left) : limits, quota, nowMs };
+        const state = keyState(isAllowed ? withTokens(limits, left) : limits, quota, nowMs);
+        results[place] = { isAllowed, state };
       }
     }
     return results;

@@ -176,11 +176,12 @@ test("the description is true of a store that fails", async () => {
 });
 
 test("the description is true of limits that cannot be reached", async (context) => {
-  const quotas = context.mock.method(MemoryLimiter.prototype, "quotas");
+  const take = context.mock.method(MemoryLimiter.prototype, "take");
   for (const [failure, status] of [[new StorageUnavailableError("down"), 503], [new Error("wrong"), 500]] as const) {
-    quotas.mock.mockImplementation(() => {
+    const quotas = (): never => {
       throw failure;
-    });
+    };
+    take.mock.mockImplementation(() => ({ kind: "allowed", limit: 1, remaining: 1, resetSeconds: 1, quotas }));
     await askAll(status, [getLimits], {});
   }
 });
