@@ -149,7 +149,7 @@ export const notes = `\
   responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they return 401
   and count nothing. The service returns 429.
 - W1 and W2 ask for the same page again and again, which a server or its processor may still have. A client that follows
-  `Link` reads each page once, as in W1R and W2R, which begin after random animals.
+  Link reads each page once, as in W1R and W2R, which begin after random animals.
 - By processor time, a ratio is that of requests for each second of processor time, the kernel's for them included.
 - W4 compares stores more than frameworks. The peers use SQLite (WAL, synchronous=FULL) with one insert in each commit.
   The service uses group commit. "Fastify 5, group commit" puts all inserts of a turn of the event loop in one commit.
