@@ -67,7 +67,7 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** Injectable dependencies: tests bring a clock and a disk, the server its observers and a signal. */
+/** @internal Injectable dependencies: tests bring a clock and a disk, the server its observers and a signal. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
@@ -81,7 +81,7 @@ export interface Dependencies {
   readonly publicPages?: readonly PublicPage[];
 }
 
-/** As `openAnimalStore`, with injectable dependencies, and with more of the service than an embedder needs. */
+/** @internal As `openAnimalStore`, with injectable dependencies, and more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, signal } = dependencies;
   let { observers } = dependencies;
@@ -99,6 +99,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
   return new Service(options, engine, { ...dependencies, clock, observers });
 }
 
+/** @internal */
 export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   readonly #engine: Engine;

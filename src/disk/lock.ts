@@ -35,7 +35,7 @@ const folderLockName = "server.lock";
 const attemptsMax = 100;
 
 /**
- * Makes the data folder if it is missing, and locks it: one server each.
+ * @internal Makes the data folder if it is missing, and locks it: one server each.
  *
  * @throws {FolderInUseError}
  */
@@ -48,13 +48,13 @@ export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   return lock;
 }
 
-/** Whether a server holds the data folder now. */
+/** @internal Whether a server holds the data folder now. */
 export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
   return (await disk.status(dataDir)) !== undefined && disk.isLocked(join(dataDir, folderLockName));
 }
 
 /**
- * Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
+ * @internal Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
  *
  * @throws {Error} if the file system has no sockets or hard links, the path is too long for a socket, this process may
  * not connect to it, or something else has the name

@@ -15,6 +15,7 @@ import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
+/** @internal */
 export interface KeyStoreOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
@@ -70,6 +71,7 @@ export class KeyStore {
   /** The last change: the changes of one process wait here for each other, not at the lock. */
   #changing: Promise<unknown> = Promise.resolve();
 
+  /** @internal */
   constructor(log: KeyLog, options: KeyStoreOptions) {
     this.#options = options;
     this.#log = log;
@@ -77,7 +79,7 @@ export class KeyStore {
   }
 
   /**
-   * The keys of a data folder.
+   * @internal The keys of a data folder.
    *
    * @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there
    */
@@ -85,7 +87,7 @@ export class KeyStore {
     return new KeyStore(await KeyFile.open(options), options);
   }
 
-  /** Always the same object. */
+  /** @internal Always the same object. */
   get keyring(): Keyring {
     return this.#log.keyring;
   }

@@ -41,6 +41,7 @@ export class DamagedLogError extends Error {
   override readonly name = "DamagedLogError";
 }
 
+/** @internal */
 export interface PetStoreOptions {
   readonly disk: Disk;
   readonly dataDir: string;
@@ -54,7 +55,7 @@ export interface PetStoreOptions {
 }
 
 /**
- * Opens the catalogue of a folder that this process has locked. Makes it if there is none.
+ * @internal Opens the catalogue of a folder that this process has locked. Makes it if there is none.
  *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
@@ -131,6 +132,7 @@ interface Contents {
   readonly idempotentAdds: IdempotentAdds;
 }
 
+/** @internal */
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #idempotentAdds: IdempotentAdds;

@@ -1,7 +1,9 @@
 /**
  * Makes console.png, the README's picture of the console: `npm run screenshot`, after `npm run build` of the project.
+ * The picture is a part of the package, so pngquant (Debian: pngquant) reduces it to the few colours that it has.
  */
 
+import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { addPet, closeBrowser, enterKey, here, openConsole, startProgram } from "./console.js";
 
@@ -20,7 +22,7 @@ try {
   for (const pet of pets) {
     await addPet(program, program.firstKey, pet);
   }
-  const { page } = await openConsole(context, program, { viewport: { width: 1200, height: 940 } });
+  const { page } = await openConsole(context, program, { viewport: { width: 1200, height: 640 } });
   await enterKey(page, program.firstKey);
   await page.getByLabel("Name").fill("Luna");
   await page.getByLabel("Category").fill("9223372036854775807");
@@ -32,7 +34,9 @@ try {
   await page.locator("#requests summary").first().click();
   await page.locator("#requests summary").nth(1).click();
   await page.mouse.move(0, 0);
-  await page.screenshot({ path: join(here, "console.png") });
+  const path = join(here, "console.png");
+  await page.screenshot({ path });
+  execFileSync("pngquant", ["--force", "--nofs", "--strip", "--ext", ".png", "12", path]);
 } finally {
   for (const cleanup of cleanups) {
     await cleanup();
