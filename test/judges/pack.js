@@ -4,16 +4,18 @@
  */
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const generated = join(here, "generated");
 const installed = join(here, "node_modules", "animal-store");
+const command = join(here, "node_modules", ".bin", "animal-store");
 
 rmSync(generated, { recursive: true, force: true });
 rmSync(installed, { recursive: true, force: true });
+rmSync(command, { force: true });
 mkdirSync(generated);
 mkdirSync(installed);
 
@@ -24,3 +26,6 @@ const report = execFileSync("npm", pack, { cwd: root, encoding: "utf8" });
 writeFileSync(join(generated, "pack.json"), report);
 const [{ filename }] = JSON.parse(report);
 execFileSync("tar", ["-xzf", join(generated, filename), "-C", installed, "--strip-components=1"]);
+chmodSync(join(installed, "dist", "server.js"), 0o755);
+symlinkSync("../animal-store/dist/server.js", command);
+cpSync(join(root, "test", "recipes", "embedding"), join(generated, "embedding"), { recursive: true }); // They import what is here.

@@ -5,16 +5,21 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { once } from "node:events";
+import { cp, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
-import { here, programPath, startService, stopProgram } from "./running-service.js";
+import { project, runExamples } from "./examples.js";
+import { programPath, startService } from "./running-service.js";
 
-const project = join(here, "..", "..");
-const documents = ["README.md", "src/README.md", "test/bench/README.md"];
+const manual = (await readdir(join(project, "src", "manual"))).map((name) => `src/manual/${name}`);
+const forUsers = ["README.md", ...manual];
+const documents = [...forUsers, "src/README.md", "src/observe/README.md", "src/postgres/README.md", "test/bench/README.md"];
 const readme = await readFile(join(project, "README.md"), "utf8");
+const clients = await readFile(join(project, "src", "manual", "clients.md"), "utf8");
+const operators = await readFile(join(project, "src", "manual", "operators.md"), "utf8");
 
 function help(...command) {
   return spawnSync(process.execPath, [programPath, ...command, "--help"], { encoding: "utf8" }).stdout;
@@ -28,42 +33,60 @@ async function anchorsOf(document) {
   });
 }
 
-/** Starts the program on an empty folder. @returns what it prints until it listens */
-async function firstStart(folder) {
-  const child = spawn(process.execPath, [programPath, "--port", "0", "--data", folder]);
+/** Runs the command in the folder. @returns what it prints until it listens; the test's end stops it */
+async function firstStart(context, command, cwd) {
+  const env = { ...process.env, PORT: "0" };
+  const child = spawn("sh", ["-c", command], { cwd, env, stdio: ["ignore", "pipe", "inherit"], detached: true });
+  const ended = once(child, "close");
+  context.after(async () => {
+    process.kill(-child.pid, "SIGTERM"); // The shell, npm and the program.
+    await ended;
+    await rm(cwd, { recursive: true });
+  });
   const lines = [];
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line);
     if (line.startsWith("listening on ")) {
-      return { child, printed: lines.join("\n") };
+      return lines.join("\n");
     }
   }
-  throw new Error("Cannot start the program: it ended before it listened");
+  throw new Error(`Cannot run ${command}: it ended before it listened`);
 }
 
-/** What the README shows in place of a key and a port. */
-const sampleKey = "as_…";
-const samplePort = /127\.0\.0\.1:3000/g;
+test("the README's command starts a clone, and the curl command that the start prints works", async (context) => {
+  const [, block] = /^```sh\n(.*?)^```$/ms.exec(readme);
+  const [start, check] = block.split("\n").map((line) => line.replace(/ *#.*/, ""));
+  assert.deepEqual([start, check], ["npm ci && npm start", "npm ci && npm test"]);
+  assert.match(await readFile(join(project, ".ci", "run"), "utf8"), /^npm ci\nnpm test$/m);
 
-test("the command that the first start prints works, and the README's commands print what it shows", async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-first-"));
-  const { child, printed } = await firstStart(folder);
-  context.after(async () => {
-    await stopProgram(child);
-    await rm(folder, { recursive: true });
+  const clone = await mkdtemp(join(tmpdir(), "animal-store-clone-"));
+  for (const name of ["package.json", "package-lock.json", "tsconfig.json", "src"]) {
+    await cp(join(project, name), join(clone, name), { recursive: true });
+  }
+  const printed = await firstStart(context, start, clone);
+  assert.equal(execFileSync("sh", ["-c", /^ *(curl .*)$/m.exec(printed)[1]], { encoding: "utf8", stdio: "pipe" }), "[]");
+});
+
+for (const document of forUsers) {
+  test(`the examples of ${document} print what it shows`, async (context) => {
+    const usesJq = (await readFile(join(project, document), "utf8")).includes("| jq ");
+    if (usesJq && spawnSync("jq", ["--version"]).error !== undefined) {
+      context.skip("jq is not installed (Debian: jq)");
+      return;
+    }
+    const steps = await runExamples(context, document);
+    assert.ok(steps.length > 0);
+    for (const { command, expected, printed } of steps) {
+      assert.match(printed, expected, command);
+    }
   });
-  const [key] = printed.match(/as_[A-Za-z0-9]{43}/);
-  const [host] = printed.match(/127\.0\.0\.1:\d+/);
-  const real = (text) => text.replace(sampleKey, key).replace(samplePort, host);
-  const run = (command) => execFileSync("sh", ["-c", command], { encoding: "utf8", stdio: "pipe" });
+}
 
-  assert.equal(run(/^ *(curl .*)$/m.exec(printed)[1]), "[]");
-
-  const [, session] = /^```console\n(.*?)\n```$/ms.exec(readme);
-  const [assignment, ...steps] = session.split(/^\$ /m).slice(1).map(real);
-  for (const step of steps) {
-    const [, command, output] = /^((?:[^\n]*\\\n)*[^\n]*)\n(.*?)\n?$/s.exec(step);
-    assert.equal(run(assignment + command), output);
+test("the README has at most 1,500 words and 200 lines, each page of the manual 1,300 words", async () => {
+  assert.ok(readme.split("\n").length <= 201);
+  for (const document of forUsers) {
+    const words = (await readFile(join(project, document), "utf8")).match(/\S+/g).length;
+    assert.ok(words <= (document === "README.md" ? 1_500 : 1_300), `${document}: ${words}`);
   }
 });
 
@@ -80,29 +103,30 @@ for (const document of documents) {
   });
 }
 
-test("the README lists the settings and variables that --help lists", () => {
-  const rows = [...readme.matchAll(/^\| `(--[a-z-]+)` \| `([A-Z_]+)` \|/gm)];
+test("the operators' page lists the settings and variables that --help lists", () => {
+  const rows = [...operators.matchAll(/^\| `(--[a-z-]+)` \| `([A-Z_]+)` \|/gm)];
   const listed = rows.flatMap(([, flag, variable]) => [flag, variable]).filter((name) => name !== "PORT");
   const shown = help().match(/^ *--[a-z-]+|ANIMAL_STORE_[A-Z_]+/gm).map((name) => name.trim());
   const ofCommands = ["--help", "--version"];
   assert.deepEqual(listed.sort(), shown.filter((name) => !ofCommands.includes(name)).sort());
 });
 
-test("the README lists each error code that the description lists", async () => {
+test("the README and the clients' page list the error codes of the description, with their status", async () => {
   const service = await startService();
   const description = await (await fetch(`${service.origin}/openapi.json`)).json();
   await service.stop();
-  const section = /^## Errors\n(.*?)^## /ms.exec(readme)[1];
-  const listed = Array.from(section.matchAll(/^\| \d.*? \| (.*?) \|/gm), ([, codes]) => codes.match(/[a-z_]+/g)).flat();
-  const missing = description.components.schemas.Error.properties.code.enum.filter((code) => !listed.includes(code));
-  assert.deepEqual(missing, []);
+  const codes = description.components.schemas.Error.properties.code.enum;
+  const section = /^### Errors\n(.*?)^### /ms.exec(readme)[1];
+  const briefly = Array.from(section.matchAll(/^\| \d.*? \| (.*?) \|/gm), ([, cell]) => cell.match(/[a-z_]+/g)).flat();
+  assert.deepEqual(briefly.sort(), codes.toSorted());
+  const rows = Array.from(clients.matchAll(/^\| (`[a-z_`, ]+) \| (\d+) \|/gm), ([, cell]) => cell.match(/[a-z_]+/g)).flat();
+  assert.deepEqual(rows.sort(), codes.toSorted());
 });
 
-test("the README lists the commands for keys that --help lists", () => {
-  const shown = help("keys").match(/\b(create|list|plan|rotate|revoke|unban)\b/g);
-  for (const command of new Set(shown)) {
-    assert.match(readme, new RegExp(`^\\|.*\`keys ${command}\\b`, "m"));
-  }
+test("the operators' page lists the commands for keys that --help lists", () => {
+  const shown = help("keys").match(/^  [a-z]+/gm).map((name) => name.trim());
+  const listed = Array.from(operators.matchAll(/^\| (`keys .*?) \|/gm), ([, cell]) => cell.match(/(?<=keys )[a-z]+/g)).flat();
+  assert.deepEqual(listed.sort(), shown.sort());
 });
 
 test("the files that src/README.md names exist", async () => {

@@ -16,9 +16,9 @@ export const here = dirname(fileURLToPath(import.meta.url));
 export const programPath = join(here, "node_modules", "animal-store", "dist", "server.js");
 
 /** Starts the server. `args` follow its port and folder. `stop` ends it, and fails unless the exit code is 0. */
-export async function startService(args = []) {
+export async function startService(args = [], plan = "business") {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-judges-"));
-  const apiKey = createKey(dataDir, "business");
+  const apiKey = createKey(dataDir, plan);
   const { child, firstLine } = await startProgram([programPath, "--port", "0", "--data", dataDir, ...args]);
   const baseUrl = /^listening on (http:\S+\/v1) /.exec(firstLine)?.[1];
   const stop = async () => {

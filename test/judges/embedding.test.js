@@ -11,7 +11,7 @@ import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createKey, freePort, here, startProgram, stopProgram, wholeResponse } from "../running-service.js";
+import { createKey, freePort, here, startProgram, stopProgram, wholeResponse } from "./running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with. */
 const examples = [
@@ -51,7 +51,7 @@ for (const { name, base, links } of examples) {
     const port = await freePort();
     const certificate = isTls ? makeCertificate(folder) : {};
     const env = { ...process.env, ...certificate, PORT: String(port), DATA: join(folder, "data") };
-    const { child, firstLine } = await startProgram([join(here, "embedding", `${name}.js`)], { env });
+    const { child, firstLine } = await startProgram([join(here, "generated", "embedding", `${name}.js`)], { env });
     assert.equal(firstLine, "listening");
     const send = isTls ? httpsRequest : httpRequest;
     const key = createKey(env.DATA, "free");
