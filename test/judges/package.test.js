@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, test } from "node:test";
 import { createKey, here, runJudge, startProgram, stopProgram } from "./running-service.js";
 
@@ -12,13 +12,28 @@ const folder = await mkdtemp(join(tmpdir(), "animal-store-install-"));
 
 after(() => rm(folder, { recursive: true }));
 
-test("the tarball holds dist with its types, README, LICENSE and package.json, and nothing else", () => {
-  const paths = report.files.map(({ path }) => path);
+const paths = report.files.map(({ path }) => path);
+
+test("the tarball holds JavaScript, the types that index.d.ts reaches, README, manual and recipes, in 160 kB", () => {
   console.log(`${report.filename}: ${report.size} bytes, ${report.unpackedSize} unpacked, ${paths.length} files`);
   console.log(report.files.map(({ path, size }) => `${String(size).padStart(8)}  ${path}`).join("\n"));
-  const others = paths.filter((path) => !/^dist\/[a-z0-9/-]+\.(js|d\.ts)$/.test(path));
-  assert.deepEqual(others.sort(), ["LICENSE", "README.md", "package.json"]);
-  assert.ok(report.size < 250_000, `${report.size} bytes`);
+  const others = paths.filter((path) => !/^(dist\/[a-z0-9/-]+\.(js|html|css)|src\/manual\/[a-z]+\.md|test\/recipes\/.*)$/.test(path));
+  const documents = ["LICENSE", "README.md", "package.json", "src/observe/README.md", "test/browser/console.png"];
+  const types = others.filter((path) => path.startsWith("dist/"));
+  assert.deepEqual(others.filter((path) => !types.includes(path)).sort(), documents);
+  const listed = runJudge("tsc", ["--listFilesOnly", "--module", "nodenext", join("node_modules", "animal-store", "dist", "index.d.ts")]);
+  const reached = Array.from(listed.output.matchAll(/\/animal-store\/(dist\/.*)$/gm), ([, path]) => path);
+  assert.deepEqual(types.sort(), reached.sort());
+  assert.ok(report.size <= 160_000, `${report.size} bytes`);
+});
+
+test("every relative link of the README and the manual leads to a file of the tarball", async () => {
+  for (const document of paths.filter((path) => path === "README.md" || path.startsWith("src/manual/"))) {
+    const text = await readFile(join(here, "node_modules", "animal-store", document), "utf8");
+    for (const [, link] of text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      assert.ok(paths.includes(join(dirname(document), link)), `${document} links ${link}`);
+    }
+  }
 });
 
 test("publint finds no fault in the package", () => {
