@@ -15,59 +15,6 @@ function assertTable(rows: readonly [text: string, expected: bigint | undefined]
   }
 }
 
-test("toInt64() is exact to the last digit, up to both ends of int64 and not beyond", () => {
-  assertTable([
-    ["9223372036854775806", max - 1n],
-    ["9223372036854775807", max],
-    ["9223372036854775808", undefined],
-    ["-9223372036854775807", min + 1n],
-    ["-9223372036854775808", min],
-    ["-9223372036854775809", undefined],
-    ["9007199254740993", 9007199254740993n],
-    ["-9007199254740993", -9007199254740993n],
-    ["99999999999999999", 10n ** 17n - 1n],
-    ["999999999999999999", 10n ** 18n - 1n],
-    ["9999999999999999999", undefined],
-    ["-999999999999999999", 1n - 10n ** 18n],
-  ]);
-});
-
-test("toInt64() reads an integer in any spelling", () => {
-  assertTable([
-    ["5.0", 5n],
-    ["5e0", 5n],
-    ["5E+0", 5n],
-    ["5e-0", 5n],
-    ["50e-1", 5n],
-    ["0.5e1", 5n],
-    ["0.0005e4", 5n],
-    ["500.00e-2", 5n],
-    ["1e3", 1000n],
-    ["-1.50e1", -15n],
-    ["9.223372036854775807e18", max],
-    ["9.223372036854775808e18", undefined],
-    ["-9.223372036854775808e18", min],
-    ["92233720368547758070e-1", max],
-    ["92233720368547758070.0e-1", max],
-    ["1e18", 10n ** 18n],
-    ["1e19", undefined],
-  ]);
-});
-
-test("toInt64() returns 0n for every zero, -0 included", () => {
-  assertTable(
-    ["0", "-0", "0.0", "-0.000", "0e0", "0e5", "0e-5", "0e999999999", "-0.0e-999999999", `0e${"9".repeat(400)}`]
-      .map((text): [string, bigint] => [text, 0n]),
-  );
-});
-
-test("toInt64() returns undefined for fractions", () => {
-  assertTable(
-    ["0.5", "5.1", "-0.1", "5e-1", "15e-1", "9007199254740993.5", "0.000000000000000000001", "1e-20"]
-      .map((text): [string, undefined] => [text, undefined]),
-  );
-});
-
 test("toInt64() decides at once however huge the exponent and however many the digits", () => {
   const zeros = "0".repeat(1_000_000);
   assertTable([
