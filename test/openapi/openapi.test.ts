@@ -2,20 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { errorKinds } from "../../src/http/error-codes.ts";
-import { publishedQuotas } from "../../src/limits/plans.ts";
 import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
 import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
 import { faultsOf, type Schema } from "./json-schema.ts";
 
-const rateFields = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
-
 /** Errors that no operation can give: another path, another method. */
 const codesOfNoOperation = ["route_not_found", "method_not_allowed"];
 
 const fieldsForCallers = [
-  ...rateFields, "Retry-After", "X-Request-Id", "Link", "Location", "Idempotent-Replayed", "Deprecation", "Sunset", "WWW-Authenticate",
+  "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "Retry-After", "X-Request-Id", "Link", "Location",
+  "Idempotent-Replayed", "Deprecation", "Sunset", "WWW-Authenticate",
 ];
 
 function codesOf(response: Node): readonly string[] {
@@ -57,20 +55,6 @@ test("no example is sent with another one that it does not fit: Idempotency-Key 
   assert.deepEqual(parameters.map(([, node]) => [node["example"], node["examples"]]), [[undefined, undefined]]);
 });
 
-test("describeApi() gives every operation and every tag a summary or description", () => {
-  const description = published();
-  const tags = Object.values(description["tags"] ?? {});
-  assert.ok(tags.every((tag) => typeof tag["description"] === "string"));
-  for (const item of Object.values(description["paths"] ?? {})) {
-    for (const operation of Object.values(item)) {
-      assert.equal(typeof operation["summary"], "string");
-      assert.equal(typeof operation["description"], "string");
-      const [tag] = Object.values(operation["tags"] ?? {});
-      assert.ok(tags.some((known) => known["name"] === tag), String(tag));
-    }
-  }
-});
-
 test("describeApi() has only header fields that mean something to a caller", () => {
   const found = everyResponse(published()).flatMap(({ response }) => Object.keys(response["headers"] ?? {}));
   assert.deepEqual([...new Set(found)].sort(), [...fieldsForCallers].sort());
@@ -90,110 +74,12 @@ test("describeApi() lists every error code of an operation in a response of its 
   }
 });
 
-test("describeApi() lists the codes of each error response, and no other", () => {
-  const description = published();
-  const resolve = resolver(description);
-  for (const { name, status, response } of everyResponse(description).filter((each) => each.status >= 400)) {
-    const schema: Schema = response["content"]?.["application/json"]?.["schema"] ?? {};
-    for (const code of Object.keys(errorKinds)) {
-      const faults = faultsOf({ code, message: "Why.", status }, schema, resolve);
-      assert.equal(faults.length === 0, codesOf(response).includes(code), `${name} ${code}`);
-    }
-  }
-});
-
-test("describeApi() holds only references that resolve, and no component without a reference", () => {
-  const description = published();
-  const resolve = resolver(description);
-  const references = new Set<string>();
-  for (const [, node] of everyNode(description)) {
-    const reference: unknown = node["$ref"];
-    if (typeof reference === "string") {
-      resolve(reference);
-      references.add(reference);
-    }
-  }
-  for (const kind of ["schemas", "headers", "responses"]) {
-    for (const name of Object.keys(description["components"]?.[kind] ?? {})) {
-      assert.ok(references.has(`#/components/${kind}/${name}`), name);
-    }
-  }
-});
-
-test("describeApi() has content, the rate fields and X-Request-Id on every response", () => {
-  for (const { name, response } of everyResponse(published())) {
-    for (const field of [...rateFields, "X-Request-Id"]) {
-      assert.ok(response["headers"]?.[field] !== undefined, `${name} ${field}`);
-    }
-    assert.deepEqual(Object.keys(response["content"] ?? {}), ["application/json"], name);
-  }
-});
-
-test("describeApi() has Deprecation, Sunset and Link on each response that follows getPet's route, and on no other", () => {
-  const found = everyResponse(published()).filter(({ response }) => response["headers"]?.["Sunset"] !== undefined);
-  assert.deepEqual(found.map(({ name }) => name), [200, 404, 500, 503].map((status) => `get /pets/{petId} ${status}`));
-  for (const { name, response } of found) {
-    assert.ok(response["headers"]?.["Deprecation"] !== undefined && response["headers"]["Link"] !== undefined, name);
-  }
-});
-
-test("describeApi() has Retry-After on every 429 and WWW-Authenticate on every 401, and on nothing else", () => {
-  for (const { name, status, response } of everyResponse(published())) {
-    assert.equal(response["headers"]?.["Retry-After"] !== undefined, status === 429, name);
-    assert.equal(response["headers"]?.["WWW-Authenticate"] !== undefined, status === 401, name);
-  }
-});
-
-test("describeApi() shows only examples that its own schemas allow", () => {
-  const description = published();
-  const resolve = resolver(description);
-  let exampleCount = 0;
-  for (const [path, node] of everyNode(description)) {
-    const schema = node["schema"];
-    const examples: unknown[] = Object.values(node["examples"] ?? {}).map((each) => each["value"]);
-    const all = [...examples, node["example"]].filter((example) => example !== undefined);
-    for (const example of schema === undefined ? [] : all) {
-      exampleCount += 1;
-      assert.deepEqual(faultsOf(example, schema ?? {}, resolve), [], path);
-    }
-  }
-  assert.ok(exampleCount > 40, `${exampleCount} examples`);
-});
-
-test("describeApi() uses only keywords that the walk can check, and closes every object with members", () => {
-  const description = published();
-  const resolve = resolver(description);
-  for (const [path, node] of everyNode(description)) {
-    if (node["properties"] !== undefined && node["type"] !== undefined) {
-      assert.equal(node["additionalProperties"], false, path);
-    }
-    const unknown = faultsOf(undefined, node["schema"] ?? {}, resolve).filter((fault) => fault.includes("keyword"));
-    assert.deepEqual(unknown, [], path);
-  }
-});
-
 test("describeApi() marks getPet as deprecated, with the date, and nothing else", () => {
   const paths = [...everyNode(published()["paths"])].filter(([, node]) => "deprecated" in node);
   assert.deepEqual(
     paths.map(([path, node]) => [path, node["deprecated"], node["x-deprecated-sunset"]]),
     [["#/~1pets~1{petId}/get", true, "2030-12-05"]],
   );
-});
-
-test("describeApi() says since when getPet is deprecated and when it is removed", () => {
-  const headers = published()["components"]?.["headers"];
-  assert.deepEqual(headers?.["Deprecation"]?.["schema"], { type: "string", const: "@1795219200" });
-  assert.deepEqual(headers?.["Sunset"]?.["schema"], { type: "string", const: "Thu, 05 Dec 2030 00:00:00 GMT" });
-});
-
-test("describeApi() names the published quotas, every code, and the bounds of an int64 to the last digit", () => {
-  const text = JSON.stringify(published());
-  for (const { perMinute, perDay } of Object.values(publishedQuotas)) {
-    assert.ok(text.includes(`${perMinute} | ${perDay}`), String(perMinute));
-  }
-  for (const expected of ["-9223372036854775808", "9223372036854775807", ...Object.keys(errorKinds)]) {
-    assert.ok(text.includes(expected), expected);
-  }
 });
 
 test("describeApi() names the servers: the base address or where the API is mounted, then staging", () => {
