@@ -20,12 +20,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { type ReceivedResponse, Client, createKey, runCommand, type ServerProcess, startServer } from "./server-process.ts";
+import { type Client, newClient, type Received } from "../support/client.ts";
+import { createKey, type RunningProgram, run, start as startProgram } from "../support/program.ts";
 
 let folder = "";
 let dataDir = "";
 let key = "";
-let server: ServerProcess | undefined;
+let server: RunningProgram | undefined;
 let client: Client | undefined;
 
 beforeEach(() => {
@@ -35,23 +36,25 @@ beforeEach(() => {
 
 afterEach(async () => {
   client?.close();
-  await server?.kill("SIGKILL");
+  await server?.stop("SIGKILL");
   server = undefined;
   rmSync(folder, { recursive: true });
 });
 
 async function start(wrapper: readonly string[] = []): Promise<Client> {
-  server = await startServer(dataDir, wrapper);
-  client = new Client(server.port, key);
+  // One thread writes, so that strace can count its calls.
+  const env = { UV_THREADPOOL_SIZE: "1", UV_USE_IO_URING: "0" };
+  server = await startProgram(undefined, ["--data", dataDir], { wrapper, env });
+  client = newClient(server, key);
   return client;
 }
 
-function add(to: Client, name: string): Promise<ReceivedResponse> {
-  return to.ask("POST", "/v1/pets", JSON.stringify({ name, categoryId: 1 }));
+function add(to: Client, name: string): Promise<Received> {
+  return to.add({ name, categoryId: 1 });
 }
 
-function codeOf({ status, body }: ReceivedResponse): string {
-  return status === 503 ? (JSON.parse(body) as { code: string }).code : String(status); // The server's own response.
+function codeOf({ status, text }: Received): string {
+  return status === 503 ? (JSON.parse(text) as { code: string }).code : String(status); // The server's own response.
 }
 
 /** Each line whole, its ids 1, 2, 3, …; returns the names. */
@@ -90,22 +93,22 @@ function withFileLimit(blocks: number): string[] {
 
 test("a failed fdatasync is outcome_unknown, nothing is written from then on, and a restart serves", { skip: noStrace },
   async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     // The first sync is the start's.
     const failed = await start(failing("fdatasync", "EIO", "3"));
     assert.equal(codeOf(await add(failed, "kept")), "201");
     assert.equal(codeOf(await add(failed, "unknown")), "outcome_unknown");
     assert.equal(codeOf(await add(failed, "refused")), "storage_unavailable");
-    assert.equal((await failed.ask("GET", "/healthz")).status, 503);
+    assert.equal((await failed.get("/healthz")).status, 503);
     assert.equal((await failed.animalsAfter(0)).length, 1, "reads go on, without what is unknown");
-    assert.match(server?.stderr() ?? "", /a sync of \S+pets\.jsonl failed .* until a restart/);
+    assert.match(server?.output().stderr ?? "", /a sync of \S+pets\.jsonl failed .* until a restart/);
     client?.close();
-    await server?.kill("SIGKILL");
+    await server?.stop("SIGKILL");
     const restarted = await start();
     const animals = await restarted.animalsAfter(0);
     assert.ok(animals[0]?.includes('"kept"') && !animals.join().includes("refused"));
     assert.equal(codeOf(await add(restarted, "later")), "201");
-    assert.equal((await restarted.ask("GET", "/healthz")).status, 200);
+    assert.equal((await restarted.get("/healthz")).status, 200);
   },
 );
 
@@ -125,11 +128,11 @@ test("where the last group cannot be rewritten at a start, reads succeed, and ad
 
 for (const error of ["EIO", "ENOSPC"]) {
   test(`a write that fails with ${error} is storage_unavailable, and the next one works`, { skip: noStrace }, async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const failed = await start(failing("write", error, "2"));
     assert.equal(codeOf(await add(failed, "first")), "201");
     assert.equal(codeOf(await add(failed, "refused")), "storage_unavailable");
-    assert.equal((await failed.ask("GET", "/healthz")).status, 200);
+    assert.equal((await failed.get("/healthz")).status, 200);
     assert.equal((await failed.animalsAfter(0)).length, 1);
     assert.equal(codeOf(await add(failed, "second")), "201");
     assert.deepEqual(namesInLog(), ["first", "second"]);
@@ -138,7 +141,7 @@ for (const error of ["EIO", "ENOSPC"]) {
 
 test("half a group that cannot be cut off is outcome_unknown, and the next write cuts it off first", { skip: noStrace },
   async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const failed = await start([...failing("ftruncate", "EIO", "1"), ...withFileLimit(8)]);
     const added: string[] = [];
     const long = "x".repeat(200);
@@ -150,23 +153,23 @@ test("half a group that cannot be cut off is outcome_unknown, and the next write
     }
     assert.equal(code, "outcome_unknown");
     assert.doesNotMatch(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /\n$/, "half a line is there");
-    assert.equal((await failed.ask("GET", "/healthz")).status, 200);
+    assert.equal((await failed.get("/healthz")).status, 200);
     assert.equal((await failed.animalsAfter(0)).length, added.length, "reads go on, without what is unknown");
     assert.equal(codeOf(await add(failed, long)), "storage_unavailable", "this one cannot be written, and is cut off again");
     assert.equal(codeOf(await add(failed, "short")), "201");
     assert.deepEqual(namesInLog(), [...added, "short"]);
     client?.close();
-    await server?.kill("SIGKILL");
+    await server?.stop("SIGKILL");
     const restarted = await start();
     assert.equal(codeOf(await add(restarted, "later")), "201");
     assert.deepEqual(namesInLog(), [...added, "short", "later"]);
-    assert.equal(server?.stderr(), "", "nothing had to be set aside");
+    assert.equal(server?.output().stderr, "", "nothing had to be set aside");
   },
 );
 
 test("half a group that can never be cut off is outcome_unknown, and a restart keeps its whole lines at most", { skip: noStrace },
   async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const failed = await start([...failing("ftruncate", "EIO", "1+"), ...withFileLimit(8)]);
     const namesByCode = new Map<string, string[]>([["201", []], ["outcome_unknown", []], ["storage_unavailable", []]]);
     for (let count = 0; namesByCode.get("outcome_unknown")?.length === 0 && count < 60; count++) {
@@ -180,11 +183,11 @@ test("half a group that can never be cut off is outcome_unknown, and a restart k
     assert.ok(added.length > 8 && unknown.length > 0);
     assert.equal((await failed.animalsAfter(0)).length, added.length, "reads go on, without what is unknown");
     client?.close();
-    await server?.kill("SIGKILL");
+    await server?.stop("SIGKILL");
     const isTorn = !readFileSync(join(dataDir, "pets.jsonl"), "utf8").endsWith("\n");
     const restarted = await start();
     const reported = /^warning: the last (?:\d+ bytes|byte) .*; it was moved to .*pets\.jsonl\.torn, and the rest is served\n$/;
-    assert.match(server?.stderr() ?? "", isTorn ? reported : /^$/);
+    assert.match(server?.output().stderr ?? "", isTorn ? reported : /^$/);
     assert.equal(codeOf(await add(restarted, "later")), "201");
     const names = namesInLog();
     assert.equal(names.length, new Set(names).size, "nothing is there twice");
@@ -203,7 +206,7 @@ test("a full disk refuses animals without a half line, and takes them when there
     return;
   }
   try {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const full = await start();
     const added: string[] = [];
     let last = "201";
@@ -219,16 +222,16 @@ test("a full disk refuses animals without a half line, and takes them when there
     assert.equal(spawnSync("mount", ["-o", "remount,size=8m", folder]).status, 0);
     assert.equal(codeOf(await add(full, "healed")), "201");
     assert.deepEqual(namesInLog().sort(), [...added, "healed"].sort());
-    await server?.kill("SIGTERM");
-    assert.equal(runCommand(["check", "--data", dataDir]).code, 0);
+    await server?.stop("SIGTERM");
+    assert.equal((await run(["check", "--data", dataDir])).code, 0);
   } finally {
-    await server?.kill("SIGKILL");
+    await server?.stop("SIGKILL");
     spawnSync("umount", [folder]);
   }
 });
 
 test("at a file size limit animals are refused without a half line, and reads go on", async () => {
-  key = createKey(dataDir);
+  key = await createKey(["--data", dataDir]);
   const full = await start(withFileLimit(8));
   const codes: string[] = [];
   for (let count = 0; count < 60; count++) {
@@ -246,7 +249,7 @@ test("an import that a file size limit ends says how many animals were added, ex
   const file = join(folder, "animals.jsonl");
   const lines = Array.from({ length: 5_000 }, (_, index) => `{"name":"animal ${index}","categoryId":1}\n`);
   writeFileSync(file, lines.join(""));
-  const { code, stdout, stderr } = runCommand(["import", file, "--data", dataDir], withFileLimit(600));
+  const { code, stdout, stderr } = await run(["import", file, "--data", dataDir], { wrapper: withFileLimit(600) });
   assert.deepEqual([code, stdout], [1, ""]);
   const reported = /^Cannot import all of .*; added the first (\d+) of 5000 animals, no others$/m.exec(stderr);
   const names = namesInLog();
@@ -254,37 +257,37 @@ test("an import that a file size limit ends says how many animals were added, ex
   assert.ok(names.length > 0 && names.every((name, index) => name === `animal ${index}`));
   const rest = join(folder, "rest.jsonl");
   writeFileSync(rest, lines.slice(names.length).join(""));
-  assert.equal(runCommand(["import", rest, "--data", dataDir]).code, 0);
+  assert.equal((await run(["import", rest, "--data", dataDir])).code, 0);
   assert.deepEqual(namesInLog(), lines.map((_, index) => `animal ${index}`));
 });
 
 test("while a sync is slow, reads succeed, without the animal that waits for it", { skip: noStrace }, async () => {
-  key = createKey(dataDir);
+  key = await createKey(["--data", dataDir]);
   const slow = await start(delaying("fdatasync", 1_500_000));
-  let received: ReceivedResponse | undefined;
+  let received: Received | undefined;
   const adding = add(slow, "Rex").then((response) => (received = response));
   // The kernel says that the animal is in the file, so all reads from here on come during its sync.
   while (readFileSync(join(dataDir, "pets.jsonl"), "utf8") === "") {
-    await slow.ask("GET", "/healthz");
+    await slow.get("/healthz");
   }
   for (let read = 0; read < 5; read++) {
-    const list = await slow.ask("GET", "/v1/pets");
-    const pet = await slow.ask("GET", "/v1/pets/1");
+    const list = await slow.get("/v1/pets");
+    const pet = await slow.get("/v1/pets/1");
     assert.equal(received, undefined, `read ${read} succeeds while the animal waits`);
-    assert.deepEqual([list.status, list.body, pet.status], [200, "[]", 404]);
+    assert.deepEqual([list.status, list.text, pet.status], [200, "[]", 404]);
   }
   assert.equal((await adding).status, 201);
-  assert.equal((await slow.ask("GET", "/v1/pets")).body, `[${received?.body}]`);
+  assert.equal((await slow.get("/v1/pets")).text, `[${received?.text}]`);
 });
 
 test("if another process appends to the log, writing stops and says so, and reads go on", async () => {
-  key = createKey(dataDir);
+  key = await createKey(["--data", dataDir]);
   const served = await start();
   assert.equal(codeOf(await add(served, "Rex")), "201");
   appendFileSync(join(dataDir, "pets.jsonl"), "hello\n");
   assert.equal(codeOf(await add(served, "Tom")), "storage_unavailable");
-  assert.equal((await served.ask("GET", "/healthz")).status, 503);
-  assert.match(server?.stderr() ?? "", /another process modified or replaced it/);
+  assert.equal((await served.get("/healthz")).status, 503);
+  assert.match(server?.output().stderr ?? "", /another process modified or replaced it/);
   assert.equal((await served.animalsAfter(0)).length, 1);
   assert.match(readFileSync(join(dataDir, "pets.jsonl"), "utf8"), /hello\n$/, "it is left as it is");
 });
@@ -298,22 +301,22 @@ for (const [title, replace] of [
   ["shortens the log in place", (path: string) => truncateSync(path, 10)],
 ] as const) {
   test(`if another process ${title}, no add is acknowledged that a restart would lose`, async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const served = await start();
     assert.equal(codeOf(await add(served, "Rex")), "201");
     replace(join(dataDir, "pets.jsonl"));
     assert.equal(codeOf(await add(served, "Tom")), "storage_unavailable");
-    assert.equal((await served.ask("GET", "/healthz")).status, 503);
-    assert.match(server?.stderr() ?? "", /^[^\n]*another process modified or replaced it[^\n]*\n$/);
+    assert.equal((await served.get("/healthz")).status, 503);
+    assert.match(server?.output().stderr ?? "", /^[^\n]*another process modified or replaced it[^\n]*\n$/);
     assert.equal((await served.animalsAfter(0)).length, 1);
   });
 
   test(`if another process ${title} and nothing is added any more, the stop says so`, async () => {
-    key = createKey(dataDir);
+    key = await createKey(["--data", dataDir]);
     const served = await start();
     assert.equal(codeOf(await add(served, "Rex")), "201");
     replace(join(dataDir, "pets.jsonl"));
-    assert.equal(await server?.kill("SIGTERM"), 0);
-    assert.match(server?.stderr() ?? "", /^warning: [^\n]*another process modified or replaced it; the next start serves only what is there$/m);
+    assert.equal(await server?.stop("SIGTERM"), 0);
+    assert.match(server?.output().stderr ?? "", /^warning: [^\n]*another process modified or replaced it; the next start serves only what is there$/m);
   });
 }

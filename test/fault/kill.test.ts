@@ -15,8 +15,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { type Client, newClient } from "../support/client.ts";
+import { createKey, run, start } from "../support/program.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
-import { Client, createKey, runCommand, startServer } from "./server-process.ts";
 
 const rounds = Number(process.env["CRASH_ROUNDS"] ?? 12);
 const clientCount = 32;
@@ -54,13 +55,13 @@ class Oracle {
   }
 
   async add(client: Client, name: string): Promise<void> {
-    const content = JSON.stringify({ name, categoryId: Number(name.split(" ")[1]) });
-    const { status, body } = await client.ask("POST", "/v1/pets", content, `"${name.replace(" ", "-")}"`);
-    assert.equal(status, 201, body);
-    const { id } = JSON.parse(body) as { id: number }; // The server's own response.
-    assert.equal(this.acknowledged[id - 1] ?? body, body, `id ${id} was given twice`);
-    assert.equal(this.#textsByName.get(name) ?? body, body, `${name} was added twice`);
-    this.#acknowledge(id, name, body);
+    const pet = { name, categoryId: Number(name.split(" ")[1]) };
+    const { status, text } = await client.add(pet, { "idempotency-key": `"${name.replace(" ", "-")}"` });
+    assert.equal(status, 201, text);
+    const { id } = JSON.parse(text) as { id: number }; // The server's own response.
+    assert.equal(this.acknowledged[id - 1] ?? text, text, `id ${id} was given twice`);
+    assert.equal(this.#textsByName.get(name) ?? text, text, `${name} was added twice`);
+    this.#acknowledge(id, name, text);
   }
 
   /** Compares what is there. Animals whose create had no response may be among them. */
@@ -88,28 +89,28 @@ class Oracle {
 }
 
 async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle> {
-  const key = createKey(dataDir);
+  const key = await createKey(["--data", dataDir]);
   const oracle = new Oracle();
   for (let round = 0; round < rounds; round++) {
-    const server = await startServer(dataDir);
-    const client = new Client(server.port, key);
+    const server = await start(undefined, ["--data", dataDir]);
+    const client = newClient(server, key);
     // All of them only in the end: a thousand rounds would spend their time here.
     const after = Math.max(0, oracle.acknowledged.length - 2_000);
     oracle.compare(await client.animalsAfter(after), after);
     const adding = Array.from({ length: clientCount }, () => oracle.addUntilDeath(client, random));
     await delay(random.integer(0, 120));
-    await server.kill("SIGKILL");
+    await server.stop("SIGKILL");
     await Promise.all(adding);
     client.close();
   }
-  const server = await startServer(dataDir);
-  const client = new Client(server.port, key);
+  const server = await start(undefined, ["--data", dataDir]);
+  const client = newClient(server, key);
   for (const name of oracle.unanswered) {
     await oracle.add(client, name);
   }
   oracle.compare(await client.animalsAfter(0), 0);
   client.close();
-  assert.equal(await server.kill("SIGTERM"), 0);
+  assert.equal(await server.stop("SIGTERM"), 0);
   return oracle;
 }
 
@@ -119,7 +120,7 @@ test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactl
     const { acknowledged, sentCount } = await killRounds(dataDir, random);
     assert.ok(sentCount > rounds, `only ${sentCount} animals were ever added`);
     assert.equal(acknowledged.length, sentCount, "one animal for each key");
-    const { code, stdout } = runCommand(["check", "--data", dataDir]);
+    const { code, stdout } = await run(["check", "--data", dataDir]);
     assert.equal(code, 0, stdout);
     assert.match(stdout, new RegExp(`pets\\.jsonl (?:is sound:|has) ${acknowledged.length} animals`));
     const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
