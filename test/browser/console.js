@@ -4,18 +4,15 @@
  */
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
+import { run, start } from "../../build/test/support/program.js";
 
 export const here = dirname(fileURLToPath(import.meta.url));
-const programPath = join(here, "..", "..", "dist", "server.js");
 const executablePath = "/usr/bin/chromium";
 
 export const skip = existsSync(executablePath) ? false : "Chromium is not installed (Debian: chromium, fonts-dejavu-core)";
@@ -41,54 +38,20 @@ export async function closeBrowser() {
 }
 
 /** Starts the program as the README does, and stops it after the test. `firstKey` is the key that it printed. */
-export async function startProgram(context, { args = [], dataDir } = {}) {
-  const folder = dataDir ?? (await mkdtemp(join(tmpdir(), "animal-store-browser-")));
-  const child = spawn(process.execPath, [programPath, "--port", "0", "--data", folder, "--log", "requests", ...args]);
-  let output = "";
-  child.stderr.on("data", (text) => (output += text));
-  const address = await new Promise((resolve, reject) => {
-    createInterface({ input: child.stdout }).on("line", (line) => {
-      output += `${line}\n`;
-      const match = /^listening on (\S+)/.exec(line);
-      if (match !== null) {
-        resolve(match[1]);
-      }
-    });
-    child.on("exit", () => reject(new Error(`the program ended: ${output}`)));
-  });
-  const stop = async () => {
-    const exited = once(child, "exit");
-    child.kill("SIGTERM");
-    await exited;
-  };
-  let isStopped = false;
-  const program = {
-    origin: new URL(address).origin,
-    apiUrl: address,
-    dataDir: folder,
-    firstKey: /^ {2}(as_[0-9A-Za-z]{43})$/m.exec(output)?.[1],
-    output: () => output,
-    createKey: (...flags) => createKey(folder, flags),
-    async stop() {
-      if (!isStopped) {
-        isStopped = true;
-        await stop();
-      }
-    },
-  };
+export async function startProgram(context, { args = [] } = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-browser-"));
+  const program = await start(undefined, ["--data", dataDir, "--log", "requests", ...args]);
   context.after(async () => {
     await program.stop();
-    await rm(folder, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true });
   });
-  return program;
-}
-
-/** Makes a key before or while the program runs, by its own command. */
-function createKey(dataDir, flags) {
-  const args = [programPath, "keys", "create", "--data", dataDir, ...flags];
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: "utf8" });
-  assert.equal(status, 0, stderr);
-  return stdout.trim();
+  return {
+    ...program,
+    apiUrl: program.url,
+    output: () => Object.values(program.output()).join(""),
+    /** Makes a key by the program's own command. */
+    createKey: async (...flags) => (await run(["keys", "create", "--data", dataDir, ...flags])).stdout.trim(),
+  };
 }
 
 /** Adds an animal past the console. */

@@ -48,7 +48,7 @@ test("a browser's clock ten minutes off counts right", { skip }, async (context)
 
 test("a 429 counts down to its end, not to an earlier reset", { skip }, async (context) => {
   const program = await startProgram(context);
-  const key = program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "100");
+  const key = await program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "100");
   await followed(program, key);
   const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
   assert.match(await page.locator("#meters + p").innerText(), /“Ask for the quota” shows/, "after a 429 nothing else does");
