@@ -6,11 +6,13 @@ import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { skip, skipFaults, startPostgres } from "./postgres-server.js";
-import { guardedFolder, until } from "./guarded-folder.js";
+import { guardedFolder } from "./guarded-folder.js";
 import { lock, lockCounter, waitingAdd } from "./faults.js";
 import { startProxy } from "./proxy.js";
-import { createKey, newClient, runCommand, startProgram } from "./program.js";
+import { createKey, runCommand, startProgram } from "./program.js";
 
 let postgres;
 before(async () => {

@@ -9,9 +9,9 @@ import pg from "pg";
 import { systemClock } from "../../dist/base/clock.js";
 import { Database } from "../../dist/postgres/database.js";
 import { PostgresPetStore } from "../../dist/postgres/postgres-pet-store.js";
+import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, lock, lockCounter, startBehindProxy, startService, timeUntil, waitingAdd } from "./faults.js";
-import { until } from "./guarded-folder.js";
 import { installation } from "./installation.js";
 import { startProxy } from "./proxy.js";
 

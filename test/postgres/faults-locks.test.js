@@ -8,9 +8,9 @@ import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/purge.js";
+import { newClient } from "../../build/test/support/client.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
-import { newClient } from "./program.js";
 
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: 4 }, () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, startService, timeUntil } from "./faults.js";
-import { until } from "./guarded-folder.js";
 import { startInstance } from "./instance.js";
 import { startProxy } from "./proxy.js";
 import { startStandby } from "./standby.js";

@@ -3,9 +3,9 @@
  */
 
 import pg from "pg";
-import { until } from "./guarded-folder.js";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { startInstances } from "./instance.js";
-import { newClient } from "./program.js";
 import { startProxy } from "./proxy.js";
 
 /** No limit that could be felt. */

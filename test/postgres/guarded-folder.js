@@ -7,8 +7,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { until } from "../../build/test/support/until.js";
 
 const thisFile = fileURLToPath(import.meta.url);
 let root;
@@ -73,21 +73,6 @@ export function sendSignal(pid, signal) {
     if (error.code !== "ESRCH") {
       throw error;
     }
-  }
-}
-
-/** Resolves with the first result that is not falsy. Rejects after a time. */
-export async function until(what, check, { timeoutMs = 30_000 } = {}) {
-  const end = performance.now() + timeoutMs;
-  for (;;) {
-    const result = await check();
-    if (result) {
-      return result;
-    }
-    if (performance.now() > end) {
-      throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`);
-    }
-    await setTimeout(10);
   }
 }
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
-import { newClient } from "./program.js";
+import { newClient } from "../../build/test/support/client.js";
 
 /** After a request that was not served. */
 const pauseMs = 20;

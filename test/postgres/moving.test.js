@@ -8,9 +8,11 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
 import { lineWithChecksum } from "../../build/src/log/checksum.js";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
-import { guardedFolder, processesIn, sendSignal, until } from "./guarded-folder.js";
-import { createKey, newClient, runCommand, startProgram } from "./program.js";
+import { guardedFolder, processesIn, sendSignal } from "./guarded-folder.js";
+import { createKey, runCommand, startProgram } from "./program.js";
 
 const names = ["Rex", 'A "quoted", \\ name', "éàü 🐕‍🦺", "a\tb\u007f\u2028", '","categoryId":7,"status":"sold', "'; DROP --", "{}", "\\N"];
 const statuses = ["available", "pending", "sold"];

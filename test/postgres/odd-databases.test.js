@@ -9,8 +9,8 @@ import { systemClock as clock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { purge } from "../../build/src/postgres/purge.js";
+import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
-import { until } from "./guarded-folder.js";
 import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
 

@@ -5,7 +5,8 @@
 import { spawn, spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { removeFolder, until } from "./guarded-folder.js";
+import { until } from "../../build/test/support/until.js";
+import { removeFolder } from "./guarded-folder.js";
 import { freePort, ownFolder, skipFaults, user } from "./installation.js";
 
 const program = "/usr/sbin/pgbouncer";

@@ -4,7 +4,6 @@ import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { skip, skipFaults, startPostgres } from "./postgres-server.js";
-import { until } from "./guarded-folder.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
 let postgres;

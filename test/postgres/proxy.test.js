@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, afterEach, test } from "node:test";
 import pg from "pg";
+import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
-import { until } from "./guarded-folder.js";
 import { startProxy } from "./proxy.js";
 
 let postgres;

@@ -6,8 +6,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../build/src/base/clock.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
+import { until } from "../../build/test/support/until.js";
 import { skip } from "./postgres-server.js";
-import { until } from "./guarded-folder.js";
 import { createPlace } from "./places.js";
 
 const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };

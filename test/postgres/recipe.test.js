@@ -8,10 +8,12 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
-import { guardedFolder, until } from "./guarded-folder.js";
+import { guardedFolder } from "./guarded-folder.js";
 import { freePort } from "./installation.js";
-import { newClient, runCommand, startProgram } from "./program.js";
+import { runCommand, startProgram } from "./program.js";
 
 const skipNginx = spawnSync("nginx", ["-v"]).error === undefined ? false : "nginx is not installed (Debian: nginx)";
 const quota = 300;

@@ -8,9 +8,9 @@ import { after, before, test } from "node:test";
 import { encodeKeyEvent } from "../../dist/keys/key-line.js";
 import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
 import { createPlan } from "../../dist/limits/plans.js";
+import { newClient } from "../../build/test/support/client.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { startService, timeUntil } from "./faults.js";
-import { newClient } from "./program.js";
 
 let postgres;
 before(async () => {
