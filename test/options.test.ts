@@ -53,12 +53,6 @@ test("checkOptions() takes a base address beyond ASCII in its ASCII form", async
   await store.close();
 });
 
-test("checkOptions() takes a count of up to 32 proxies", () => {
-  for (const trustProxy of [0, 32]) {
-    assert.equal(checkOptions({ dataDir: "data", trustProxy }).trustedProxyCount, trustProxy);
-  }
-});
-
 test("checkOptions() refuses wrong options in one line without keys", () => {
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;

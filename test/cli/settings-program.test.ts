@@ -14,6 +14,7 @@ import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { type Ran, run as runProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
+import { until } from "../support/until.ts";
 
 /** Starts the server in this process, and stops it once it listens. */
 async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<Omit<Ran, "code">> {
@@ -213,6 +214,9 @@ test("--log off writes nothing on standard error, lifecycle writes no requests, 
   ] as const) {
     const program = await start(context, ["--data", temporaryFolder(context), "--log", log]);
     await fetch(`${program.url}/pets`, { headers: { "x-forwarded-for": "192.0.2.1" } });
+    if (log === "requests") {
+      await until("the line is written", () => program.output().stderr.includes('"status":401'));
+    }
     assert.equal(await program.stop(), 0);
     assert.match(program.output().stderr, expected);
   }

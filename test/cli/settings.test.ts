@@ -145,11 +145,6 @@ for (const { name, member, good, bad } of rows) {
   });
 }
 
-test("cite() names a setting as it was given", () => {
-  const { cite } = readSettings(["--port", "80"], { PORT: "81", ANIMAL_STORE_DATA: "/x" });
-  assert.deepEqual([cite("port"), cite("data"), cite("host")], ["--port 80", "ANIMAL_STORE_DATA=/x", "--host 127.0.0.1"]);
-});
-
 test("readSettings() refuses one address for the API and the metrics, unless its port is picked", () => {
   const both = (port: string, host: string) => () => readSettings(["--port", port, "--metrics-port", port, "--host", host], {});
   assert.throws(both("4000", "127.0.0.1"), /^UsageError: Cannot use --metrics-port 4000: it is the port of the API$/);

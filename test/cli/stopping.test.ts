@@ -133,13 +133,6 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   assert.match(terminal.output().stderr, /"stopped"\}\n$/);
 });
 
-test("openService() rejects with the reason of its signal, and the folder is free", async (context) => {
-  const options = checkOptions({ dataDir: temporaryFolder(context) });
-  const signal = AbortSignal.abort(new Error("stopped"));
-  await assert.rejects(openService(options, { signal }), /^Error: stopped$/);
-  await (await openService(options)).close();
-});
-
 test("a stop succeeds on a disk that has become read-only or unreadable, and says what it could not do", async (context) => {
   const reports: string[] = [];
   const options = checkOptions({ dataDir: temporaryFolder(context), report: (message) => reports.push(message) });

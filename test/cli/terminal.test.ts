@@ -25,14 +25,6 @@ class Descriptor {
   };
 }
 
-test("Output.write() writes at once, and reports that nothing was lost", async () => {
-  const descriptor = new Descriptor();
-  const output = new Output(descriptor.write, 10);
-  assert.equal(output.write("more than ten bytes\n"), true);
-  assert.equal(descriptor.text, "more than ten bytes\n");
-  assert.equal(await output.finish(0), undefined);
-});
-
 test("Output.write() drops lines while the disk is full, and writes again when there is room", async () => {
   const descriptor = new Descriptor();
   const output = new Output(descriptor.write, 100);
@@ -44,18 +36,6 @@ test("Output.write() drops lines while the disk is full, and writes again when t
   assert.equal(output.write("fourth\n"), true);
   assert.equal(descriptor.text, "fir\nthird\nfourth\n", "a cut line does not run into the next one");
   assert.equal((await output.finish(0))?.message, "ENOSPC");
-});
-
-test("Output.write() keeps lines for a stalled reader up to its bound, and drops the rest", async () => {
-  const descriptor = new Descriptor();
-  descriptor.code = "EAGAIN";
-  const output = new Output(descriptor.write, 15);
-  descriptor.room = 3;
-  assert.deepEqual(["0123456\n", "1234567\n", "x\n", "y\n"].map((line) => output.write(line)), [true, true, true, false]);
-  assert.notEqual(await output.finish(0), undefined, "finish() does not wait longer than it may");
-  descriptor.room = Infinity;
-  assert.equal((await output.finish(10_000))?.message, "its reader has stalled");
-  assert.equal(descriptor.text, "0123456\n1234567\nx\n");
 });
 
 test("finishOutput() writes what waits for a slow reader of standard error", async () => {

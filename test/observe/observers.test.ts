@@ -7,15 +7,13 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test, type TestContext } from "node:test";
-import { setImmediate as immediate } from "node:timers/promises";
 
 import { openAnimalStore } from "../../src/index.ts";
 import { Histogram, family } from "../../src/observe/prometheus-text.ts";
 import { Metrics } from "../../src/observe/metrics.ts";
 import { Observers } from "../../src/observe/observers.ts";
-import { RequestLog, type RequestLine } from "../../src/observe/request-log.ts";
+import type { RequestLine } from "../../src/observe/request-log.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
@@ -93,23 +91,6 @@ test("the line of a request whose client has gone has status 0 and the address o
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
 });
 
-test("the line of a create whose client has gone while it was stored has status 0", async (context) => {
-  const store = new GatedStore();
-  const { port, key, listener, observers, writes } = await watched(context, store);
-  const connected = once(listener.server, "connection");
-  const wire = await Wire.open(port);
-  const [socket] = (await connected) as [Socket];
-  wire.send(request({ method: "POST", key, content: rex }));
-  await store.added(1);
-  wire.socket.resetAndDestroy();
-  await new Promise((resolve) => socket.once("close", resolve));
-  store.open();
-  await exchange(port, request({ target: "/healthz" }));
-  observers.close();
-  const lines = linesOf(writes);
-  assert.deepEqual(lines.map(({ route, status }) => [route, status]), [["/pets", 0], ["none", 200]]);
-});
-
 test("a line has the time at which its request arrived, and how long it took", async (context) => {
   const clock = new ManualClock();
   const writes: string[] = [];
@@ -126,36 +107,6 @@ test("a line has the time at which its request arrived, and how long it took", a
   assert.deepEqual([time, ms], ["2026-11-21T12:00:00.000Z", 1_500.25]);
   const buckets = observers.metrics?.expose({ banCount: 0, isHealthy: true }).match(/le="(1|2.5)"} (0|1)$/gm);
   assert.deepEqual(buckets?.slice(0, 2), ['le="1"} 0', 'le="2.5"} 1']);
-});
-
-test("what an operator has not turned on is not observed", async (context) => {
-  const observers = new Observers({ clock: new ManualClock(), hasMetrics: false, writeRequests: undefined });
-  const { port, key } = await runningService(context, { observers });
-  assert.equal((await exchange(port, request({ key }))).status, 200);
-  observers.close();
-  assert.equal(observers.metrics, undefined);
-});
-
-test("RequestLog writes lines together: after a moment, when much waits, and at the end", (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
-  const writes: string[] = [];
-  const log = new RequestLog((text) => writes.push(text));
-  const line: RequestLine = {
-    time: "", id: "a", method: "GET", route: "none", status: 200, ms: 1, bytes: 2, key: null, address: "x".repeat(10_000),
-  };
-  log.add(line);
-  log.add(line);
-  context.mock.timers.tick(99);
-  assert.equal(writes.length, 0);
-  context.mock.timers.tick(1);
-  assert.equal(writes.length, 1);
-  for (let count = 0; count < 7; count++) {
-    log.add(line);
-  }
-  assert.equal(writes.length, 2, "64 KiB are waiting: written at once");
-  log.flush();
-  log.flush();
-  assert.deepEqual(writes.map((text) => text.split("\n").length - 1), [2, 7]);
 });
 
 test("a histogram's buckets are cumulative, and a value equal to a bound is in its bucket", () => {
@@ -237,30 +188,6 @@ test("the README of this room lists exactly the fields of a line in the request 
   await exchange(port, request({ key }));
   observers.close();
   assert.deepEqual(documented("field | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
-});
-
-test("a service that has done nothing exposes zeros, and not what it does not know", () => {
-  const text = new Metrics().expose({ banCount: 0, isHealthy: false });
-  for (const sample of ['refusals_total{reason="rate_limited"} 0', 'refusals_total{reason="key_banned"} 0', "healthy 0", "bans_total 0"]) {
-    assert.ok(text.split("\n").includes(`animal_store_${sample}`), `${sample}\n${text}`);
-  }
-  assert.doesNotMatch(text, /animal_store_(animals|log_bytes|banned_keys)/);
-});
-
-test("the event loop delay is that since the last scrape", async () => {
-  const metrics = new Metrics();
-  const later = monitorEventLoopDelay({ resolution: 10 });
-  later.enable();
-  while (later.count < 3) {
-    await immediate();
-  }
-  later.disable();
-  const maxSeconds = (): number => {
-    const page = metrics.expose({ banCount: 0, isHealthy: true });
-    return Number(/^animal_store_event_loop_delay_seconds\{percentile="100"\} (\S+)$/m.exec(page)?.[1]);
-  };
-  assert.ok(maxSeconds() > 0);
-  assert.equal(maxSeconds(), 0);
 });
 
 test("a refusal is a 429: not the 400 of a message whose address has failed too often", () => {

@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { until } from "../../build/test/support/until.js";
 import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
