@@ -137,42 +137,6 @@ test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock
   assert.match(folder.take(), /key_banned/);
 });
 
-test("LimitsSnapshot reads a file of release 1.0", async (context) => {
-  const folder = new Folder(context);
-  const endsMs = folder.clock.wallMs() + hour;
-  const keys = [{ id: "key", day: { used: 990, endsMs } }];
-  const content = { version: 1, savedMs: folder.clock.wallMs(), keyLogBytes: 1_234, keys };
-  await writeFile(folder.file, lineWithChecksum(JSON.stringify(content)));
-  await folder.start();
-  assert.equal(folder.take(), "allowed 9 0");
-  assert.deepEqual(folder.reports, []);
-});
-
-test("LimitsSnapshot.save() writes only when something has changed", async (context) => {
-  const folder = new Folder(context);
-  let renameCount = 0;
-  const rename: Disk["rename"] = (from, to) => {
-    renameCount++;
-    return nodeDisk.rename(from, to);
-  };
-  folder.exchange({ rename });
-  let snapshot = await folder.start();
-  await snapshot.save();
-  assert.equal(renameCount, 0, "limits that were never used");
-  folder.take();
-  await snapshot.save();
-  await snapshot.save();
-  assert.equal(renameCount, 1);
-  snapshot = await folder.start();
-  await snapshot.save();
-  folder.limiter.peek("key", free);
-  await snapshot.save();
-  assert.equal(renameCount, 1);
-  folder.limiter.unban("key");
-  await snapshot.save();
-  assert.equal(renameCount, 2);
-});
-
 test("LimitsSnapshot.save() reports a failure once, and when it works again, and tries each time", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
@@ -229,13 +193,6 @@ function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
     ...methods,
   };
 }
-
-test("LimitsSnapshot.open() names the file that it cannot read", async (context) => {
-  const folder = new Folder(context);
-  await mkdir(folder.file);
-  const message = /^Cannot read .*limits\.json: EISDIR/;
-  await assert.rejects(folder.start(), { code: "EISDIR", path: folder.file, message });
-});
 
 test("LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile", async (context) => {
   const folder = new Folder(context);

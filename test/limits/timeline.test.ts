@@ -3,23 +3,7 @@ import { test } from "node:test";
 
 import type { Clock } from "../../src/base/clock.ts";
 import { Timeline } from "../../src/limits/timeline.ts";
-import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";
-
-for (const stepMs of [2, 3, 999, 3_600_000]) {
-  for (const signedMs of [stepMs, -stepMs]) {
-    test(`Timeline.toWallMs() follows a step of the system clock by ${signedMs} ms`, () => {
-      const clock = new ManualClock({ monotonicMs: 5_000.75 });
-      const timeline = new Timeline(clock);
-      const instantMs = timeline.nowMs();
-      const before = timeline.toWallMs(instantMs);
-      clock.stepWall(signedMs);
-      assert.equal(timeline.nowMs(), instantMs);
-      assert.equal(timeline.toWallMs(instantMs) - before, signedMs);
-      assert.equal(timeline.fromWallMs(before + signedMs), instantMs);
-    });
-  }
-}
 
 /** Like real clocks: the wall clock leaves off fractions, and the process may pause between two readings. */
 class RealisticClock implements Clock {
