@@ -113,17 +113,17 @@ test("a failed fdatasync is outcome_unknown, nothing is written from then on, an
 );
 
 test("where the last group cannot be rewritten at a start, reads succeed, and adds once it can", { skip: noStrace }, async () => {
-  key = createKey(dataDir);
+  key = await createKey(["--data", dataDir]);
   const first = await start();
   assert.equal(codeOf(await add(first, "kept")), "201");
   client?.close();
-  await server?.kill("SIGKILL");
+  await server?.stop("SIGKILL");
   const full = await start(failing("pwrite64", "ENOSPC", "1..2"));
   assert.equal((await full.animalsAfter(0)).length, 1);
   assert.equal(codeOf(await add(full, "refused")), "storage_unavailable");
   assert.equal(codeOf(await add(full, "later")), "201");
   assert.deepEqual(namesInLog(), ["kept", "later"]);
-  assert.match(server?.stderr() ?? "", /^warning: [^\n]*pets\.jsonl cannot be written: ENOSPC[^\n]*\n[^\n]* can be written again\n$/);
+  assert.match(server?.output().stderr ?? "", /^warning: [^\n]*pets\.jsonl cannot be written: ENOSPC[^\n]*\n[^\n]* can be written again\n$/);
 });
 
 for (const error of ["EIO", "ENOSPC"]) {
