@@ -4,15 +4,14 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, type StdioOptions } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, constants, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { programPath, type RunningProgram, start } from "../support/program.ts";
+import { programPath, run, type RunningProgram, start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Makes the server write to standard error from the first request on, and change a limit that has to be saved. */
@@ -109,29 +108,17 @@ test("1 MiB of reports waits for a stalled reader of an embedder's standard erro
 
 test("a server whose standard output nobody reads serves, and exits 0 on SIGTERM", { timeout: 20_000 }, async (context) => {
   const args = [programPath, "--port", "0", "--metrics-port", "0", "--data", temporaryFolder(context)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", fullPipe(context), "pipe"] });
-  context.after(() => child.kill("SIGKILL"));
-  const ended = once(child, "exit");
-  assert.ok(child.stderr !== null);
-  for await (const line of createInterface({ input: child.stderr })) {
-    const url = /^metrics on (\S+)$/.exec(line)?.[1]; // Its other address is on standard output.
-    if (url !== undefined) {
-      assert.equal((await fetch(url)).status, 200);
-      child.kill("SIGTERM");
-    }
-  }
-  assert.deepEqual(await ended, [0, null]);
+  const stdio: StdioOptions = ["ignore", fullPipe(context), "pipe"];
+  // Its other address is on standard output.
+  const program = await startProcess(context, process.execPath, args, /^metrics on (\S+)$/m, { stdio });
+  assert.equal((await fetch(program.ready)).status, 200);
+  assert.equal(await program.stop(), 0);
 });
 
 test("keys create exits 1 with a message if the key cannot be printed", async (context) => {
   const full = openSync("/dev/full", "w");
   context.after(() => closeSync(full));
-  const args = [programPath, "keys", "create", "--data", temporaryFolder(context)];
-  const child = spawn(process.execPath, args, { stdio: ["ignore", full, "pipe"] });
-  assert.ok(child.stderr !== null);
-  let stderr = "";
-  child.stderr.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
-  const [code] = (await once(child, "close")) as [number | null];
+  const { code, stderr } = await run(["keys", "create", "--data", temporaryFolder(context)], { stdout: full });
   assert.equal(code, 1);
   assert.match(stderr, /^made key_\w+ in .*; .*\nCannot write to standard output: ENOSPC.*; what the command changed stays changed\n$/);
 });

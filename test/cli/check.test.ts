@@ -185,14 +185,6 @@ test("check says that a start without keys fails on a full disk, as it does in o
   }
 });
 
-test("check names a pets.jsonl that is a folder, and prints the name of a folder in one line", async (context) => {
-  const data = join(temporaryFolder(context), "two\nlines");
-  mkdirSync(join(data, "pets.jsonl"), { recursive: true });
-  const { code, stdout } = await runHere(["check", "--data", data]);
-  assert.equal(code, 1);
-  assert.match(stdout, /^Cannot read \S.*two lines\/pets\.jsonl: EISDIR/);
-});
-
 for (const name of ["keys.jsonl", "limits.json", "pets.jsonl"]) {
   test(`check and a start refuse a ${name} that is a named pipe, and do not wait for it`, async (context) => {
     const data = filledFolder(context);

@@ -20,7 +20,8 @@ export interface How {
   readonly cwd?: string;
   /** A command that runs the one after it, such as strace with its flags. */
   readonly wrapper?: readonly string[];
-  /** A descriptor; a pipe that is read if omitted. */
+  /** Descriptors; pipes that are read if omitted. */
+  readonly stdout?: number;
   readonly stderr?: number;
 }
 
@@ -137,10 +138,10 @@ export async function startProcess(
 }
 
 function commandOf(args: readonly string[], how: How): [string, readonly string[], SpawnOptions] {
-  const { program = programPath, env, cwd, wrapper = [], stderr = "pipe" } = how;
+  const { program = programPath, env, cwd, wrapper = [], stdout = "pipe", stderr = "pipe" } = how;
   const inherited = Object.entries(process.env).filter(([name]) => !/^(ANIMAL_STORE_|PORT$|PG)/.test(name));
   const [command = process.execPath, ...rest] = [...wrapper, process.execPath, program, ...args];
-  return [command, rest, { cwd, env: { ...Object.fromEntries(inherited), ...env }, stdio: ["ignore", "pipe", stderr] }];
+  return [command, rest, { cwd, env: { ...Object.fromEntries(inherited), ...env }, stdio: ["ignore", stdout, stderr] }];
 }
 
 interface Spawned extends Pick<RunningProcess, "output" | "ended"> {
