@@ -1,7 +1,41 @@
+/**
+ * Goal: `readMembers` finds the members that a reader of JSON finds, each with its own text.
+ * Method: objects are put together from random members, so that names and texts are known, and read again. Huge ones show
+ * that neither the stack nor the time limits it.
+ */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { decodeUtf8, parseJson, readMembers } from "../../src/pets/json-members.ts";
+import { seeded } from "../support/seeded-random.ts";
+import { randomJsonText, randomName, randomNumberText } from "./json-texts.ts";
+
+test("readMembers() finds each member of a random object", seeded((random) => {
+  for (let count = 0; count < 4000; count += 1) {
+    const written = random.times(random.integer(0, 6), () => [randomName(random), randomJsonText(random)] as const);
+    const text = ` {${written.map(([name, value]) => ` ${name} :${value}`).join(",")}} `;
+    const expected = written.map(([name, value]) => ({ name: JSON.parse(name) as string, text: value }));
+    assert.deepEqual(readMembers(text), expected, text);
+  }
+}));
+
+test("readMembers() keeps a number as it is written", seeded((random) => {
+  for (let count = 0; count < 1000; count += 1) {
+    const number = randomNumberText(random);
+    assert.deepEqual(readMembers(`{"a": ${number} }`).map(({ text }) => text.trim()), [number]);
+  }
+}));
+
+test("decodeUtf8() refuses exactly the bytes that are not UTF-8", seeded((random) => {
+  const pool = Buffer.from("226180bfc0c3a9e282aceda0eff09f98f4f5", "hex");
+  for (let count = 0; count < 4000; count += 1) {
+    const bytes = Buffer.from([0x22, ...random.times(random.integer(0, 5), () => random.pick(pool))]);
+    // A decoder that replaces gives back the same bytes only if there is nothing to replace.
+    const isUtf8 = Buffer.from(bytes.toString("utf8")).equals(bytes);
+    assert.equal(decodeUtf8(bytes), isUtf8 ? bytes.toString("utf8") : undefined, bytes.toString("hex"));
+  }
+}));
 
 function textsOf(text: string): readonly (readonly [name: string, text: string])[] {
   return readMembers(text).map(({ name, text: value }) => [name, value]);
@@ -29,32 +63,4 @@ test("readMembers() takes linear time: a million characters of each kind are rea
   assert.deepEqual(lengths(`{"a":-${"9".repeat(count)}}`), [1 + count]);
   assert.deepEqual(lengths(`{${" ".repeat(count)}"a":1}`), [1]);
   assert.equal(namesOf(`{${'"a":1,"b":1,'.repeat(count / 8)}"c":1}`).length, count / 4 + 1);
-});
-
-test("parseJson() returns undefined exactly if the text is not JSON", () => {
-  for (const text of ["", "{", "nul", "+1", "01", "1.", "NaN", "[1,]", "{,}", "\ufeff1", '"a\nb"', '"\\x"', "{} x"]) {
-    assert.equal(parseJson(text), undefined, JSON.stringify(text));
-  }
-  for (const text of ["null", "0", '""', "[]", " {} "]) {
-    assert.deepEqual(parseJson(text), { value: JSON.parse(text) as unknown });
-  }
-});
-
-test("decodeUtf8() drops one byte order mark and no more", () => {
-  assert.equal(decodeUtf8(Buffer.from("\ufeff{}")), "{}");
-  assert.equal(decodeUtf8(Buffer.from("\ufeff\ufeff{}")), "\ufeff{}");
-  assert.equal(decodeUtf8(Buffer.from('"\ufeff"')), '"\ufeff"');
-  assert.equal(decodeUtf8(new Uint8Array()), "");
-});
-
-test("decodeUtf8() keeps nothing from one content to the next", () => {
-  assert.equal(decodeUtf8(Buffer.from("22e282", "hex")), undefined);
-  assert.equal(decodeUtf8(Buffer.from("ac22", "hex")), undefined);
-  assert.equal(decodeUtf8(Buffer.from("\ufeff1")), "1");
-  assert.equal(decodeUtf8(Buffer.from("\ufeff1")), "1");
-});
-
-test("decodeUtf8() reads only its own part of a shared memory", () => {
-  const memory = Buffer.from("xx[1]yy");
-  assert.equal(decodeUtf8(memory.subarray(2, 5)), "[1]");
 });
