@@ -89,7 +89,7 @@ export class SocketFolder {
    *
    * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if the name is no socket's
    */
-  async probe(name: string): Promise<SocketState> {
+  async stateOf(name: string): Promise<SocketState> {
     const code = await this.#connect(name);
     if (code === "ENOENT" || code === "ENOTDIR") {
       return "absent";

@@ -90,7 +90,7 @@ export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> 
 export async function isLocked(path: string): Promise<boolean> {
   const folder = await SocketFolder.open(dirname(path));
   try {
-    return (await folder.probe(basename(path))) === "alive";
+    return (await folder.stateOf(basename(path))) === "alive";
   } finally {
     await folder.close();
   }
@@ -110,7 +110,7 @@ class Contender {
 
   /** Resolves to undefined if another process holds the name. */
   async run(): Promise<Lock | undefined> {
-    while ((await this.#folder.probe(this.#name)) !== "alive") {
+    while ((await this.#folder.stateOf(this.#name)) !== "alive") {
       const temporaryName = `${this.#name}.${randomBytes(8).toString("hex")}`;
       const socket = await this.#folder.listen(temporaryName);
       const temporaryPath = join(this.#folder.path, temporaryName);
@@ -146,7 +146,7 @@ class Contender {
         return linking;
       }
       const identity = await identityOf(path);
-      if ((await this.#folder.probe(name)) === "alive") {
+      if ((await this.#folder.stateOf(name)) === "alive") {
         return "held";
       }
       if (identity === undefined) {
@@ -159,7 +159,7 @@ class Contender {
       }
       const rightPath = join(this.#folder.path, right);
       // No other process can replace this stale socket now. Checked again: it may have been replaced before.
-      if ((await identityOf(path)) === identity && (await this.#folder.probe(name)) === "stale") {
+      if ((await identityOf(path)) === identity && (await this.#folder.stateOf(name)) === "stale") {
         await fs.rename(rightPath, path);
         return "ours";
       }
@@ -181,7 +181,7 @@ class Contender {
   /** A leftover that this process may not connect to is another user's, and stays. */
   async #isStale(name: string): Promise<boolean> {
     try {
-      return (await this.#folder.probe(name)) === "stale";
+      return (await this.#folder.stateOf(name)) === "stale";
     } catch (error) {
       if (hasCode(error, "EACCES")) {
         return false;

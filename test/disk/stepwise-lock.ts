@@ -21,7 +21,7 @@ const running = new AsyncLocalStorage<StepwiseLock>();
 export function makeLocksStepwise(): void {
   waitBefore(fs, ["link", "lstat", "readdir", "rename", "unlink"]);
   syncBuiltinESMExports();
-  waitBefore(SocketFolder.prototype, ["listen", "probe"]);
+  waitBefore(SocketFolder.prototype, ["listen", "stateOf"]);
 }
 
 type Call = (...args: readonly unknown[]) => Promise<unknown>;
