@@ -13,11 +13,11 @@ import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import { type Engine, openFolder } from "./engine.ts";
 import { bounds } from "./base/bounds.ts";
+import { takeNoMore } from "./http/closing.ts";
 import { Cors } from "./http/cors.ts";
-import { type ErrorCode, errorJson } from "./http/error-codes.ts";
+import { errorJson } from "./http/error-codes.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
-import { mayBeFollowed, onceWhole } from "./http/upgrade.ts";
 import type { KeyStore } from "./keys/key-store.ts";
 import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
@@ -25,7 +25,6 @@ import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, descriptionJson, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
-import type { Arrival, RequestContext } from "./request/context.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 
@@ -102,12 +101,10 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 /** @internal */
 export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
+  /** For our own listener. */
+  readonly pipeline: Pipeline;
   readonly #engine: Engine;
   readonly #options: CheckedOptions;
-  /** How requests arrive from our own listener: without and with `Expect: 100-continue`. */
-  readonly #arrival: Arrival;
-  readonly #expectingArrival: Arrival;
-  readonly #pipeline: Pipeline;
   readonly #following: NodeJS.Timeout;
   readonly #observers: Observers | undefined;
   /** Of the connections that `handle` has seen. */
@@ -120,18 +117,16 @@ export class Service implements AnimalStore {
     this.#options = options;
     this.#engine = engine;
     this.#observers = observers;
-    const linkBase = options.baseUrl ?? options.basePath;
-    this.#arrival = { target: undefined, linkBase, expectsContinue: false, next: undefined };
-    this.#expectingArrival = { ...this.#arrival, expectsContinue: true };
     this.description = describeApi(options);
     const descriptionPage = jsonResponse(200, Buffer.from(descriptionJson(this.description)));
-    this.#pipeline = new Pipeline({
+    this.pipeline = new Pipeline({
       clock,
       observers,
       store: engine.store,
       limiter: engine.limiter,
       keyring: engine.keys.keyring,
       basePath: options.basePath,
+      linkBase: options.baseUrl ?? options.basePath,
       trustedProxyCount: options.trustedProxyCount,
       report: options.report,
       addresses: new AddressLimiter({ clock }),
@@ -187,15 +182,13 @@ export class Service implements AnimalStore {
       return; // A middleware has responded already, or the connection is about to close (RFC 9112, 9.6).
     }
     this.#lastResponses.set(socket, outgoing);
-    if (incoming.headers.upgrade !== undefined) {
-      onceWhole(incoming, () => void (outgoing.shouldKeepAlive &&= !mayBeFollowed(incoming, 0)));
-    }
-    if (this.#isStopping) {
+    if (incoming.headers.upgrade !== undefined || this.#isStopping) {
       outgoing.shouldKeepAlive = false;
+      takeNoMore(socket);
     }
     const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
     const arrival = { target: located?.target, linkBase, expectsContinue: false, next };
-    this.#pipeline.run(incoming, outgoing, arrival);
+    this.pipeline.run(incoming, outgoing, arrival);
   };
 
   /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */
@@ -208,21 +201,6 @@ export class Service implements AnimalStore {
     this.#options.report(error.message);
     outgoing.writeHead(500, { "Content-Type": "application/json; charset=utf-8" });
     outgoing.end(errorJson("internal_error"));
-  }
-
-  /** As `handle`, for our own listener: no framework has rewritten the target. */
-  onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
-    return this.#pipeline.run(incoming, outgoing, expectsContinue ? this.#expectingArrival : this.#arrival);
-  }
-
-  /** The whole response to CONNECT, as bytes. */
-  onConnect(incoming: IncomingMessage): Promise<string> {
-    return this.#pipeline.runToBytes(incoming, this.#arrival);
-  }
-
-  /** The whole response to bytes that are not a request, as bytes. */
-  onClientError(code: ErrorCode, socketAddress: string | undefined): string {
-    return this.#pipeline.clientErrorToBytes(code, socketAddress);
   }
 
   /**

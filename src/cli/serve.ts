@@ -125,7 +125,7 @@ function startError(error: unknown, { settings, cite }: Start): unknown {
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, options: { report } } = start;
-  const listener = createListener(service, bounds);
+  const listener = createListener(service.pipeline, bounds);
   const metrics = observers?.metrics;
   const metricsServer = metrics && createPageListener({
     path: "/metrics",

@@ -4,10 +4,20 @@
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 
+import { closeInStages, takeNoMore } from "./closing.ts";
 import type { ErrorCode } from "./error-codes.ts";
-import { mayBeFollowed, onceWhole } from "./upgrade.ts";
+
+/** Makes the responses. */
+export interface RequestHandler {
+  /** Responds to an ordinary request; returns at once. */
+  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
+  /** The whole response to CONNECT, as bytes: Node has no response object for it. */
+  readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
+  /** The whole response to bytes that are not a request, as bytes. */
+  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined) => string;
+}
 
 /** The part of a request's state that its connection needs. */
 export interface OpenRequest {
@@ -20,29 +30,41 @@ export interface OpenRequest {
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
+/**
+ * How many requests of a connection wait for their turn. The one after them is the last of its connection: a packet may
+ * have 2,600, which anybody may send without a key.
+ */
+const waitingMax = 100;
+/** About as many as may wait on all connections together. Each takes 2 to 3 kB. */
+const allWaitingMax = 20_000;
+
 export class Connection {
+  readonly #socket: Socket;
+  readonly #handler: RequestHandler;
+  /** All connections of the server. */
+  readonly #all: { readonly size: number };
   /** The request that is handled; undefined if its response has been sent and keeps the connection. */
-  request: OpenRequest | undefined = undefined;
-  /** The first bytes that are not a request, or come too late, and the `bytesRead` at them: what follows is dropped. */
-  failure: { readonly code: ErrorCode; readonly atBytes: number } | undefined = undefined;
-  readonly #socket: Duplex;
-  /** The steps that wait for the response under way, in their order. */
+  #request: OpenRequest | undefined = undefined;
+  /** What waits for the response under way, in order; each sends a response. Meanwhile nothing more is read. */
   readonly #waiting: (() => void)[] = [];
-  /** How many of these steps send a response. While there are any, nothing more is read. */
-  #dueCount = 0;
-  /** Whether a listener for the end of the response under way is set, which runs the first step. */
+  /** Whether a listener for the end of the response under way is set. */
   #isAwaiting = false;
-  /** The `bytesRead` at which the next request begins; known only while every request carries `Upgrade`. */
-  #nextAtBytes: number | undefined = 0;
+  /** Whether a request that arrives is handled: not after one that closes the connection, nor after a failure. */
+  #takesMore = true;
+  /** Why the rest of what the client sends cannot be read. */
+  #failure: ErrorCode | undefined = undefined;
+  #isStopping = false;
   /** The response that says `Connection: close` only because the server stops. */
   #closingToStop: ServerResponse | undefined = undefined;
 
-  constructor(socket: Duplex) {
+  constructor(socket: Socket, handler: RequestHandler, all: { readonly size: number }) {
     this.#socket = socket;
+    this.#handler = handler;
+    this.#all = all;
     // Node resumes the socket at the end of each message, and begins to read with this event. If `pause` was called
     // before the event, the socket counts as paused already and does not emit "pause" again, so Node would read on.
     socket.on("resume", () => {
-      if (this.#dueCount > 0) {
+      if (this.#waiting.length > 0) {
         socket.pause();
         socket.emit("pause");
       }
@@ -50,112 +72,159 @@ export class Connection {
   }
 
   /**
-   * Returns whether a further response can be sent: not after one that says `Connection: close` (RFC 9112, 9.6). If the
-   * one under way says so only because the server stops, and has not been sent, the further one will say it instead.
+   * A request has arrived. The service offers no other protocol, so it ignores `Upgrade` (RFC 9110, 7.8). But Node may
+   * have dropped what came behind it in one packet, so its response closes the connection.
    */
-  letFollow(): boolean {
-    const outgoing = this.request?.outgoing;
-    if (outgoing === undefined || outgoing.shouldKeepAlive) {
-      return true;
+  take(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
+    if (!this.#takesMore || !this.#mayFollow()) {
+      return;
     }
-    if (outgoing.headersSent || outgoing !== this.#closingToStop) {
-      return false;
-    }
-    outgoing.shouldKeepAlive = true;
-    return true;
-  }
-
-  /** The same for a response to a further request: none is handled after bytes that are no request. */
-  letRequestFollow(): boolean {
-    return this.failure === undefined && this.letFollow();
-  }
-
-  /** A request has arrived: decides whether its response closes the connection. */
-  begin(incoming: IncomingMessage, outgoing: ServerResponse): void {
     const { connection, upgrade } = incoming.headers;
-    if (connection !== undefined && closeOption.test(connection)) {
+    if (
+      upgrade !== undefined ||
+      this.#waiting.length >= waitingMax ||
+      this.#waiting.length * this.#all.size >= allWaitingMax ||
+      (connection !== undefined && closeOption.test(connection))
+    ) {
       outgoing.shouldKeepAlive = false;
     }
-    const startBytes = this.#nextAtBytes;
-    this.#nextAtBytes = undefined;
-    if (upgrade !== undefined) {
-      onceWhole(incoming, () => this.#closeIfFollowed(incoming, outgoing, startBytes));
+    if (!outgoing.shouldKeepAlive) {
+      this.#takeNoMore();
+    }
+    this.#inTurn(() => this.#handle(incoming, outgoing, expectsContinue));
+  }
+
+  /** A request with CONNECT has arrived. Node reads nothing more, and leaves the socket to this code. */
+  connect(incoming: IncomingMessage): void {
+    if (this.#takesMore && this.#mayFollow()) {
+      this.#inTurn(() => void this.#handler.onConnect(incoming).then((bytes) => this.#sendLast(bytes)));
     }
   }
 
-  /** The server stops: the last response closes the connection. Calls `then` when it has been sent. */
-  stop(then: () => void): void {
-    if (!this.#isFree()) {
-      this.closeToStop(this.request?.outgoing);
-      this.#inTurn(then);
+  /**
+   * What has come is no request, or it does not come in time. Node leaves the connection to this code: the error is its
+   * last response, after all that are due.
+   */
+  fail(error: NodeJS.ErrnoException): void {
+    if (this.#failure !== undefined) {
+      return; // The parser reports every further packet.
+    }
+    const code = errorCodeOf(error);
+    if (code === undefined || this.#socket.bytesRead === 0) {
+      this.#socket.destroy(); // The client reset it or never sent a byte: it does not wait for a response.
+      return;
+    }
+    this.#failure = code;
+    const mayFollow = this.#takesMore && this.#mayFollow();
+    this.#takeNoMore();
+    if (this.#request?.incoming.complete === false) {
+      this.#request.failContent(code); // Its response closes the connection, since its content has not come.
+    } else if (mayFollow) {
+      this.#inTurn(() => this.#sendLast(this.#handler.onClientError(code, this.#socket.remoteAddress)));
     }
   }
 
-  /** The server stops: `outgoing`, the response under way, closes the connection if no other one is due. */
-  closeToStop(outgoing: ServerResponse | undefined): void {
-    if (this.#dueCount === 0 && outgoing?.shouldKeepAlive === true && !outgoing.headersSent) {
+  /** The server stops: the last response closes the connection. */
+  stop(): void {
+    this.#isStopping = true;
+    if (this.#request?.outgoing !== undefined) {
+      this.#closeToStop(this.#request.outgoing);
+    }
+  }
+
+  isAnswered(): boolean {
+    const outgoing = this.#request?.outgoing;
+    return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
+  }
+
+  /** Whether Node may count it as idle although a response is due or being sent, or the client may still read it. */
+  seemsIdle(): boolean {
+    const outgoing = this.#request?.outgoing;
+    return (
+      this.#waiting.length > 0 ||
+      (outgoing?.writableEnded === true && !(outgoing.shouldKeepAlive && this.isAnswered()))
+    );
+  }
+
+  #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
+    if (this.#isStopping) {
+      this.#closeToStop(outgoing);
+    }
+    this.#request = this.#handler.onRequest(incoming, outgoing, expectsContinue);
+    if (this.#failure !== undefined && !incoming.complete) {
+      this.#request.failContent(this.#failure); // It failed while the request waited for its turn.
+    }
+    if (outgoing.shouldKeepAlive && this.isAnswered()) {
+      this.#request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
+    }
+  }
+
+  /**
+   * Whether a further response can be sent: not after one that says `Connection: close` (RFC 9112, 9.6). One that will
+   * say so only because the server stops leaves that to the further one.
+   */
+  #mayFollow(): boolean {
+    const outgoing = this.#request?.outgoing;
+    return (
+      outgoing === undefined ||
+      outgoing.shouldKeepAlive ||
+      (outgoing === this.#closingToStop && !outgoing.headersSent)
+    );
+  }
+
+  #takeNoMore(): void {
+    this.#takesMore = false;
+    takeNoMore(this.#socket);
+  }
+
+  /** `outgoing`, the response under way, closes the connection if no other one is due. */
+  #closeToStop(outgoing: ServerResponse): void {
+    if (this.#waiting.length === 0 && outgoing.shouldKeepAlive && !outgoing.headersSent) {
       outgoing.shouldKeepAlive = false;
       this.#closingToStop = outgoing;
     }
   }
 
-  isAnswered(): boolean {
-    const outgoing = this.request?.outgoing;
-    return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
+  #sendLast(bytes: string): void {
+    if (this.#socket.writable) {
+      this.#socket.write(bytes, () => closeInStages(this.#socket));
+    }
   }
 
-  /** Whether Node may count it as idle although a response is due: if that is not taken yet, or waits for its turn. */
-  seemsIdle(): boolean {
-    return this.#dueCount > 0 || (!this.isAnswered() && this.request?.outgoing?.writableEnded === true);
-  }
-
-  /** Calls `step`, which responds, when all earlier responses have been sent. Until then nothing more is read. */
-  respondInTurn(step: () => void): void {
-    if (this.#isFree()) {
+  /** Calls `step`, which responds, when the operating system has taken all responses that are due. */
+  #inTurn(step: () => void): void {
+    if (this.#waiting.length === 0 && this.isAnswered()) {
       step();
       return;
     }
-    this.#dueCount += 1;
-    this.#socket.pause();
-    this.#inTurn(() => {
-      this.#dueCount -= 1;
-      if (this.#dueCount === 0) {
-        this.#socket.resume();
-      }
-      step();
-    });
-  }
-
-  /** Calls `step` when the operating system has taken all responses that are due. */
-  #inTurn(step: () => void): void {
+    const outgoing = this.#request?.outgoing;
+    if (outgoing !== undefined && outgoing === this.#closingToStop && !outgoing.headersSent) {
+      outgoing.shouldKeepAlive = true;
+    }
     this.#waiting.push(step);
+    this.#socket.pause();
     this.#advance();
-  }
-
-  #isFree(): boolean {
-    return this.#waiting.length === 0 && this.isAnswered();
   }
 
   #advance(): void {
     while (this.#waiting.length > 0 && !this.#isAwaiting) {
       if (this.isAnswered()) {
-        this.#waiting.shift()?.();
+        const step = this.#waiting.shift();
+        if (this.#waiting.length === 0) {
+          this.#socket.resume();
+        }
+        if (this.#mayFollow() && !this.#socket.destroyed) {
+          step?.();
+        }
       } else {
         this.#isAwaiting = true;
-        this.request?.outgoing?.once("close", () => {
+        // In a later turn, so that many connections with many requests each take turns with new connections.
+        const advance = (): void => {
           this.#isAwaiting = false;
           this.#advance();
-        });
+        };
+        this.#request?.outgoing?.once("close", () => setImmediate(advance));
       }
-    }
-  }
-
-  #closeIfFollowed(incoming: IncomingMessage, outgoing: ServerResponse, startBytes: number | undefined): void {
-    if (startBytes === undefined || mayBeFollowed(incoming, startBytes)) {
-      outgoing.shouldKeepAlive = false;
-      this.#closingToStop = undefined;
-    } else {
-      this.#nextAtBytes = incoming.socket.bytesRead;
     }
   }
 }
@@ -165,8 +234,14 @@ function isSent({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableLength === 0;
 }
 
-/** Gives the client time to read the last response before unread bytes reset the connection (RFC 9112, 9.6). */
-export function linger(socket: Duplex, drainMs: number): void {
-  const timer = setTimeout(() => socket.destroy(), drainMs).unref();
-  socket.once("close", () => clearTimeout(timer));
+/** Returns undefined if the connection itself broke. */
+function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return "header_fields_too_large";
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return "request_timeout";
+    default:
+      return code.startsWith("HPE_") ? "malformed_request" : undefined;
+  }
 }

@@ -1,33 +1,22 @@
 /**
- * Connects the server to node:http: sets the time-outs, and handles what Node would respond to by itself, or drop
- * without a response.
+ * Connects the server to node:http: sets the time-outs, and gives each connection what Node would respond to by itself,
+ * or drop without a response.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Socket } from "node:net";
-import type { Duplex } from "node:stream";
+import { Socket } from "node:net";
 
-import { Connection, linger, type OpenRequest } from "./connection.ts";
-import { type DrainBounds, handleClientError } from "./client-error.ts";
-import type { ErrorCode } from "./error-codes.ts";
-import { type ReaderTimes, watchReaders } from "./stalled-readers.ts";
-import { stopServer } from "./stopping.ts";
+import { Connection, type RequestHandler } from "./connection.ts";
+import { type Connections, stopServer } from "./stopping.ts";
 
-/** Makes the responses. */
-export interface RequestHandler {
-  /** Responds to an ordinary request; returns at once. */
-  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
-  /** The whole response to CONNECT, as bytes. */
-  readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
-  /** The whole response to bytes that are not a request, as bytes. */
-  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined) => string;
-}
-
-export interface ListenerLimits extends DrainBounds, ReaderTimes {
+export interface ListenerLimits {
   readonly fieldBytesMax: number;
   readonly fieldsMs: number;
   readonly requestMs: number;
   readonly idleMs: number;
+  /** A client that reads nothing of waiting output is cut off after this time, or up to twice as long. */
+  readonly stalledReaderMs: number;
+  readonly timeoutCheckMs: number;
   readonly stopIdleMs: number;
 }
 
@@ -42,56 +31,33 @@ export interface Listener {
 
 export function createListener(handler: RequestHandler, limits: ListenerLimits): Listener {
   const server = createHttpServer(limits);
-  const connections = new Map<Duplex, Connection>();
-  let isStopping = false;
-  const begin = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void => {
-    const connection = connections.get(incoming.socket);
-    if (connection?.letRequestFollow() !== true) {
-      return;
-    }
-    connection.begin(incoming, outgoing);
-    connection.respondInTurn(() => {
-      if (!connection.letFollow() || incoming.socket.destroyed) {
-        return;
-      }
-      if (isStopping) {
-        connection.closeToStop(outgoing);
-      }
-      connection.request = handler.onRequest(incoming, outgoing, expectsContinue);
-      if (connection.failure !== undefined && !incoming.complete) {
-        connection.request.failContent(connection.failure.code); // It failed while the request waited for its turn.
-      }
-      if (connection.isAnswered() && outgoing.shouldKeepAlive) {
-        connection.request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
-      }
-    });
-  };
+  const connections = new Map<Socket, Connection>();
+  const take = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
+    connections.get(incoming.socket)?.take(incoming, outgoing, expectsContinue);
   server.on("connection", (socket: Socket) => {
-    connections.set(socket, new Connection(socket));
+    connections.set(socket, new Connection(socket, handler, connections));
     socket.once("close", () => connections.delete(socket));
   });
-  server.on("request", (incoming, outgoing) => begin(incoming, outgoing, false));
-  server.on("checkContinue", (incoming, outgoing) => begin(incoming, outgoing, true));
+  server.on("request", (incoming, outgoing) => take(incoming, outgoing, false));
+  server.on("checkContinue", (incoming, outgoing) => take(incoming, outgoing, true));
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
-  server.on("checkExpectation", (incoming, outgoing) => begin(incoming, outgoing, false));
-  server.on("connect", (incoming, socket) => {
+  server.on("checkExpectation", (incoming, outgoing) => take(incoming, outgoing, false));
+  server.on("connect", (incoming) => {
+    const { socket } = incoming;
     // Node has removed its own listeners from the socket.
     socket.on("error", () => socket.destroy());
-    socket.on("timeout", () => void (socket.writableLength > 0 && server.emit("timeout", socket)));
-    onConnect(incoming, socket, connections.get(socket), { handler, drainMs: limits.drainMs });
+    socket.on("timeout", () => server.emit("timeout", socket));
+    connections.get(socket)?.connect(incoming);
   });
-  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
-    const socket = duplex as Socket; // Only a TLS server has other streams here.
-    const respond = (code: ErrorCode): string => handler.onClientError(code, socket.remoteAddress);
-    handleClientError(error, socket, connections.get(socket), limits, respond);
+  server.on("clientError", (error, socket) => {
+    if (socket instanceof Socket) { // Only a TLS server has other streams here.
+      connections.get(socket)?.fail(error);
+    }
   });
-  watchReaders(server, connections, limits);
+  cutOffStalledReaders(server, connections, limits);
   return {
     server,
-    stop(graceMs) {
-      isStopping = true;
-      return stopServer(server, connections, { idleMs: limits.stopIdleMs, graceMs });
-    },
+    stop: (graceMs) => stopServer(server, connections, { idleMs: limits.stopIdleMs, graceMs }),
   };
 }
 
@@ -112,19 +78,31 @@ function createHttpServer(limits: ListenerLimits): Server {
   return server;
 }
 
-/** Writes the response to CONNECT to the socket: Node has no response object for it. */
-function onConnect(
-  incoming: IncomingMessage,
-  socket: Duplex,
-  connection: Connection | undefined,
-  { handler, drainMs }: { readonly handler: RequestHandler; readonly drainMs: number },
-): void {
-  const respond = async (): Promise<void> => {
-    if (connection?.letRequestFollow() === true) {
-      socket.end(await handler.onConnect(incoming));
-      linger(socket, drainMs);
+/**
+ * Gives a time-out to sockets with waiting output, by a periodic look at all of them: `server.setTimeout` would set one
+ * with each request and each response, which takes 3 % of a request's time. If the client has read anything during a
+ * time-out, Node does not emit it and begins another one.
+ */
+function cutOffStalledReaders(server: Server, connections: Connections, limits: ListenerLimits): void {
+  const { stalledReaderMs, timeoutCheckMs } = limits;
+  const look = (): void => {
+    for (const socket of connections.keys()) {
+      // Node may remove a time-out at the next request.
+      if (socket.writableLength > 0 && socket.timeout !== stalledReaderMs) {
+        socket.setTimeout(stalledReaderMs);
+      }
     }
-    socket.resume();
   };
-  connection?.respondInTurn(() => void respond());
+  let timer: NodeJS.Timeout | undefined;
+  server.on("listening", () => {
+    timer = setInterval(look, timeoutCheckMs).unref();
+  });
+  server.on("close", () => clearInterval(timer));
+  server.on("timeout", (socket: Socket) => {
+    // With a listener here, Node does not destroy idle connections by itself. A client whose response is still being
+    // made has nothing to read, so it is not cut off.
+    if (socket.writableLength > 0 || connections.get(socket)?.isAnswered() !== false) {
+      socket.destroy();
+    }
+  });
 }

@@ -22,7 +22,11 @@ export class ContentTakenError extends Error {
     "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
 }
 
-type Outcome = Response | typeof clientGone;
+/**
+ * How a request ends: with a response, with a client that has gone, or with an error that the embedding program
+ * responds to.
+ */
+export type Outcome = Response | typeof clientGone | ContentTakenError;
 type Handle = (content: Uint8Array) => MaybePromise<Response>;
 
 /**

@@ -98,6 +98,8 @@ export interface ContextDependencies {
   readonly clock: Clock;
   readonly observers: Observers | undefined;
   readonly trustedProxyCount: number;
+  /** The address of the API in links, for the requests of our own listener. */
+  readonly linkBase: string;
   /** Takes one line for the operator. */
   readonly report: (message: string) => void;
 }
@@ -106,10 +108,15 @@ export interface ContextDependencies {
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
   readonly #requestIds = new RequestIds();
+  /** From our own listener: no framework has rewritten the target. */
+  readonly own: Arrival;
+  readonly ownExpecting: Arrival;
   #hasWarnedOfProxy = false;
 
   constructor(dependencies: ContextDependencies) {
     this.#dependencies = dependencies;
+    this.own = { target: undefined, linkBase: dependencies.linkBase, expectsContinue: false, next: undefined };
+    this.ownExpecting = { ...this.own, expectsContinue: true };
   }
 
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {

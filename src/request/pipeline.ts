@@ -9,9 +9,11 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
-import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
+import { takeNoMore } from "../http/closing.ts";
+import type { RequestHandler } from "../http/connection.ts";
+import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
@@ -23,32 +25,22 @@ import { clientAddress } from "../limits/client-address.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { clientGone, ContentTakenError, handleContent, noContent } from "./content.ts";
-import { type Arrival, type RequestContext, RequestContexts } from "./context.ts";
-import { invalidKey, missingKey, otherMethod, overLimit, storeErrorCode } from "./error-responses.ts";
-import { Responder, type ResponderDependencies } from "./responder.ts";
+import { clientGone, ContentTakenError, handleContent, noContent, type Outcome } from "./content.ts";
+import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
+import { invalidKey, missingKey, otherMethod, overLimit, Responder, storeErrorCode } from "./responder.ts";
 import { type Route, routes } from "./routes.ts";
 
-export interface PipelineDependencies extends ResponderDependencies {
-  readonly clock: Clock;
+export interface PipelineDependencies extends ContextDependencies {
   readonly basePath: string;
   readonly keyring: Keyring;
   readonly limiter: Limiter;
   readonly addresses: AddressLimiter;
   readonly store: PetStore;
-  readonly trustedProxyCount: number;
+  readonly cors: Cors;
   readonly publicPages: readonly PublicPage[];
-  /** Takes one line for the operator. */
-  readonly report: (message: string) => void;
 }
 
-/**
- * How a request ends: with a response, with a client that has gone, or with an error that the embedding program
- * responds to.
- */
-type Outcome = Response | typeof clientGone | ContentTakenError;
-
-export class Pipeline {
+export class Pipeline implements RequestHandler {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
   readonly #router: Router<Route>;
@@ -59,7 +51,7 @@ export class Pipeline {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
     this.#router = new Router(dependencies.basePath, routes);
-    this.#responder = new Responder(dependencies);
+    this.#responder = new Responder(dependencies.cors, dependencies.observers);
     this.#contexts = new RequestContexts(dependencies);
   }
 
@@ -74,9 +66,14 @@ export class Pipeline {
     return context;
   }
 
-  /** CONNECT goes through the same steps, but its response has to be written to the socket as bytes. Never rejects. */
-  runToBytes(incoming: IncomingMessage, arrival: Arrival): Promise<string> {
-    const context = this.#contexts.begin(incoming, undefined, arrival);
+  onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
+    const { own, ownExpecting } = this.#contexts;
+    return this.run(incoming, outgoing, expectsContinue ? ownExpecting : own);
+  }
+
+  /** CONNECT goes through the same steps. Never rejects. */
+  onConnect(incoming: IncomingMessage): Promise<string> {
+    const context = this.#contexts.begin(incoming, undefined, this.#contexts.own);
     return new Promise((resolve) => {
       const finish = (outcome: Outcome): void => {
         // Only reading content can end without a response, and no operation with this method takes content.
@@ -88,7 +85,7 @@ export class Pipeline {
   }
 
   /** The response to something that cannot be read as a request. It takes no token and shows the address's bucket. */
-  clientErrorToBytes(code: ErrorCode, socketAddress: string | undefined): string {
+  onClientError(code: ErrorCode, socketAddress: string | undefined): string {
     const address = clientAddress(socketAddress, undefined, 0);
     const rate = this.#dependencies.addresses.peek(address);
     return this.#responder.clientErrorToBytes(code, this.#contexts.nextId(), address, rate);
@@ -193,6 +190,7 @@ export class Pipeline {
    */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
+    takeNoMore(context.incoming.socket);
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
     }

@@ -1,29 +1,56 @@
 /**
- * Sends each response exactly once, with the fields that every response has, and informs the observers.
+ * The error responses of the pipeline's steps, and how each response is sent: once, with the fields that every response
+ * has. Informs the observers.
  */
 
 import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
 import { decimal } from "../base/decimal.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
-import { rawResponse, respond, type WireResponse } from "../http/respond.ts";
-import { errorResponse, type Response } from "../http/response.ts";
-import type { MaybePromise } from "../base/when-ready.ts";
-import type { RateStatus } from "../limits/limiter.ts";
+import { errorResponse, jsonResponse, type Response, responseBytes, sendResponse } from "../http/response.ts";
+import type { RateStatus, Refusal } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
+import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import type { Rate, RequestContext } from "./context.ts";
 
-export interface ResponderDependencies {
-  readonly cors: Cors;
-  readonly observers: Observers | undefined;
+/** Without credentials, the challenge has no error code (RFC 6750, 3). */
+export const missingKey: Response = errorResponse("missing_api_key", [
+  "WWW-Authenticate",
+  'Bearer realm="animal-store"',
+]);
+
+/** One response for unknown, revoked, expired and malformed keys: it reveals nothing about a key (RFC 6750, 3.1). */
+export const invalidKey: Response = errorResponse("invalid_api_key", [
+  "WWW-Authenticate",
+  'Bearer realm="animal-store", error="invalid_token"',
+]);
+
+export function overLimit({ kind, retryAfterSeconds }: Refusal): Response {
+  return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
+}
+
+/** For a method that the route does not list. The response to `OPTIONS` lists those it has (RFC 9110, 9.3.7). */
+export function otherMethod(method: string, allow: string): Response {
+  return method === "OPTIONS"
+    ? jsonResponse(204, undefined, ["Allow", allow])
+    : errorResponse("method_not_allowed", ["Allow", allow]);
+}
+
+/** The code of an error that a store promises to throw; undefined for any other error. */
+export function storeErrorCode(error: unknown): ErrorCode | undefined {
+  if (error instanceof StorageUnavailableError) {
+    return "storage_unavailable";
+  }
+  return error instanceof OutcomeUnknownError ? "outcome_unknown" : undefined;
 }
 
 export class Responder {
   readonly #cors: Cors;
   readonly #observers: Observers | undefined;
 
-  constructor({ cors, observers }: ResponderDependencies) {
+  constructor(cors: Cors, observers: Observers | undefined) {
     this.#cors = cors;
     this.#observers = observers;
   }
@@ -36,9 +63,8 @@ export class Responder {
       this.sendNothing(context);
       return;
     }
-    const wire = this.#wireResponse(context, response);
-    const sending = respond(incoming, outgoing, wire);
-    this.#observers?.observe(context, wire.status, contentLength(wire.content));
+    const sending = sendResponse(incoming, outgoing, response, this.#fieldsOf(context, response));
+    this.#observers?.observe(context, response.status, incoming.method === "HEAD" ? 0 : contentLength(response));
     return sending;
   }
 
@@ -49,44 +75,40 @@ export class Responder {
 
   /** The response as bytes, for CONNECT: Node has no response object for it. */
   toBytes(context: RequestContext, response: Response): string {
-    const wire = this.#wireResponse(context, response);
-    this.#observers?.observe(context, wire.status, contentLength(wire.content));
-    return rawResponse(wire);
+    this.#observers?.observe(context, response.status, contentLength(response));
+    return responseBytes(response, this.#fieldsOf(context, response));
   }
 
   /** The response, as bytes, to bytes that cannot be read as a request. */
   clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
-    const { status, content } = response;
     const unread = { method: "", routePattern: "none", keyId: undefined, receivedMs: undefined, rate: undefined };
-    this.#observers?.observe({ requestId, address, ...unread }, status, contentLength(content));
-    return rawResponse({ status, fields: fieldsOf(response, requestId, rate), content });
+    this.#observers?.observe({ requestId, address, ...unread }, response.status, contentLength(response));
+    return responseBytes(response, commonFields(response, requestId, rate));
   }
 
-  #wireResponse(context: RequestContext, response: Response): WireResponse {
-    const { incoming, route, rate, arrival, requestId } = context;
-    const { status, content } = response;
-    const fields = fieldsOf(response, requestId, rate);
+  #fieldsOf({ incoming, route, rate, arrival, requestId }: RequestContext, response: Response): string[] {
+    const fields = commonFields(response, requestId, rate);
     if (route?.fields !== undefined) {
       append(fields, route.fields(arrival.linkBase));
     }
     if (!this.#cors.isOff) {
       this.#cors.appendFields(fields, incoming.headers.origin);
     }
-    return { status, fields, content: incoming.method === "HEAD" ? undefined : content };
+    return fields;
   }
 }
 
 /**
- * All fields of a response: those that every response has, then its own.
+ * The fields that every response has, then its own.
  *
  * @param rate undefined on the public pages, which are not the API
  */
-function fieldsOf(response: Response, requestId: string, rate: RateStatus | undefined): string[] {
+function commonFields(response: Response, requestId: string, rate: RateStatus | undefined): string[] {
   const { content, contentType, cacheControl, fields } = response;
   return [
     "X-Request-Id", requestId, "X-Content-Type-Options", "nosniff", "Cache-Control", cacheControl,
-    ...(content === undefined ? [] : ["Content-Type", contentType, "Content-Length", String(contentLength(content))]),
+    ...(content === undefined ? [] : ["Content-Type", contentType, "Content-Length", String(contentLength(response))]),
     ...(rate === undefined ? [] : rateFields(rate)),
     ...fields,
   ];
@@ -105,6 +127,6 @@ function append(all: string[], parts: readonly string[]): void {
 }
 
 /** In bytes. */
-function contentLength(content: string | Uint8Array | undefined): number {
+function contentLength({ content }: Response): number {
   return content === undefined ? 0 : Buffer.byteLength(content);
 }

@@ -8,6 +8,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 
+import { bounds } from "../../src/base/bounds.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { animalCount, keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
@@ -17,7 +18,7 @@ let running: RunningService;
 let key: string;
 
 before(async () => {
-  running = await startService({ limits: { drainMs: 200 } });
+  running = await startService();
   key = running.key;
 });
 after(() => running.close());
@@ -90,15 +91,15 @@ test("a malformed request shows the address's bucket if its fields were not read
 });
 
 test("a client that goes on sending after a malformed request is cut off at the bound", { timeout: 10_000 }, async (context) => {
-  const drainBytesMax = 100_000;
-  const { listener, port } = await runningService(context, { limits: { drainBytesMax, drainMs: 60_000 } });
+  const { drainBytesMax } = bounds;
+  const { listener, port } = await runningService(context);
   const connected = once(listener.server, "connection");
   const wire = await Wire.open(port);
   const [socket] = (await connected) as [Socket];
   const closed = new Promise((resolve) => socket.once("close", resolve));
   wire.send("garbage\r\n\r\n");
   assert.equal((await wire.response()).status, 400);
-  const sending = setInterval(() => wire.send(Buffer.alloc(10_000, "x")), 5);
+  const sending = setInterval(() => wire.send(Buffer.alloc(50_000, "x")), 5);
   context.after(() => clearInterval(sending));
   await closed;
   assert.ok(socket.bytesRead > drainBytesMax && socket.bytesRead < 2 * drainBytesMax, `${socket.bytesRead} bytes`);
@@ -145,7 +146,7 @@ test("content that ends before its length is 400, and nothing is stored", async 
 
 test("garbage after a POST that is being stored: its 201 first and whole, then 400, then close", async (context) => {
   const store = new GatedStore();
-  const gated = await runningService(context, { options: { store }, limits: { drainBytesMax: 4_096 } });
+  const gated = await runningService(context, { options: { store } });
   const damage = once(gated.listener.server, "clientError");
   const wire = await Wire.open(gated.port);
   wire.send(Buffer.concat([request({ method: "POST", key: gated.key, content: rex }), Buffer.from("garbage\r\n\r\n")]));

@@ -32,24 +32,43 @@ test("a pipelined request is handled after the response to the one before it: a 
   wire.destroy();
 });
 
-test("while a request waits for its turn, nothing more is read; later all of them get their responses, in order", async (context) => {
+test("up to 100 requests wait for their turn, and meanwhile nothing more is read; all of them get their responses, in order", async (context) => {
   const store = new GatedStore();
   const { listener, port, key } = await runningService(context, { options: { store } });
   const { wire, socket } = await openBoth(listener, port);
-  const count = 1_500;
-  wire.send(Buffer.concat(Array.from({ length: count }, () => request({ method: "POST", key, content: rex }))));
+  const creations = (count: number): Buffer => Buffer.concat(Array<Buffer>(count).fill(request({ method: "POST", key, content: rex })));
+  wire.send(creations(101));
   await store.added(1);
+  const { bytesRead } = socket;
+  wire.send(creations(100));
   for (let turn = 0; turn < 50; turn++) {
     await exchange(port, request({ target: "/healthz" }));
   }
-  assert.ok(socket.bytesRead < 150_000, `${socket.bytesRead} bytes were read`);
-  assert.equal(store.addCount, 1);
-  for (let id = 1; id <= count; id++) {
+  assert.equal(socket.bytesRead, bytesRead);
+  for (let id = 1; id <= 201; id++) {
     await store.added(id);
+    assert.equal(store.addCount, id);
     store.open();
-    assert.equal((await wire.response()).value("location"), `/v1/pets/${id}`);
+    const response = await wire.response();
+    assert.deepEqual([response.value("location"), response.value("connection")], [`/v1/pets/${id}`, "keep-alive"]);
   }
   wire.destroy();
+});
+
+test("a further request in that packet is the last of its connection: its response says so, and what is behind it is dropped", async (context) => {
+  const running = await runningService(context, { options: { store: new GatedStore() } });
+  const { port } = running;
+  const key = await keyWithQuota(running, 1_000);
+  for (const behind of [request({ key }), request({ method: "CONNECT", target: "a:1", key }), request({ key, fields: ["Upgrade: h2c"] })]) {
+    const wire = await Wire.open(port);
+    wire.send(Buffer.concat([...Array<Buffer>(102).fill(request({ key })), behind, ...Array<Buffer>(100).fill(request({ key }))]));
+    for (let count = 1; count <= 102; count++) {
+      assert.equal((await wire.response()).value("connection"), count === 102 ? "close" : "keep-alive");
+    }
+    wire.send(request({ key }));
+    assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
+  }
+  assert.equal((await exchange(port, request({ key }))).value("x-ratelimit-remaining"), String(1_000 - 3 * 102 - 1));
 });
 
 test("the content of a request that waits for its turn is not read, whatever came before it in its packet", async (context) => {

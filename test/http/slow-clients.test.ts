@@ -1,7 +1,7 @@
 /**
  * Slow clients hold their sockets and nothing else: a client beside them is served. As a measurement at full size:
  *
- *     SLOW_COUNT=1000 IDLE_COUNT=10000 node --test build/test/http/slow-clients.test.js
+ *     SLOW_COUNT=1000 IDLE_COUNT=10000 FLOOD_COUNT=1700 node --test build/test/http/slow-clients.test.js
  *
  * (descriptors: `ulimit -n 32768`). One run reports the latencies with and without the attack.
  */
@@ -9,15 +9,17 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { test } from "node:test";
 
 import { programPath, run, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { request, rex, Wire } from "../support/wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const slowCount = Number(process.env["SLOW_COUNT"] ?? "120");
 const idleCount = Number(process.env["IDLE_COUNT"] ?? "300");
+const floodCount = Number(process.env["FLOOD_COUNT"] ?? "300");
 const politeCount = 500;
 
 /** Milliseconds of each of the polite client's requests, ascending. */
@@ -69,6 +71,29 @@ test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite clien
   context.diagnostic(`without: ${describe(without)}; beside: ${describe(beside)}`);
   wires.forEach((wire) => wire.destroy());
   assert.equal(await program.stop(), 0);
+});
+
+const skipMemory = process.platform === "linux" ? false : "the memory of a process is read from /proc";
+test(`${floodCount} clients that send 65 kB of requests and read nothing do not fill the memory`, { skip: skipMemory }, async (context) => {
+  const program = await start(context, ["--data", temporaryFolder(context)]);
+  const port = Number(new URL(program.url).port);
+  const targets = Array.from({ length: floodCount }, (_, index) => (index % 8 === 0 ? "/openapi.json" : "/"));
+  const wires = await Promise.all(targets.map(async (target) => {
+    const wire = await Wire.open(port);
+    wire.socket.pause();
+    const bytes = `GET ${target} HTTP/1.1\r\nHost:\r\n\r\n`;
+    return wire.send(bytes.repeat(65_000 / bytes.length));
+  }));
+  const health = request({ target: "/healthz" });
+  assert.equal((await exchange(port, health)).status, 200); // It has read what came before.
+  const startMs = performance.now();
+  assert.equal((await exchange(port, health)).status, 200);
+  const ms = performance.now() - startMs;
+  const kilobytes = Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${program.process.pid}/status`, "utf8"))?.[1]);
+  wires.forEach((wire) => wire.destroy());
+  context.diagnostic(`${kilobytes} kB at most, ${ms.toFixed(1)} ms`);
+  assert.ok(kilobytes < 300_000, `${kilobytes} kB`);
+  assert.ok(ms < 1_000, `${ms} ms`);
 });
 
 test("a service that has run out of descriptors stays alive, and serves when they are free again", async (context) => {

@@ -89,7 +89,7 @@ async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<L
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
   const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
-  const listener = createListener(service, bounds);
+  const listener = createListener(service.pipeline, bounds);
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));
   context.after(async () => {
     await listener.stop(0);

@@ -63,7 +63,7 @@ export async function startService({ options, limits, clock, observers, publicPa
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });
-  const listener = createListener(service, { ...bounds, ...limits });
+  const listener = createListener(service.pipeline, { ...bounds, ...limits });
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));
   const { key } = await service.keys.create({ plan: "enterprise", perMinute: 10_000_000, perDay: 10_000_000 });
   return {

@@ -1,0 +1,52 @@
+/**
+ * The end of a connection, whoever decides it. To close a socket that has unread bytes resets it, and the client may
+ * lose the last response. So the sending side is closed first, and what still comes is read and dropped, within bounds,
+ * until the client closes its side too (RFC 9112, 9.6).
+ */
+
+import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+
+import { bounds } from "../base/bounds.ts";
+
+/** As Node keeps it. The types lack it. */
+interface ParsedSocket extends Socket {
+  readonly parser?: { onIncoming: typeof dropRest } | null;
+}
+
+/**
+ * No further request is taken from the connection. Those that follow in the same packet are not even parsed: a packet
+ * has up to 2,600, and Node would keep objects of each until the last response has been sent.
+ */
+export function takeNoMore(socket: ParsedSocket): void {
+  if (socket.parser) {
+    socket.parser.onIncoming = dropRest;
+  }
+}
+
+/** Returns what tells Node's parser that the rest of the packet is not HTTP. */
+function dropRest(incoming: IncomingMessage & { upgrade?: boolean }): number {
+  incoming.upgrade = false; // Or Node would destroy the connection, or emit "connect".
+  return 2;
+}
+
+/** The response that is about to be sent is the last one. Node calls `destroySoon` when it has been sent. */
+export function closeAfterResponse(socket: Socket): void {
+  takeNoMore(socket);
+  socket.destroySoon = () => closeInStages(socket);
+}
+
+/** The last response has been written, so the connection is closed. */
+export function closeInStages(socket: Socket): void {
+  takeNoMore(socket);
+  socket.end();
+  const timer = setTimeout(() => socket.destroy(), bounds.drainMs).unref();
+  socket.once("close", () => clearTimeout(timer));
+  const droppedFrom = socket.bytesRead;
+  socket.on("data", () => {
+    if (socket.bytesRead - droppedFrom > bounds.drainBytesMax) {
+      socket.destroy();
+    }
+  });
+  socket.resume();
+}
