@@ -9,12 +9,12 @@ export const bounds = {
   targetBytesMax: 8_192,
   /** Target and header fields together. */
   fieldBytesMax: 16_384,
-  /** Content that is read and dropped after a response that did not wait for it. */
+  /** What is read and dropped after the last response of a connection, and for how long. */
   drainBytesMax: 1_048_576,
   drainMs: 2_000,
   fieldsMs: 10_000,
   requestMs: 30_000,
-  /** How long a client may read nothing of a response that waits for it. */
+  /** How long a client may read nothing of a response that waits for it, or up to twice as long. */
   stalledReaderMs: 30_000,
   /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
   idleMs: 75_000,
