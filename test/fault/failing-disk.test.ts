@@ -317,6 +317,7 @@ for (const [title, replace] of [
     assert.equal(codeOf(await add(served, "Rex")), "201");
     replace(join(dataDir, "pets.jsonl"));
     assert.equal(await server?.stop("SIGTERM"), 0);
-    assert.match(server?.output().stderr ?? "", /^warning: [^\n]*another process modified or replaced it; the next start serves only what is there$/m);
+    const warning = /^warning: [^\n]*another process modified or replaced it; the next start serves only what is there$/m;
+    assert.match(server?.output().stderr ?? "", warning);
   });
 }
