@@ -1,5 +1,8 @@
 import { setTimeout } from "node:timers/promises";
 
+/** Between two checks: in a second they are fewer than the failed authentications that an address may have. */
+const pauseMs = 25;
+
 /** Resolves with the first result that is not falsy. Rejects after a time, long enough for a busy machine. */
 export async function until<Result>(
   what: string,
@@ -15,6 +18,6 @@ export async function until<Result>(
     if (performance.now() > end) {
       throw new Error(`Waited ${timeoutMs} ms in vain: ${what}`);
     }
-    await setTimeout(10);
+    await setTimeout(pauseMs);
   }
 }
