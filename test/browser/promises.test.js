@@ -9,6 +9,7 @@ import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { chromium } from "playwright-core";
+import { until } from "../../build/test/support/until.js";
 import { addPet, closeBrowser, enterKey, launchOptions, openConsole, skip, startProgram, watchPage } from "./console.js";
 
 after(closeBrowser);
@@ -345,12 +346,6 @@ function ban(page) {
 
 /** Resolves when the running program has read of the new key, which takes one of its requests. */
 async function followed({ apiUrl }, key) {
-  for (let tries = 0; tries < 50; tries++) {
-    const { status } = await fetch(`${apiUrl}/pets`, { headers: { Authorization: `Bearer ${key}` } });
-    if (status !== 401) {
-      return;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-  assert.fail("the program does not follow its key file");
+  const headers = { Authorization: `Bearer ${key}` };
+  await until("the program knows the key", async () => (await fetch(`${apiUrl}/pets`, { headers })).status !== 401);
 }
