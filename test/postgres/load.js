@@ -19,8 +19,9 @@ const heartbeatMs = 10;
  * @param context a test: its end ends the load too, if the test has failed
  * @param targets `{ origin }` of each instance
  * @param isReadOnly every client is a reader
+ * @param name what the names of its animals begin with
  */
-export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false } = {}) {
+export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false, name: first = "animal" } = {}) {
   const senders = targets.map((target) => newClient(target, key, { connections: clients, timeoutMs }));
   const record = newRecord(targets.length);
   const heart = setInterval(() => record.heartbeats.push(performance.now()), heartbeatMs);
@@ -38,7 +39,7 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
   });
 
   async function add(place, isRepeated) {
-    const name = `animal-${names++}`;
+    const name = `${first}-${names++}`;
     const fields = isRepeated ? { "idempotency-key": `"${name}"` } : {};
     for (let turn = place; ; turn += 1) {
       const response = await record.observe(turn % senders.length, () => senders[turn % senders.length].add({ name, categoryId: 1 }, fields));
