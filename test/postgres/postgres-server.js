@@ -1,6 +1,6 @@
 /**
  * A real PostgreSQL for tests: the one at `ANIMAL_STORE_TEST_DATABASE` if it is set, else Debian's, else the one that
- * npm has installed. `POSTGRES_RELEASE` (15, 18) chooses between them. One that is started here listens on 127.0.0.1
+ * npm has installed. `POSTGRES_RELEASE` (15 to 18) chooses between them. One that is started here listens on 127.0.0.1
  * only, and ends with the test process. Install once: `npm --prefix test/postgres ci --ignore-scripts`.
  */
 
