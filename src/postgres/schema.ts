@@ -81,6 +81,7 @@ export async function readSchemaVersion(query: Query): Promise<number> {
 
 /** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
 export async function checkSession(query: Query): Promise<void> {
+  await checkProduct(query);
   const [row] = await query(
     "SELECT current_setting('transaction_isolation') AS isolation, " +
       "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
@@ -94,5 +95,17 @@ export async function checkSession(query: Query): Promise<void> {
   if (row?.["encoding"] !== "UTF8") {
     // A name that it cannot hold would fail every animal of its batch.
     throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
+  }
+}
+
+/**
+ * Other databases speak the protocol of PostgreSQL, but each of their nodes has a clock of its own: quotas would leak
+ * between them.
+ */
+async function checkProduct(query: Query): Promise<void> {
+  const [row] = await query("SELECT version() AS version");
+  const version = String(row?.["version"]);
+  if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
+    throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
   }
 }

@@ -37,6 +37,27 @@ for (const encoding of ["LATIN1", "SQL_ASCII"]) {
   });
 }
 
+for (const [version, product] of [
+  ["CockroachDB CCL v24.3.1 (x86_64-pc-linux-gnu, built 2024/12/10 00:00:00, go1.22.8)", "CockroachDB CCL v24.3.1"],
+  ["PostgreSQL 15.2-YB-2025.1.0.0-b0 on x86_64-pc-linux-gnu, compiled by clang version 17.0.6, 64-bit", "PostgreSQL 15.2-YB-2025.1.0.0-b0"],
+  ["PostgreSQL 16.4 on aarch64-unknown-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit", undefined], // Aurora.
+]) {
+  test(`a server that says it is ${version} is ${product === undefined ? "used" : "refused"}`, { skip }, async (context) => {
+    const pool = new pg.Pool({ connectionString: await running.createDatabase() });
+    context.after(() => pool.end());
+    const other = withQuery(pool, (client, statement) => {
+      return statement.text.includes("version()") ? Promise.resolve({ rows: [{ version }] }) : client.query(statement);
+    });
+    if (product === undefined) {
+      await (await open(other)).close();
+    } else {
+      await assert.rejects(open(other), { message: `the database is ${product}: it must be PostgreSQL itself` });
+    }
+    const { rows } = await pool.query("SELECT to_regnamespace('animal_store') IS NOT NULL AS is_made");
+    assert.equal(rows[0].is_made, product === undefined);
+  });
+}
+
 for (const binary of [false, true]) {
   const title = `settings of the database and of an embedder's client change nothing (${binary ? "binary" : "text"})`;
   test(title, { skip }, (context) => useOdd(context, binary));
