@@ -10,7 +10,7 @@ export type { DatabasePool, PoolClient, Row } from "./postgres/pool.ts";
 export type { OpenApiDescription } from "./openapi/document.ts";
 export type { Plan, PlanName, Quota } from "./limits/plans.ts";
 export { KeyError, type ApiKey, type KeyFault } from "./keys/key.ts";
-export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-store.ts";
+export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-choice.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {
   IdempotencyConflictError,

@@ -69,13 +69,14 @@ ${planFlag} (default: free)
 ${quotaFlags}
   --label TEXT        at most 64 printable characters, shown by keys list
   --expires ISO-DATE  when it stops working: 2030-01-31 (its first instant in UTC) or 2030-01-31T12:00:00Z
+  --read-only         it may list and fetch animals, but not add any
 ${dataFlag}
 `,
   "keys list": `Usage: animal-store keys list [FLAGS]
 
-Prints a line for each key: id, state, plan, requests used of the minute and of the day, end of a ban, creation,
-expiry, label. States: active, rotated (active, and an old secret still works), expired, revoked. A running server
-saves the used requests and bans every few seconds.
+Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
+used of the minute and of the day, end of a ban, creation, expiry, label. A running server saves the used requests and
+bans every few seconds.
 
   --json              prints a JSON object for each key instead
 ${dataFlag}

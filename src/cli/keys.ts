@@ -12,15 +12,19 @@ import { resolve } from "node:path";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
-import { type ApiKey, type KeyState, keyState, type RandomBytes } from "../keys/key.ts";
+import type { NewSecret, PlanChoice } from "../keys/key-choice.ts";
+import { KeyStore } from "../keys/key-store.ts";
+import { banEndMs, type KeySummary, summaryOf } from "../keys/key-summary.ts";
+import type { RandomBytes } from "../keys/key.ts";
 import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
 
-type FlagName = "data" | "database" | "plan" | "per-minute" | "per-day" | "label" | "expires" | "grace" | "json";
+type FlagName =
+  | ("data" | "database" | "plan" | "per-minute" | "per-day")
+  | ("label" | "expires" | "read-only" | "grace" | "json");
 
 interface Command {
   readonly takesId: boolean;
@@ -51,12 +55,12 @@ export interface KeysDependencies {
 const storageFlags: readonly FlagName[] = ["data", "database"];
 
 const commands: Readonly<Record<string, Command>> = {
-  create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires"], run: create },
+  create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
   list: { takesId: false, flags: ["json"], run: list },
-  revoke: { takesId: true, flags: [], run: ({ store, id }) => store.revoke(id) },
+  revoke: { takesId: true, flags: [], run: revoke },
   plan: { takesId: true, flags: ["plan", "per-minute", "per-day"], run: changePlan },
   rotate: { takesId: true, flags: ["grace"], run: rotate },
-  unban: { takesId: true, flags: [], run: ({ store, id }) => store.unban(id) },
+  unban: { takesId: true, flags: [], run: unban },
 };
 
 /**
@@ -76,7 +80,7 @@ export async function keys(
     const names = Object.keys(commands).join(", ");
     throw new UsageError(`Cannot run keys: the next word must be one of ${names}; see keys --help`);
   }
-  const { values: flags, operands } = parseFlags(rest, [...storageFlags, ...command.flags], ["json"]);
+  const { values: flags, operands } = parseFlags(rest, [...storageFlags, ...command.flags], ["json", "read-only"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
     const takes = command.takesId ? `takes one ID, received ${operands.length || "none"}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
@@ -124,7 +128,8 @@ async function withKeys(
 }
 
 async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {
-  const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires") };
+  const readOnly = flags.has("read-only");
+  const choice = { ...chosenPlan(flags), label: flags.get("label"), expires: flags.get("expires"), readOnly };
   showSecret("made", await store.create(choice), storage, terminal);
 }
 
@@ -133,12 +138,23 @@ async function rotate({ id, flags, store, terminal, storage }: Invocation): Prom
   showSecret("rotated", await store.rotate(id, { graceSeconds }), storage, terminal);
 }
 
-async function changePlan({ id, flags, store }: Invocation): Promise<void> {
+async function revoke({ id, store, terminal }: Invocation): Promise<void> {
+  terminal.report((await store.revoke(id)) ? `revoked ${id}` : `${id} was revoked already`);
+}
+
+async function unban({ id, store, terminal, readLimits, nowMs }: Invocation): Promise<void> {
+  const isBanned = banEndMs(id, await readLimits()) > nowMs;
+  await store.unban(id);
+  terminal.report(isBanned ? `lifted the ban of ${id}` : `${id} was not banned when its limits were last saved`);
+}
+
+async function changePlan({ id, flags, store, terminal }: Invocation): Promise<void> {
   const plan = flags.get("plan");
   if (plan === undefined) {
     throw new UsageError("Cannot run keys plan: --plan is missing; see keys plan --help");
   }
-  await store.plan(id, { ...chosenPlan(flags), plan });
+  const isChanged = await store.plan(id, { ...chosenPlan(flags), plan });
+  terminal.report(isChanged ? `${id} is on the plan ${plan}` : `${id} was on the plan ${plan} already`);
 }
 
 function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
@@ -152,8 +168,9 @@ function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
 /** Accepts decimal digits only. The caller checks the bounds. */
 function integerFlag(flags: ReadonlyMap<FlagName, string>, name: FlagName): number | undefined {
   const text = flags.get(name);
+  const fault = /^\d{16,}$/.test(text ?? "0") ? "a number out of range" : "must be a whole number in digits";
   if (text !== undefined && !/^\d{1,15}$/.test(text)) {
-    throw new UsageError(`Cannot use --${name}: must be a whole number in digits, received ${JSON.stringify(text)}`);
+    throw new UsageError(`Cannot use --${name}: ${fault}, received ${JSON.stringify(text)}`);
   }
   return text === undefined ? undefined : Number(text);
 }
@@ -175,48 +192,21 @@ async function list({ store, terminal, flags, storage, readLimits, nowMs }: Invo
     return;
   }
   const limiter = await readLimits();
-  const usages = keys.map((key) => usageOf(key, limiter, nowMs));
+  const summaries = keys.map((key) => summaryOf(key, limiter, nowMs));
   if (flags.has("json")) {
-    terminal.stdout(usages.map((usage) => `${JSON.stringify(usage)}\n`).join(""));
+    terminal.stdout(summaries.map((summary) => `${JSON.stringify(summary)}\n`).join(""));
   } else {
-    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...usages.map(cells)]));
+    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...summaries.map(cells)]));
   }
 }
 
-/** What `keys list` shows for a key. Instants are ISO 8601, in UTC and whole seconds. */
-interface Usage {
-  readonly id: string;
-  readonly state: KeyState;
-  readonly plan: string;
-  readonly minute: { readonly limit: number; readonly used: number };
-  readonly day: { readonly limit: number; readonly used: number };
-  readonly bannedUntil: string | null;
-  readonly created: string;
-  readonly expires: string | null;
-  readonly label: string | null;
-}
+const heads = ["ID", "STATE", "PLAN", "ACCESS", "MINUTE", "DAY", "BANNED UNTIL", "CREATED", "EXPIRES", "LABEL"];
 
-function usageOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): Usage {
-  const { minute, day } = limiter.quotas(key.id, key.plan);
-  const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
-  return {
-    id: key.id,
-    state: keyState(key, nowMs),
-    plan: key.plan.name,
-    minute: { limit: minute.limit, used: minute.limit - minute.remaining },
-    day: { limit: day.limit, used: day.limit - day.remaining },
-    bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
-    created: isoSeconds(key.createdMs),
-    expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
-    label: key.label ?? null,
-  };
-}
-
-const heads = ["ID", "STATE", "PLAN", "MINUTE", "DAY", "BANNED UNTIL", "CREATED", "EXPIRES", "LABEL"];
-
-function cells({ id, state, plan, minute, day, bannedUntil, created, expires, label }: Usage): readonly string[] {
+function cells({ id, state, plan, readOnly, minute, day, created, ...others }: KeySummary): readonly string[] {
   const counts = [minute, day].map(({ used, limit }) => `${used}/${limit}`);
-  return [id, state, plan, ...counts, bannedUntil ?? "-", created, expires ?? "never", label ?? "-"];
+  const { bannedUntil, expires, label } = others;
+  const access = readOnly ? "read-only" : "full";
+  return [id, state, plan, access, ...counts, bannedUntil ?? "-", created, expires ?? "never", label ?? "-"];
 }
 
 /** Aligned columns, for people and `awk` alike: only the label, which is last, has spaces. */
@@ -227,8 +217,4 @@ function table(rows: readonly (readonly string[])[]): string {
   }
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd());
   return lines.map((line) => `${line}\n`).join("");
-}
-
-function isoSeconds(timeMs: number): string {
-  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }

@@ -17,6 +17,7 @@ const byCode: Readonly<Record<string, string>> = {
   invalid_idempotency_key: "Press Add: it sends a new one.",
   idempotency_key_reused: "Another animal has this Idempotency-Key. Press Add: it sends a new one.",
   invalid_api_key: "It is unknown, revoked or expired. Forget it; paste one whole, or make another.",
+  insufficient_scope: "This key may list and fetch only. To add animals, use another key.",
   pet_not_found: "List the catalogue to see which animals there are.",
   route_not_found: "The API is not at this path: look at --base-url and the proxy.",
   request_timeout: "It took too long. Send it again.",

@@ -22,6 +22,7 @@ const table = {
   },
   missing_api_key: { status: 401, message: "Send an API key: Authorization: Bearer <API_KEY>." },
   invalid_api_key: { status: 401, message: "The API key is not valid." },
+  insufficient_scope: { status: 403, message: "The API key is read-only: it may list and fetch animals." },
   pet_not_found: { status: 404, message: "There is no animal with this id." },
   route_not_found: { status: 404, message: "There is nothing at this path." },
   method_not_allowed: { status: 405, message: "This path does not support the method; see Allow." },

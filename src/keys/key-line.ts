@@ -3,7 +3,8 @@
  * Each line is synced before the next is written, so a sound line proves that all earlier lines were synced.
  * Members in this order; those with `?` are left out if they do not apply:
  *
- *     {"event":"made","time":…,"id":…,"sha256":…,"plan":…,"perMinute"?:…,"perDay"?:…,"label"?:…,"expires"?:…,"crc":…}
+ *     {"event":"made","time":…,"id":…,"sha256":…,"plan":…,"perMinute"?:…,"perDay"?:…,"label"?:…,"expires"?:…,
+ *         "readOnly"?:true,"crc":…}
  *     {"event":"revoked","time":…,"id":…,"crc":…}
  *     {"event":"plan","time":…,"id":…,"plan":…,"perMinute"?:…,"perDay"?:…,"crc":…}
  *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
@@ -35,7 +36,8 @@ function ownMembers(event: KeyEvent): object {
   switch (event.event) {
     case "made": {
       const expires = event.expiresMs === undefined ? undefined : isoTime(event.expiresMs);
-      return { sha256: event.sha256, ...planMembers(event.plan), label: event.label, expires };
+      const readOnly = event.isReadOnly ? true : undefined;
+      return { sha256: event.sha256, ...planMembers(event.plan), label: event.label, expires, readOnly };
     }
     case "plan":
       return planMembers(event.plan);
@@ -93,7 +95,8 @@ function readEvent(line: Buffer): KeyEvent | undefined {
 
 type Members = Readonly<Record<string, unknown>>;
 
-function eventOf({ event, time, id, sha256, label, expires, graceUntil, ...plan }: Members): KeyEvent | undefined {
+function eventOf(members: Members): KeyEvent | undefined {
+  const { event, time, id, sha256, label, expires, readOnly, graceUntil, ...plan } = members;
   const happened = { timeMs: Date.parse(textOf(time)), id: textOf(id) };
   const digest = textOf(sha256);
   if (!isKeyId(happened.id) || (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(digest))) {
@@ -102,7 +105,8 @@ function eventOf({ event, time, id, sha256, label, expires, graceUntil, ...plan 
   switch (event) {
     case "made": {
       const expiresMs = expires === undefined ? undefined : Date.parse(textOf(expires));
-      return { event, ...happened, sha256: digest, plan: planOf(plan), label: labelOf(label), expiresMs };
+      const isReadOnly = readOnly === true;
+      return { event, ...happened, sha256: digest, plan: planOf(plan), label: labelOf(label), expiresMs, isReadOnly };
     }
     case "plan":
       return { event, ...happened, plan: planOf(plan) };

@@ -6,9 +6,14 @@
  * contains a secret: it is returned once. Every change may throw a KeyError with the code `key_file_damaged`.
  */
 
+import { isDeepStrictEqual } from "node:util";
+
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
-import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { createPlan } from "../limits/plans.ts";
+import {
+  checkOptions, choiceNames, type KeyChoice, type NewSecret, type PlanChoice, planNames, rotationNames,
+} from "./key-choice.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
 import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
@@ -19,39 +24,6 @@ import type { Keyring } from "./keyring.ts";
 export interface KeyStoreOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
-}
-
-/** A plan's name, with the numbers for Enterprise only. */
-export interface PlanChoice extends QuotaChoice {
-  readonly plan?: string | undefined;
-}
-
-export interface KeyChoice extends PlanChoice {
-  /** At most 64 printable characters. */
-  readonly label?: string | undefined;
-  /** In the future. As a text: RFC 3339, a date, which means its first instant in UTC, or a time with its offset. */
-  readonly expires?: string | Date | undefined;
-}
-
-export interface NewSecret {
-  readonly id: string;
-  /** The secret, `as_…`, which cannot be shown again. */
-  readonly key: string;
-}
-
-const planOptions: readonly string[] = ["plan", "perMinute", "perDay"];
-const choiceNames: readonly string[] = [...planOptions, "label", "expires"];
-const rotationNames: readonly string[] = ["graceSeconds"];
-
-/** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
-function checkOptions(verb: string, options: unknown, names: readonly string[]): void {
-  if (typeof options !== "object" || options === null) {
-    throw new RangeError(`Cannot ${verb} key: options must be an object with ${names.join(", ")}`);
-  }
-  const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined) {
-    throw new RangeError(`Cannot ${verb} key: there is no option ${showValue(unknown)}`);
-  }
 }
 
 /** The change, as a word for error messages. */
@@ -108,7 +80,7 @@ export class KeyStore {
   /**
    * Makes a key; on the Free plan if none is given.
    *
-   * @throws {RangeError} if the plan, its numbers, the label or the expiry are invalid
+   * @throws {RangeError} if the plan, its numbers, the label, the expiry or `readOnly` are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
     const made = await this.#make(choice, () => true);
@@ -126,6 +98,10 @@ export class KeyStore {
     const plan = createPlan(choice.plan ?? defaultPlan, choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
+    const isReadOnly = choice.readOnly ?? false;
+    if (typeof isReadOnly !== "boolean") {
+      throw new RangeError(`Cannot create key: readOnly must be true or false, received ${showValue(isReadOnly)}`);
+    }
     const id = createKeyId(randomBytes);
     const key = createSecret(randomBytes);
     const sha256 = digestOf(key);
@@ -135,24 +111,32 @@ export class KeyStore {
         throw new Error("Cannot create key: generated an id that exists");
       }
       isMade = isWanted();
-      return isMade ? { event: "made", timeMs: clock.wallMs(), id, sha256, plan, label, expiresMs } : undefined;
+      const timeMs = clock.wallMs();
+      return isMade ? { event: "made", timeMs, id, sha256, plan, label, expiresMs, isReadOnly } : undefined;
     };
     await this.#inTurn(() => this.#log.append(decide));
     return isMade ? { id, key } : undefined;
   }
 
-  /** Revokes a key for good. If it is revoked already, nothing changes. @throws {KeyError} `unknown_key` */
-  async revoke(id: string): Promise<void> {
-    await this.#change(id, "revoke", (key, timeMs) => {
+  /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
+  revoke(id: string): Promise<boolean> {
+    return this.#change(id, "revoke", (key, timeMs) => {
       return key.revokedMs === undefined ? { event: "revoked", timeMs, id } : undefined;
     });
   }
 
-  /** Changes the key's plan. @throws {RangeError} it is invalid @throws {KeyError} `unknown_key`, `revoked_key` */
-  async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<void> {
-    checkOptions("change", choice, planOptions);
+  /**
+   * Changes the key's plan. Resolves to false if it was on this plan already.
+   *
+   * @throws {RangeError} the plan is invalid
+   * @throws {KeyError} `unknown_key`, `revoked_key`
+   */
+  async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<boolean> {
+    checkOptions("change", choice, planNames);
     const plan = createPlan(choice.plan, choice);
-    await this.#change(id, "change", (_key, timeMs) => ({ event: "plan", timeMs, id, plan }));
+    return this.#change(id, "change", (key, timeMs) => {
+      return isDeepStrictEqual(key.plan, plan) ? undefined : { event: "plan", timeMs, id, plan };
+    });
   }
 
   /**
@@ -193,17 +177,23 @@ export class KeyStore {
   }
 
   /**
-   * Appends the event that `decide` returns for the key; writes nothing if it returns undefined.
+   * Appends the event that `decide` returns for the key. Resolves to false if it returns undefined.
    *
    * @throws {KeyError} `unknown_key`; `revoked_key`, except for `revoke`; `key_file_damaged`
    */
-  async #change(id: string, verb: Verb, decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined): Promise<void> {
+  async #change(
+    id: string,
+    verb: Verb,
+    decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined,
+  ): Promise<boolean> {
+    let event: KeyEvent | undefined;
     await this.#inTurn(async () => {
       await this.#log.refresh();
       // Checked before the log is written too, which makes the folder: without one the key is unknown.
       this.#known(id, verb);
-      await this.#log.append(() => decide(this.#known(id, verb), this.#options.clock.wallMs()));
+      await this.#log.append(() => (event = decide(this.#known(id, verb), this.#options.clock.wallMs())));
     });
+    return event !== undefined;
   }
 
   /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */

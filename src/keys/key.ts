@@ -19,6 +19,8 @@ export interface ApiKey {
   readonly id: string;
   readonly plan: Plan;
   readonly label: string | undefined;
+  /** May send safe methods only (RFC 9110, 9.2.1). */
+  readonly isReadOnly: boolean;
   readonly createdMs: number;
   /** From then on the key is invalid. */
   readonly expiresMs: number | undefined;
@@ -43,23 +45,20 @@ export type KeyEvent =
       readonly plan: Plan;
       readonly label: string | undefined;
       readonly expiresMs: number | undefined;
+      readonly isReadOnly: boolean;
     })
   | (EventBase & { readonly event: "revoked" })
   | (EventBase & { readonly event: "plan"; readonly plan: Plan })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
   | (EventBase & { readonly event: "unbanned" });
 
-export type KeyState = "active" | "rotated" | "expired" | "revoked";
+export type KeyState = "active" | "expired" | "revoked";
 
-/** "rotated" is active, with an old secret that still works. */
 export function keyState(key: ApiKey, nowMs: number): KeyState {
   if (key.revokedMs !== undefined) {
     return "revoked";
   }
-  if (key.expiresMs !== undefined && nowMs >= key.expiresMs) {
-    return "expired";
-  }
-  return key.graceUntilMs !== undefined && nowMs < key.graceUntilMs ? "rotated" : "active";
+  return key.expiresMs !== undefined && nowMs >= key.expiresMs ? "expired" : "active";
 }
 
 /** Letters and digits only, without `-` and `_`, so that a double click selects a whole key. */

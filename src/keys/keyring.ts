@@ -133,9 +133,9 @@ export class Keyring {
     if (this.#credentials.has(event.sha256)) {
       return "the secret of another key was made again";
     }
-    const { id, plan, label, expiresMs } = event;
+    const { id, plan, label, expiresMs, isReadOnly } = event;
     const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined };
-    const key = { id, plan, label, createdMs: event.timeMs, expiresMs, ...never };
+    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...never };
     const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
     this.#keys.set(id, held);
     this.#addSecret(held, event.sha256);

@@ -42,10 +42,12 @@ const fields: Readonly<Record<string, FieldDescription>> = {
     example: 42,
   },
   "WWW-Authenticate": {
-    description: "The scheme to authenticate with; with `error` if a key was sent and is not valid (RFC 6750, 3).",
+    description: "The scheme to authenticate with; with `error` if the key is not valid or may not do this (RFC 6750).",
     schema: {
       type: "string",
-      enum: ['Bearer realm="animal-store"', 'Bearer realm="animal-store", error="invalid_token"'],
+      enum: ["", ', error="invalid_token"', ', error="insufficient_scope"'].map(
+        (error) => `Bearer realm="animal-store"${error}`,
+      ),
     },
     example: 'Bearer realm="animal-store"',
   },

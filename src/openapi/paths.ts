@@ -81,6 +81,7 @@ const createPet: JsonObject = {
     201: response("The new animal.", petContent, ["Location", "Idempotent-Replayed"]),
     ...errorResponses([
       "malformed_json",
+      "insufficient_scope",
       "invalid_body",
       "invalid_idempotency_key",
       "body_too_large",

@@ -11,6 +11,7 @@ const everyFields = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining
 
 const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ["WWW-Authenticate"],
+  403: ["WWW-Authenticate"],
   429: ["Retry-After"],
 };
 

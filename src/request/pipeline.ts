@@ -27,7 +27,7 @@ import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { clientGone, ContentTakenError, handleContent, noContent, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
-import { invalidKey, missingKey, otherMethod, overLimit, Responder, storeErrorCode } from "./responder.ts";
+import { invalidKey, missingKey, otherMethod, overLimit, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { type Route, routes } from "./routes.ts";
 
 export interface PipelineDependencies extends ContextDependencies {
@@ -149,16 +149,16 @@ export class Pipeline implements RequestHandler {
       if (operation === undefined) {
         return otherMethod(context.method, allow);
       }
-
-      const { query, arrival: { linkBase } } = context;
-      const { quotas } = decision;
-      const request = { key, quotas, store, query, parameter, linkBase, fields: incoming.headers };
-      if (!operation.takesContent) {
-        return operation.handle(request, noContent);
+      if (key.isReadOnly && operation !== route.operations["GET"]) {
+        return readOnlyKey;
       }
 
       // Validate the fields about the content, read it, and handle: the handler validates the values
-      return handleContent(context, (content) => operation.handle(request, content));
+      const { query, arrival: { linkBase } } = context;
+      const request = { key, quotas: decision.quotas, store, query, parameter, linkBase, fields: incoming.headers };
+      return operation.takesContent
+        ? handleContent(context, (content) => operation.handle(request, content))
+        : operation.handle(request, noContent);
     });
   }
 

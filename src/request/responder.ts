@@ -27,6 +27,12 @@ export const invalidKey: Response = errorResponse("invalid_api_key", [
   'Bearer realm="animal-store", error="invalid_token"',
 ]);
 
+/** A read-only key and a method that is not safe (RFC 6750, 3.1). */
+export const readOnlyKey: Response = errorResponse("insufficient_scope", [
+  "WWW-Authenticate",
+  'Bearer realm="animal-store", error="insufficient_scope"',
+]);
+
 export function overLimit({ kind, retryAfterSeconds }: Refusal): Response {
   return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
 }

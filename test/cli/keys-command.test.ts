@@ -66,7 +66,7 @@ test("keys create takes each flag as --flag value and as --flag=value", async (c
 test("keys list prints an aligned line for each key, its id first, with its state", async (context) => {
   const folder = new KeyFolder(context);
   const active = await create(folder, "--label", "the shop");
-  const rotated = await create(folder, "--plan", "business");
+  const rotated = await create(folder, "--plan", "business", "--read-only");
   const expired = await create(folder, "--expires", "2026-11-21T12:00:30Z");
   const revoked = await create(folder, "--plan=enterprise", "--per-minute=5", "--per-day=7");
   await keys(folder, "rotate", rotated.id, "--grace", "60");
@@ -76,12 +76,15 @@ test("keys list prints an aligned line for each key, its id first, with its stat
   const made = "2026-11-21T12:00:00Z";
   assert.deepEqual([code, error], [0, ""]);
   assert.deepEqual(out.split("\n"), [
-    `${active.id}  active   free        0/60    0/1000    -  ${made}  never                 the shop`,
-    `${rotated.id}  rotated  business    0/1000  0/100000  -  ${made}  never                 -`,
-    `${expired.id}  expired  free        0/60    0/1000    -  ${made}  2026-11-21T12:00:30Z  -`,
-    `${revoked.id}  revoked  enterprise  0/5     0/7       -  ${made}  never                 -`,
+    `${active.id}  active   free        full       0/60    0/1000    -  ${made}  never                 the shop`,
+    `${rotated.id}  active   business    read-only  0/1000  0/100000  -  ${made}  never                 -`,
+    `${expired.id}  expired  free        full       0/60    0/1000    -  ${made}  2026-11-21T12:00:30Z  -`,
+    `${revoked.id}  revoked  enterprise  full       0/5     0/7       -  ${made}  never                 -`,
     "",
   ]);
+  const listed = (await keys(folder, "list", "--json")).out.trimEnd().split("\n").map((line) => JSON.parse(line) as unknown);
+  const graceUntil = listed.map((key) => (key as { graceUntil: unknown }).graceUntil);
+  assert.deepEqual(graceUntil, [null, "2026-11-21T12:01:00Z", null, null]);
 });
 
 test("keys list shows the requests used and the end of a ban, as the server saved them", async (context) => {
@@ -97,18 +100,22 @@ test("keys list shows the requests used and the end of a ban, as the server save
   }
   const lock = { isInPlace: async () => true };
   await (await LimitsSnapshot.open({ disk: nodeDisk, dataDir, lock, limiter, report: assert.fail })).save();
-  assert.match((await keys(folder, "list")).out, / {2}enterprise {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
+  assert.match((await keys(folder, "list")).out, / {2}banned {2}enterprise {2}full {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
   assert.deepEqual(JSON.parse((await keys(folder, "list", "--json")).out), {
     id,
-    state: "active",
+    state: "banned",
     plan: "enterprise",
+    readOnly: false,
     minute: { limit: 2, used: 2 },
     day: { limit: 7, used: 2 },
     bannedUntil: "2026-11-21T12:05:11Z",
     created: "2026-11-21T12:00:00Z",
     expires: null,
+    graceUntil: null,
     label: "shop",
   });
+  assert.equal((await keys(folder, "unban", id)).error, `lifted the ban of ${id}\n`);
+  assert.match((await keys(folder, "unban", id)).error, / was not banned when its limits were last saved\n$/);
 });
 
 test("keys list --json has null for the label, expiry and ban that a key lacks", async (context) => {
@@ -136,7 +143,7 @@ test("keys list has column heads only on a terminal", async (context) => {
   await create(folder);
   const terminal = { ...recordingTerminal({ ANIMAL_STORE_DATA: folder.path }), isInteractive: true };
   await runKeys(["list"], terminal);
-  assert.match(terminal.output().stdout, /^ID +STATE +PLAN +MINUTE +DAY +BANNED UNTIL +CREATED +EXPIRES +LABEL\nkey_/);
+  assert.match(terminal.output().stdout, /^ID +STATE +PLAN +ACCESS +MINUTE +DAY +BANNED UNTIL +CREATED +EXPIRES +LABEL\nkey_/);
 });
 
 test("keys list says that a folder has no keys", async (context) => {
@@ -146,12 +153,18 @@ test("keys list says that a folder has no keys", async (context) => {
   assert.deepEqual(await readdir(folder.path), []);
 });
 
-test("keys revoke, plan and unban do what they say, and say nothing", async (context) => {
+test("what changes a key says so on standard error, also that there was nothing to change", async (context) => {
   const folder = new KeyFolder(context);
   const { id, key } = await create(folder);
   const store = await folder.open();
-  for (const args of [["plan", id, "--plan", "pro"], ["unban", id], ["revoke", id], ["revoke", id]]) {
-    assert.deepEqual(await keys(folder, ...args), { code: 0, out: "", error: "" }, args.join(" "));
+  for (const [args, said] of [
+    [["plan", id, "--plan", "pro"], `${id} is on the plan pro`],
+    [["plan", id, "--plan", "pro"], `${id} was on the plan pro already`],
+    [["unban", id], `${id} was not banned when its limits were last saved`],
+    [["revoke", id], `revoked ${id}`],
+    [["revoke", id], `${id} was revoked already`],
+  ] as const) {
+    assert.deepEqual(await keys(folder, ...args), { code: 0, out: "", error: `${said}\n` }, args.join(" "));
   }
   await store.follow();
   assert.equal(store.keyring.get(id)?.plan.name, "pro");
@@ -163,7 +176,7 @@ test("keys plan takes the numbers of an Enterprise plan", async (context) => {
   const folder = new KeyFolder(context);
   const { id } = await create(folder);
   const { code, error } = await keys(folder, "plan", id, "--plan", "enterprise", "--per-minute", "5", "--per-day", "7");
-  assert.deepEqual([code, error], [0, ""]);
+  assert.deepEqual([code, error], [0, `${id} is on the plan enterprise\n`]);
   const { plan, minute, day } = JSON.parse((await keys(folder, "list", "--json")).out);
   assert.deepEqual([plan, minute.limit, day.limit], ["enterprise", 5, 7]);
 });

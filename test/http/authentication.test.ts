@@ -153,3 +153,28 @@ test("without trusted proxies X-Forwarded-For is ignored, and warned of once", a
   }
   assert.equal(running.reports.filter((line) => line.includes("X-Forwarded-For")).length, 1);
 });
+
+test("a POST with a read-only key is 403 insufficient_scope, after the token and the route, and adds nothing", async (context) => {
+  const { port, service, key: other } = await runningService(context);
+  const { key } = await service.keys.create({ readOnly: true });
+  const remainingOf = async (parts: Parameters<typeof request>[0], status: number): Promise<number> => {
+    const response = await exchange(port, request({ ...parts, key }), parts.method);
+    assertPromised(response, { isHead: parts.method === "HEAD" });
+    assert.equal(response.status, status, `${parts.method} ${parts.target}`);
+    if (status === 403) {
+      assert.equal(codeOf(response), "insufficient_scope");
+      assert.equal(response.value("www-authenticate"), 'Bearer realm="animal-store", error="insufficient_scope"');
+    }
+    return Number(response.value("x-ratelimit-remaining"));
+  };
+  const post = { method: "POST", target: "/v1/pets" };
+  assert.equal(await remainingOf({ ...post, content: rex }, 403), 59);
+  assert.equal(await remainingOf({ ...post, content: "{" }, 403), 58, "the content is not looked at");
+  assert.equal(await remainingOf({ ...post, fields: ["Content-Type: text/plain", "Content-Length: 99999"] }, 403), 57);
+  assert.equal(await remainingOf({ ...post, target: "/v1/nothing" }, 404), 56);
+  assert.equal(await remainingOf({ ...post, target: "/v1/limits" }, 405), 55);
+  assert.equal(await remainingOf({ method: "GET", target: "/v1/pets" }, 200), 54);
+  assert.equal(await remainingOf({ method: "HEAD", target: "/v1/limits" }, 200), 53);
+  assert.equal(await remainingOf({ method: "OPTIONS", target: "/v1/pets" }, 204), 52);
+  assert.equal((await exchange(port, request({ key: other }))).content, "[]");
+});

@@ -368,7 +368,7 @@ test("KeyStore.follow() leaves the event loop free while it reads many new keys"
   const timeMs = folder.clock.wallMs();
   const lines = Array.from({ length: 5_000 }, () => {
     const sha256 = Buffer.from(randomBytes(32)).toString("hex");
-    const made = { plan: createPlan("free"), label: undefined, expiresMs: undefined };
+    const made = { plan: createPlan("free"), label: undefined, expiresMs: undefined, isReadOnly: false };
     return encodeKeyEvent({ event: "made", timeMs, id: createKeyId(randomBytes), sha256, ...made });
   });
   await folder.append(lines.join(""));

@@ -15,10 +15,10 @@ const enterprise = createPlan("enterprise", { perMinute: 5, perDay: 1_000_000_00
 
 const events: Readonly<Record<string, KeyEvent>> = {
   "made, as short as can be": {
-    event: "made", timeMs, id, sha256, plan: createPlan("free"), label: undefined, expiresMs: undefined,
+    event: "made", timeMs, id, sha256, plan: createPlan("free"), label: undefined, expiresMs: undefined, isReadOnly: false,
   },
   "made, with everything": {
-    event: "made", timeMs, id, sha256, plan: enterprise, label: "Rex \"ä\" 🐕 \\", expiresMs: timeMs + 1,
+    event: "made", timeMs, id, sha256, plan: enterprise, label: "Rex \"ä\" 🐕 \\", expiresMs: timeMs + 1, isReadOnly: true,
   },
   revoked: { event: "revoked", timeMs, id },
   plan: { event: "plan", timeMs, id, plan: createPlan("business") },
@@ -42,7 +42,7 @@ for (const [name, event] of Object.entries(events)) {
 }
 
 test("decodeKeyEvent() takes a label of 64 characters", () => {
-  const event: KeyEvent = { event: "made", timeMs, id, sha256, plan: enterprise, label: "🐕".repeat(64), expiresMs: undefined };
+  const event: KeyEvent = { event: "made", timeMs, id, sha256, plan: enterprise, label: "🐕".repeat(64), expiresMs: undefined, isReadOnly: false };
   const line = encodeKeyEvent(event);
   assert.ok(Buffer.byteLength(line) <= keyLineBytesMax);
   assert.deepEqual(decode(line), { kind: "event", event });
@@ -54,7 +54,7 @@ test("encodeKeyEvent() writes the members of the grammar in its order", () => {
   assert.deepEqual(lines, [
     `{"event":"made",${happened},"sha256":"${sha256}","plan":"free"}`,
     `{"event":"made",${happened},"sha256":"${sha256}","plan":"enterprise","perMinute":5,"perDay":1000000000,` +
-      `"label":"Rex \\"ä\\" 🐕 \\\\","expires":"2026-11-21T12:00:00.008Z"}`,
+      `"label":"Rex \\"ä\\" 🐕 \\\\","expires":"2026-11-21T12:00:00.008Z","readOnly":true}`,
     `{"event":"revoked",${happened}}`,
     `{"event":"plan",${happened},"plan":"business"}`,
     `{"event":"plan",${happened},"plan":"enterprise","perMinute":5,"perDay":1000000000}`,

@@ -57,6 +57,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     id,
     plan: { name: "enterprise", quota: { perMinute: 7, perDay: 70 } },
     label: "Rex 🐕",
+    isReadOnly: false,
     createdMs: folder.clock.wallMs(),
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,

@@ -28,7 +28,7 @@ class Scene {
     const id = createKeyId(this.randomBytes);
     const timeMs = this.clock.wallMs();
     const expiresMs = options.expiresInMs === undefined ? undefined : timeMs + options.expiresInMs;
-    this.happen({ event: "made", timeMs, id, sha256: digestOf(secret), plan: free, label: undefined, expiresMs });
+    this.happen({ event: "made", timeMs, id, sha256: digestOf(secret), plan: free, label: undefined, expiresMs, isReadOnly: false });
     return { id, secret, field: `Bearer ${secret}` };
   }
 
@@ -208,7 +208,7 @@ test("Keyring.apply() returns why an event cannot have happened, and changes not
   scene.revoke(revoked.id);
   const timeMs = scene.clock.wallMs();
   const sha256 = digestOf(createSecret(scene.randomBytes));
-  const made = { event: "made", timeMs, plan: free, label: undefined, expiresMs: undefined } as const;
+  const made = { event: "made", timeMs, plan: free, label: undefined, expiresMs: undefined, isReadOnly: false } as const;
   const faults: readonly (readonly [KeyEvent, RegExp])[] = [
     [{ ...made, id, sha256 }, /was made twice/],
     [{ ...made, id: "key_other", sha256: digestOf(secret) }, /secret of another key was made again/],

@@ -93,6 +93,12 @@ test("the description is true of requests that succeed", async () => {
   assert.ok((await ask("GET", "/v1/pets?limit=1")).value("link") !== undefined);
 });
 
+test("the description is true of a read-only key", async () => {
+  const { key } = await sound.service.keys.create({ readOnly: true });
+  await askAll(403, [createPet], { key });
+  await askAll(200, [listPets, getPet, getLimits], { key });
+});
+
 test("the description is true of requests that are damaged", async () => {
   await askAll(400, everyOperation, { fields: ["Host: a", "Host: b"] });
   await askAll(431, everyOperation, { fields: [`X-Long: ${"x".repeat(16_384)}`] });

@@ -90,7 +90,7 @@ function assertErrorBody(body: unknown, status: number): void {
 
 function assertStatusFields(response: WireResponse): void {
   const { status, text, content } = response;
-  assert.equal(response.value("www-authenticate") !== undefined, status === 401, text);
+  assert.equal(response.value("www-authenticate") !== undefined, status === 401 || status === 403, text);
   assert.equal(response.value("allow") !== undefined, status === 405 || status === 204, text);
   assert.equal(response.value("location") !== undefined, status === 201, text);
   assert.equal(response.value("retry-after") !== undefined, status === 429, text);

@@ -1,0 +1,50 @@
+/**
+ * What lists show of a key: what it may do, and what is used of it.
+ */
+
+import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { type ApiKey, type KeyState, keyState } from "./key.ts";
+
+/** Instants are ISO 8601, in UTC and whole seconds. */
+export interface KeySummary {
+  readonly id: string;
+  readonly state: KeyState | "banned";
+  readonly plan: string;
+  readonly readOnly: boolean;
+  readonly minute: { readonly limit: number; readonly used: number };
+  readonly day: { readonly limit: number; readonly used: number };
+  readonly bannedUntil: string | null;
+  readonly created: string;
+  readonly expires: string | null;
+  /** After a rotation: until when old secrets work. */
+  readonly graceUntil: string | null;
+  readonly label: string | null;
+}
+
+export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): KeySummary {
+  const { minute, day } = limiter.quotas(key.id, key.plan);
+  const banUntilMs = banEndMs(key.id, limiter);
+  const state = keyState(key, nowMs);
+  return {
+    id: key.id,
+    state: state === "active" && banUntilMs > nowMs ? "banned" : state,
+    plan: key.plan.name,
+    readOnly: key.isReadOnly,
+    minute: { limit: minute.limit, used: minute.limit - minute.remaining },
+    day: { limit: day.limit, used: day.limit - day.remaining },
+    bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
+    created: isoSeconds(key.createdMs),
+    expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
+    graceUntil: key.graceUntilMs === undefined || key.graceUntilMs <= nowMs ? null : isoSeconds(key.graceUntilMs),
+    label: key.label ?? null,
+  };
+}
+
+/** Unix milliseconds; long ago if the key is not banned. */
+export function banEndMs(keyId: string, { keys, timeline }: MemoryLimiter): number {
+  return timeline.toWallMs(keys.get(keyId)?.ban.untilMs ?? -Infinity);
+}
+
+function isoSeconds(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
+}
