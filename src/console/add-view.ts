@@ -3,22 +3,23 @@
  * connection broke or the outcome stayed unknown, never adds it twice.
  */
 
+import type { CatalogueView } from "./catalogue-view.ts";
 import type { ApiRequest } from "./curl.ts";
-import { byId, element, notify, onPress, onSubmit, shown } from "./dom.ts";
+import { byId, element, fieldById, notify, shown } from "./dom.ts";
 import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
-import { isKeyMissing } from "./key-view.ts";
+import { guard, onPress, onSubmit } from "./press.ts";
 import { type Exchange, explain, type Session } from "./session.ts";
 
 /** Errors that settle the outcome. After others, and without a response, sending the same request again is right. */
 const settling = [400, 413, 415, 422];
 
-export function startAddView(session: Session): void {
+export function startAddView(session: Session, catalogue: CatalogueView): void {
   let last: ApiRequest;
 
   function show(exchange: Exchange): void {
     const { request, response } = exchange;
-    const { id, name } = exchange.body as Partial<Pet>; // A proxy's own page has neither.
-    const isAdded = response?.status === 201 && id !== undefined;
+    const pet = exchange.body as Partial<Pet>; // A proxy's own page has no member of it.
+    const isAdded = response?.status === 201 && pet.id !== undefined;
     last = request;
     byId("send-again").hidden = isAdded || settling.includes(response?.status ?? 0);
     if (!isAdded) {
@@ -26,21 +27,26 @@ export function startAddView(session: Session): void {
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
-    const text = `Animal ${id} ${isReplay ? "was added before" : "is added"}: `;
-    notify("add-notice", "good", text, element("bdi", ...shown(name)));
+    const text = `Animal ${pet.id} ${isReplay ? "was added before" : "is added"}: `;
+    const isShown = catalogue.add(pet as Pet); // What a 201 promises.
+    const rest = isShown ? [] : [" ", showButton(pet as Pet)];
+    notify("add-notice", "good", text, element("bdi", ...shown(pet.name)), ...rest);
     if (request.content === typedJson()) { // Not what is typed meanwhile.
-      byId("name").value = "";
-      byId("category").value = "";
+      fieldById("name").value = "";
+      fieldById("category").value = "";
     }
   }
 
+  function showButton(pet: Pet): HTMLElement {
+    const button = element("button.small.sends", "Show it");
+    guard(button, () => catalogue.open(pet));
+    return button;
+  }
+
   onSubmit("add-form", async () => {
-    const category = byId("category");
+    const category = fieldById("category");
     const content = typedJson();
     category.ariaInvalid = String(content === undefined);
-    if (isKeyMissing(session)) {
-      return;
-    }
     if (content === undefined) {
       notify("add-notice", "bad", "The category is a whole number, such as 7.");
       category.focus();
@@ -61,8 +67,8 @@ export function startAddView(session: Session): void {
 
 /** The animal in the fields; undefined if its category is no whole number. */
 function typedJson(): string | undefined {
-  const categoryId = parseWholeNumber(byId("category").value);
-  return categoryId && newPetJson({ name: byId("name").value, categoryId, status: byId("status").value });
+  const categoryId = parseWholeNumber(fieldById("category").value);
+  return categoryId && newPetJson({ name: fieldById("name").value, categoryId, status: fieldById("status").value });
 }
 
 /** `randomUUID` is there only on secure pages. */

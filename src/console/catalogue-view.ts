@@ -3,60 +3,124 @@
  */
 
 import { nextQuery } from "./api-address.ts";
-import { byId, element, notify, onPress, onSubmit, setText, shown } from "./dom.ts";
+import { byId, element, fieldById, notify, setText, shown } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";
-import { isKeyMissing } from "./key-view.ts";
+import { onPress, onSubmit, setAtEnd } from "./press.ts";
 import { explain, type Session } from "./session.ts";
 
-export function startCatalogueView(session: Session): void {
-  /** The queries of the pages from the first to the one shown. */
-  let trail: readonly string[] = [];
-  let next: string | undefined;
+interface Page {
+  readonly query: string;
+  /** How many animals come before it. */
+  readonly offset: number;
+}
 
-  async function open(queries: readonly string[]): Promise<void> {
-    if (isKeyMissing(session)) {
-      return;
-    }
-    const exchange = await session.request(`/pets${queries.at(-1)}`);
+export interface CatalogueView {
+  /** Lists the first page of what the form asks for. */
+  list(): Promise<void>;
+  /** Marks an animal that was just added. Returns whether it stands on the page that is shown. */
+  add(pet: Pet): boolean;
+  /** Opens the page on which an added animal stands. */
+  open(pet: Pet): Promise<void>;
+  /** For another key. */
+  forget(): void;
+}
+
+const pageSizeDefault = "20";
+
+export function createCatalogueView(session: Session): CatalogueView {
+  /** From the first page to the one shown; empty if nothing is listed. */
+  let trail: readonly Page[] = [];
+  let pets: readonly Pet[] = [];
+  let next: string | undefined;
+  let addedId = "";
+
+  async function openPages(pages: readonly Page[]): Promise<void> {
+    const exchange = await session.request(`/pets${pages.at(-1)?.query}`);
     const { response, body } = exchange;
     if (response?.ok === true && Array.isArray(body)) {
-      trail = queries;
+      trail = pages;
+      pets = body;
       next = nextQuery(response.headers.get("Link"));
-      showPage(body, trail.length, next !== undefined);
+      show();
     } else {
       notify("list-notice", "bad", ...explain(exchange));
     }
   }
 
-  onSubmit("list-form", () => {
-    const given = [["limit", byId("limit").value], ["status", byId("list-status").value]].filter(([, value]) => value);
-    return open([given.length === 0 ? "" : `?${new URLSearchParams(given)}`]);
-  });
-  onPress("next", () => open([...trail, next ?? ""]));
-  onPress("back", () => open(trail.slice(0, -1)));
+  function offset(): number {
+    return trail.at(-1)?.offset ?? 0;
+  }
+
+  function given(name: string): string | null {
+    return new URLSearchParams(trail.at(-1)?.query).get(name);
+  }
+
+  function show(): void {
+    const end = offset() + pets.length;
+    byId("pets").replaceChildren(...pets.map((pet) => petRow(pet, pet.id === addedId)));
+    byId("table").hidden = pets.length === 0;
+    byId("pages").hidden = end === 0;
+    setAtEnd("back", trail.length < 2);
+    setAtEnd("next", next === undefined);
+    setText("range", `${offset() + 1}–${end}${next === undefined ? ` of ${end}` : ""}`);
+    notify("list-notice", "", end === 0 ? emptyText(given("status")) : "");
+  }
+
+  function add(pet: Pet): boolean {
+    addedId = pet.id;
+    const isListed = pets.some(({ id }) => id === pet.id);
+    const hasRoom = trail.length > 0 && next === undefined && pets.length < Number(given("limit") ?? pageSizeDefault);
+    const isOnPage = isListed || (hasRoom && (given("status") ?? pet.status) === pet.status);
+    if (isOnPage) {
+      pets = isListed ? pets : [...pets, pet];
+      show();
+    }
+    return isOnPage;
+  }
+
+  function open({ id }: Pet): Promise<void> {
+    fieldById("list-status").value = "";
+    return openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? pageSizeDefault))]);
+  }
+
+  function forget(): void {
+    [trail, pets, next, addedId] = [[], [], undefined, ""];
+    show();
+    notify("list-notice", "", "Enter a key, and the animals are listed here.");
+  }
+
+  const list = (): Promise<void> => openPages([{ query: formQuery(), offset: 0 }]);
+  onSubmit("list-form", list);
+  onPress("next", () => openPages([...trail, { query: next ?? "", offset: offset() + pets.length }]));
+  onPress("back", () => openPages(trail.slice(0, -1)));
+  forget();
+  return { list, add, open, forget };
 }
 
-function showPage(pets: readonly Pet[], page: number, hasNext: boolean): void {
-  byId("pets").replaceChildren(...pets.map(petRow));
-  byId("table").hidden = pets.length === 0;
-  byId("pages").hidden = false;
-  byId("back").ariaDisabled = String(page === 1);
-  byId("next").ariaDisabled = String(!hasNext);
-  setText("page", `Page ${page}`);
-  const count = `Animals on this page: ${pets.length}. ${hasNext ? "There are more." : "It is the last."}`;
-  notify("list-notice", "", pets.length + page > 1 ? count : emptyText(byId("list-status").value));
+function formQuery(): string {
+  const fields = [["limit", fieldById("limit").value], ["status", fieldById("list-status").value]];
+  const query = new URLSearchParams(fields.filter(([, value]) => value));
+  return query.size === 0 ? "" : `?${query}`;
 }
 
-function emptyText(status: string): string {
-  return status === "" ? "The catalogue is empty. Add its first animal below." : `No animal is ${status}.`;
+/** Ids are 1, 2, 3, … without gaps, so they tell the page of all animals. */
+function pageOf(id: bigint, size: bigint): Page {
+  const before = id - 1n - ((id - 1n) % size);
+  return { query: `?limit=${size}&after=${before}`, offset: Number(before) };
 }
 
-function petRow({ id, name, categoryId, status }: Pet): HTMLElement {
+function emptyText(status: string | null): string {
+  return status === null ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
+}
+
+function petRow({ id, name, categoryId, status }: Pet, isAdded: boolean): HTMLElement {
+  const badge = element("span.badge", ...shown(status));
+  badge.dataset["status"] = status;
   return element(
-    "tr",
+    isAdded ? "tr.added" : "tr",
     element("td", id),
-    element("td.name", element("bdi", ...shown(name))),
+    element("td.name", element("bdi", ...shown(name)), ...(isAdded ? [" ", element("span.tag", "new")] : [])),
     element("td.number", categoryId),
-    element("td", ...shown(status)),
+    element("td", badge),
   );
 }

@@ -15,9 +15,14 @@ export function element(kind: string, ...children: readonly Child[]): HTMLElemen
   return made;
 }
 
-/** An element of the page; only a form's fields have a value. A test checks that each id is in the page. */
-export function byId(id: string): HTMLInputElement {
-  return document.getElementById(id) as HTMLInputElement;
+/** An element of the page. A test checks that each id is in it. */
+export function byId(id: string): HTMLElement {
+  return document.getElementById(id) as HTMLElement;
+}
+
+/** A field of a form. */
+export function fieldById(id: string): HTMLInputElement {
+  return byId(id) as HTMLInputElement;
 }
 
 /** Text from outside: characters that would not be seen are shown by their code points. */
@@ -30,13 +35,14 @@ export function shownLines(text: string): readonly Child[] {
   return text.split("\n").flatMap((line, index) => [index === 0 ? "" : "\n", ...shown(line)]);
 }
 
-/** What a folded part says of itself: a request line, and what came of it. */
-export function summary(method: string, path: string, ...outcome: readonly Child[]): HTMLElement {
-  return element(
-    "summary",
-    element("code", element("b", method), " ", ...shown(path)),
-    element("span.hint", ...outcome),
-  );
+/** A part that is folded until the person opens it. */
+export function fold(head: readonly Child[], ...content: readonly Child[]): HTMLElement {
+  return element("details", element("summary", ...head), ...content);
+}
+
+/** The head of a fold: a request line, and what came of it. */
+export function requestLine(method: string, path: string, ...outcome: readonly Child[]): readonly Child[] {
+  return [element("code", element("b", method), " ", ...shown(path)), element("span.hint", ...outcome)];
 }
 
 export function setText(id: string, text: string): void {
@@ -48,31 +54,4 @@ export function notify(id: string, kind: "" | "good" | "bad", ...children: reado
   const notice = byId(id);
   notice.className = `notice ${kind}`;
   notice.replaceChildren(...children);
-}
-
-export function setBusy(isBusy: boolean): void {
-  document.body.ariaBusy = String(isBusy);
-}
-
-/** While the page is busy no press counts, and the first notice of its section says so. */
-function isDropped(pressed: HTMLElement): boolean {
-  const isBusy = document.body.ariaBusy === "true";
-  if (isBusy) {
-    notify(pressed.closest("section")?.querySelector(".notice")?.id ?? "", "bad", "Not done: a request was under way.");
-  }
-  return isBusy;
-}
-
-export function onPress(id: string, press: () => unknown): void {
-  const button = byId(id);
-  button.onclick = () => button.ariaDisabled === "true" || isDropped(button) || press();
-}
-
-export function onSubmit(id: string, submit: () => unknown): void {
-  const form = byId(id);
-  form.onclick = ({ detail }) => detail < 2; // A double click is one press.
-  form.onsubmit = (event) => {
-    event.preventDefault();
-    return isDropped(form) || submit();
-  };
 }

@@ -23,6 +23,50 @@ export function parseExact(text: string): unknown {
   return JSON.parse(text.replace(stringOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`)));
 }
 
+/** A piece of JSON laid out for reading. The kinds are classes of the style sheet. */
+export interface JsonPiece {
+  readonly kind: "name" | "string" | "number" | "word" | "mark";
+  readonly text: string;
+}
+
+/**
+ * The text in lines and indented; every name, string and number exactly as it stands.
+ *
+ * @throws {SyntaxError} the text is no JSON
+ */
+export function layOutJson(text: string): readonly JsonPiece[] {
+  JSON.parse(text);
+  const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}[\]:,]+|[{}[\]:,]/g) ?? [];
+  let depth = 0;
+  const newLine = (): string => `\n${"  ".repeat(depth)}`;
+  return tokens.map((token, index) => {
+    const following = tokens[index + 1];
+    switch (token) {
+      case "{":
+      case "[":
+        depth++;
+        return { kind: "mark", text: following === "}" || following === "]" ? token : token + newLine() };
+      case "}":
+      case "]":
+        depth--;
+        return { kind: "mark", text: /^[{[]$/.test(tokens[index - 1] ?? "") ? token : newLine() + token };
+      case ",":
+        return { kind: "mark", text: token + newLine() };
+      case ":":
+        return { kind: "mark", text: ": " };
+      default:
+        return { kind: kindOf(token, following), text: token };
+    }
+  });
+}
+
+function kindOf(token: string, following: string | undefined): JsonPiece["kind"] {
+  if (token.startsWith('"')) {
+    return following === ":" ? "name" : "string";
+  }
+  return /^[-0-9]/.test(token) ? "number" : "word";
+}
+
 /** Returns undefined unless the text is a whole number; any number of digits, since the service judges the range. */
 export function parseWholeNumber(text: string): string | undefined {
   const digits = text.trim();

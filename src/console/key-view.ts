@@ -1,72 +1,96 @@
 /**
- * Takes the key, asks once for its quota, and forgets it on demand.
+ * Takes the key, asks once for its quota and the first animals, and forgets it on demand.
  */
 
-import { byId, notify, onPress, onSubmit, setText } from "./dom.ts";
+import type { CatalogueView } from "./catalogue-view.ts";
+import { byId, type Child, fieldById, notify, setText } from "./dom.ts";
+import { onPress, onSubmit } from "./press.ts";
 import type { Limits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
-import { explain, type Session } from "./session.ts";
+import { type Exchange, explain, type Session } from "./session.ts";
 
-export function startKeyView(session: Session, quotaView: QuotaView): void {
-  const input = byId("key");
+export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
+  const input = fieldById("key");
 
-  async function askLimits(): Promise<void> {
-    const exchange = await session.request("/limits");
-    const { plan } = exchange.body as Partial<Limits>; // A proxy's own page has none.
-    if (exchange.response?.ok === true && plan !== undefined) {
-      notify("key-notice", "good", `The key works, on the ${plan} plan.`);
-    } else {
-      notify("key-notice", "bad", ...explain(exchange));
-    }
-    use(exchange.response?.status === 401 ? "" : session.key);
+  /** The key is not used, and stays in its field, where the person can correct it. */
+  function refuse(...reason: readonly Child[]): void {
+    session.key = "";
+    notify("key-reason", "bad", ...reason);
+    input.ariaInvalid = "true";
+    input.select();
   }
 
-  function use(key: string): void {
-    session.key = key;
-    showKey(key);
-    if (key === "") {
-      quotaView.forget();
-      byId("send-again").hidden = true; // With another key the same request would add a second animal.
-    }
+  function forget(): void {
+    session.key = "";
+    showKey("");
+    quotaView.forget();
+    catalogue.forget();
+    byId("send-again").hidden = true; // With another key the same request would add a second animal.
   }
 
-  onSubmit("key-form", () => {
+  onSubmit("key-form", async () => {
     // A pasted line may hold more than the key.
-    const key = /as_[0-9A-Za-z]{43}/.exec(input.value)?.[0] ?? input.value.trim();
-    if (!/^[!-~]+$/.test(key)) {
-      notify("key-notice", "bad", "Paste a key: as_ and 43 letters and digits.");
-      input.focus();
+    const key = /as_[0-9A-Za-z]{43}(?![0-9A-Za-z])/.exec(input.value)?.[0];
+    if (key === undefined) {
+      refuse("This is no key: a key is as_ and 43 letters and digits.");
       return;
     }
-    input.value = ""; // From here on it is in memory alone.
     session.key = key;
-    void askLimits();
+    const exchange = await session.request("/limits");
+    if (!isKeyTaken(exchange)) {
+      refuse(...explain(exchange));
+      return;
+    }
+    showKey(key);
+    showPlan(exchange);
+    if (exchange.response?.ok === true) {
+      await catalogue.list();
+    }
   });
-  onPress("refresh", askLimits);
+  onPress("refresh", async () => {
+    const exchange = await session.request("/limits");
+    if (exchange.response?.status === 401) {
+      forget();
+      refuse(...explain(exchange));
+    } else {
+      showPlan(exchange);
+    }
+  });
   onPress("forget", () => {
-    use("");
-    notify("key-notice", "", "Forgotten.");
+    forget();
+    notify("key-reason", "", "Forgotten.");
   });
 }
 
-/** If there is no key, asks for one. */
-export function isKeyMissing(session: Session): boolean {
-  if (session.key !== "") {
-    return false;
-  }
-  notify("key-notice", "bad", "Enter a key first: every request carries one.");
-  byId("key").focus();
-  return true;
+/** Whether the service has judged the key, and not refused it. A proxy's own page has neither plan nor code. */
+function isKeyTaken({ response, body, code }: Exchange): boolean {
+  const { plan } = body as Partial<Limits>;
+  return response !== undefined && response.status !== 401 && (plan !== undefined || code !== "");
 }
 
-/** Shows the form, or the key in use. If the focus is on what goes, it moves to what comes. */
+function showPlan(exchange: Exchange): void {
+  const { plan } = exchange.body as Partial<Limits>;
+  if (plan === undefined) {
+    notify("key-notice", "bad", ...explain(exchange));
+  } else {
+    setText("plan", `${plan} plan`);
+    notify("key-notice", "");
+  }
+}
+
+/** Shows the key in the bar, or the form that asks for one. If the focus is on what goes, it moves to what comes. */
 function showKey(key: string): void {
-  const [coming, going] = key === "" ? ["key-form", "key-in-use"] : ["key-in-use", "key-form"];
-  const isFocused = byId(going).contains(document.activeElement);
-  byId(coming).hidden = false;
-  byId(going).hidden = true;
+  const hasKey = key !== "";
+  const isFocused = byId(hasKey ? "access" : "key-in-use").contains(document.activeElement);
+  byId("access").hidden = hasKey;
+  byId("key-in-use").hidden = !hasKey;
+  fieldById("key").value = ""; // From here on it is in memory alone.
+  fieldById("key").ariaInvalid = "false";
   setText("key-begin", `${key.slice(0, 7)}…`);
+  setText("plan", "");
+  notify("key-notice", "");
+  notify("key-reason", "");
   if (isFocused) {
-    byId(key === "" ? "key" : "list").focus();
+    byId(hasKey ? "list" : "key").focus();
   }
 }

@@ -4,14 +4,14 @@
 
 import { startAddView } from "./add-view.ts";
 import { apiAddress } from "./api-address.ts";
-import { startCatalogueView } from "./catalogue-view.ts";
+import { createCatalogueView } from "./catalogue-view.ts";
 import { setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
 import type { Description } from "./reference.ts";
 import { showReference } from "./reference-view.ts";
-import { showExchange } from "./requests-view.ts";
+import { showExchange, startRequestsView } from "./requests-view.ts";
 import { Session } from "./session.ts";
 
 /** Resolves to the base address of the API. The description is part of the page: it is read without a key. */
@@ -35,6 +35,7 @@ const session = new Session(loadDescription(), (exchange) => {
   showExchange(exchange);
   quotaView.show(exchange);
 });
-startKeyView(session, quotaView);
-startCatalogueView(session);
-startAddView(session);
+const catalogue = createCatalogueView(session);
+startKeyView(session, quotaView, catalogue);
+startAddView(session, catalogue);
+startRequestsView(session);

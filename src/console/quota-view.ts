@@ -1,10 +1,12 @@
 /**
- * The quota as two meters with a countdown each, and the wait after a 429. A tick sends nothing and moves no focus. A
- * live region announces only the end of the wait.
+ * The quota as two meters with a countdown each, and the wait after a 429, for which the buttons rest. A tick sends
+ * nothing and moves no focus. A live region announces only that a wait begins and that it is over.
  */
 
-import { byId, notify, setText } from "./dom.ts";
-import { afterResponse, bucketAt, countdown, type Limits, type Quota, readLimits, readRate } from "./quota.ts";
+import { byId, setText } from "./dom.ts";
+import { onPress, setRest } from "./press.ts";
+import { afterResponse, bucketAt, countdown, readLimits, readRate, shortage } from "./quota.ts";
+import type { Limits, Quota } from "./quota.ts";
 import type { Exchange } from "./session.ts";
 
 const tickMs = 1_000;
@@ -22,15 +24,15 @@ export function createQuotaView(): QuotaView {
   let refusedUntilMs: number | undefined;
   let timer = 0;
 
-  function beginWait(isBanned: boolean, untilMs: number): void {
-    refusedUntilMs = untilMs;
-    const until = new Date(untilMs).toLocaleTimeString();
-    notify("wait", "bad", isBanned ? `This key is banned until ${until}.` : `Requests are refused until ${until}.`);
+  function setWait(text: string, until = ""): void {
+    setText("wait", text);
+    setRest(until);
+    byId("try-anyway").hidden = until === "";
   }
 
   function endWait(text: string): void {
     refusedUntilMs = undefined;
-    notify("wait", "good", text);
+    setWait(text);
   }
 
   function tick(): void {
@@ -55,13 +57,15 @@ export function createQuotaView(): QuotaView {
     }
     endWait("");
     if (response.status === 429) {
-      beginWait(code === "key_banned", nowMs + rate.leftMs);
+      refusedUntilMs = nowMs + rate.leftMs;
+      const until = new Date(refusedUntilMs).toLocaleTimeString();
+      setWait(`${code === "key_banned" ? "This key is banned" : "Requests are refused"} until ${until}.`, until);
     }
     const limits = body as Partial<Limits>;
     if (response.ok && request.url.endsWith("/limits") && limits.minute !== undefined) {
       quota = readLimits(limits as Limits, field, nowMs); // What GET /limits promises.
     } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no bucket's.
-      quota = afterResponse(quota, rate, { nowMs, isServed: response.status !== 429 });
+      quota = afterResponse(quota, rate, nowMs);
     }
     clearInterval(timer);
     timer = setInterval(tick, tickMs);
@@ -75,14 +79,21 @@ export function createQuotaView(): QuotaView {
     tick();
   }
 
+  onPress("try-anyway", () => {
+    setWait("The buttons work again. Each further refusal brings a ban nearer.");
+    byId("list").focus(); // The pressed button is hidden now, and lost the focus.
+  });
   return { show, forget };
 }
 
 function showBucket(name: keyof Quota, quota: Quota, nowMs: number): void {
-  const { limit, remaining, endsAtMs, isExact } = bucketAt(quota[name], nowMs);
-  Object.assign(byId(name), { max: limit, optimum: limit, low: limit / 5, value: remaining });
+  const bucket = bucketAt(quota[name], nowMs);
+  const { limit, remaining, endsAtMs, isExact } = bucket;
+  const few = shortage(bucket);
+  Object.assign(byId(name), { max: limit, optimum: limit, high: limit / 5, low: limit / 20, value: remaining });
   const left = `${remaining.toLocaleString("en")} of ${limit.toLocaleString("en")}`;
-  setText(`${name}-left`, `${isExact ? "" : "up to "}${left} left`);
-  const reset = endsAtMs === undefined ? "starts with the next request" : `full in ${countdown(endsAtMs - nowMs)}`;
-  setText(`${name}-reset`, reset);
+  setText(`${name}-left`, `${isExact ? "" : "≤ "}${left}`);
+  const reset = nowMs < endsAtMs ? `full in ${countdown(endsAtMs - nowMs)}` : "full again";
+  setText(`${name}-reset`, few === "" ? reset : `${few}, ${reset}`);
+  byId(`${name}-reset`).className = few === "" ? "hint" : remaining < limit / 20 ? "bad" : "warning";
 }

@@ -2,15 +2,17 @@
  * The quota of a key as its responses tell it, in the browser's own time: only differences of the server's times count
  * (`X-RateLimit-Reset` minus `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing.
  *
- * Header fields report one bucket. The other has lost a token as well, and other programs may use the same key: its
- * `remaining` is then an upper bound, until `GET /limits` tells both.
+ * `GET /limits` tells of both windows, header fields of one. What was said of the other stays, as an upper bound:
+ * within a window a number only falls.
  */
 
 export interface Bucket {
   readonly limit: number;
   readonly remaining: number;
-  /** Full again at this instant of the browser's clock; undefined if it is full and no window is open. */
-  readonly endsAtMs: number | undefined;
+  /** As the service said it, in Unix seconds. The same in every response of a window. */
+  readonly reset: number;
+  /** The same instant by the browser's clock. */
+  readonly endsAtMs: number;
   /** False if `remaining` is an upper bound. */
   readonly isExact: boolean;
 }
@@ -38,80 +40,70 @@ interface ShownBucket {
 export interface Rate {
   readonly limit: number;
   readonly remaining: number;
+  readonly reset: number;
   /** Milliseconds from the response to the reset. */
   readonly leftMs: number;
 }
 
-/** When a response came, by the browser's clock, and what became of its request. */
-export interface Arrived {
-  readonly nowMs: number;
-  readonly isServed: boolean;
-}
-
 type ReadField = (name: string) => string | null;
 
-/** `Reset` is rounded up, `Date` down. */
-const roundingMsMax = 2_000;
-const windowMs = { minute: 60_000, day: 86_400_000 };
+/** The longest time to a minute's reset that a response can show: `Reset` is rounded up, `Date` down. */
+const minuteMsMax = 62_000;
 
 /** Reads the rate fields; undefined if the response has none, as one of a proxy. */
 export function readRate(field: ReadField, nowMs: number): Rate | undefined {
   const limit = field("X-RateLimit-Limit");
-  const retryAfter = field("Retry-After") ?? "none";
+  const reset = Number(field("X-RateLimit-Reset"));
   const waits = [
-    Number(retryAfter) * 1_000,
-    Date.parse(retryAfter) - sentMs(field, nowMs), // Some gateways make a date of it.
-    leftUntil(field("X-RateLimit-Reset"), field, nowMs),
+    Number(field("Retry-After") ?? NaN) * 1_000, // Some gateways make a date of it: then the reset tells.
+    reset * 1_000 - sentMs(field, nowMs),
   ];
   const leftMs = waits.find((ms) => !Number.isNaN(ms));
   return limit === null || leftMs === undefined
     ? undefined
-    : { limit: Number(limit), remaining: Number(field("X-RateLimit-Remaining")), leftMs };
+    : { limit: Number(limit), remaining: Number(field("X-RateLimit-Remaining")), reset, leftMs };
 }
 
 export function readLimits({ minute, day }: Limits, field: ReadField, nowMs: number): Quota {
   const read = ({ limit, remaining, reset }: ShownBucket): Bucket => ({
     limit: Number(limit),
     remaining: Number(remaining),
-    endsAtMs: nowMs + leftUntil(reset, field, nowMs),
+    reset: Number(reset),
+    endsAtMs: nowMs + Number(reset) * 1_000 - sentMs(field, nowMs),
     isExact: true,
   });
   return { minute: read(minute), day: read(day) };
 }
 
-/** The quota after a response. A request that was not served, but refused with 429, took no token. */
-export function afterResponse(quota: Quota, rate: Rate, { nowMs, isServed }: Arrived): Quota {
-  const now = { minute: bucketAt(quota.minute, nowMs), day: bucketAt(quota.day, nowMs) };
-  const name = reportedBucket(now, rate, nowMs);
-  const other = name === "minute" ? "day" : "minute";
-  const { limit, remaining, endsAtMs } = now[other];
-  const reportedEndMs = nowMs + rate.leftMs;
-  const knownEndMs = now[name].endsAtMs ?? Infinity;
-  // Both are too late by roundings: of one window, the earlier is the better.
-  const isSameWindow = Math.abs(knownEndMs - reportedEndMs) < roundingMsMax;
+/** The quota after a response whose fields report one bucket. */
+export function afterResponse(quota: Quota, { limit, remaining, reset, leftMs }: Rate, nowMs: number): Quota {
+  const read = (known: Bucket, isReported: boolean): Bucket => {
+    if (!isReported) {
+      return { ...known, isExact: false };
+    }
+    // Both are too late by roundings: of one window, the earlier is the better.
+    const endsAtMs = Math.min(nowMs + leftMs, reset === known.reset ? known.endsAtMs : Infinity);
+    return { limit, remaining, reset, endsAtMs, isExact: true };
+  };
+  const isBoth = quota.minute.limit === quota.day.limit;
+  const isDay = isBoth ? leftMs > minuteMsMax : limit === quota.day.limit;
   return {
-    ...now,
-    [name]: {
-      limit: rate.limit,
-      remaining: rate.remaining,
-      endsAtMs: isSameWindow ? Math.min(knownEndMs, reportedEndMs) : reportedEndMs,
-      isExact: true,
-    },
-    [other]: {
-      limit,
-      // The reported bucket is the one with fewer tokens, so this one has at least as many.
-      remaining: Math.max(remaining - Number(isServed), Math.min(rate.remaining, limit)),
-      endsAtMs: endsAtMs ?? nowMs + windowMs[other],
-      isExact: false,
-    },
+    minute: read(quota.minute, limit === quota.minute.limit && !isDay),
+    day: read(quota.day, limit === quota.day.limit && isDay),
   };
 }
 
 /** The bucket at an instant: full once its window has ended, unless another program has begun the next one. */
 export function bucketAt(bucket: Bucket, nowMs: number): Bucket {
-  return nowMs < (bucket.endsAtMs ?? Infinity)
-    ? bucket
-    : { limit: bucket.limit, remaining: bucket.limit, endsAtMs: undefined, isExact: false };
+  return nowMs < bucket.endsAtMs ? bucket : { ...bucket, remaining: bucket.limit, isExact: false };
+}
+
+/** How little is left, in words; empty for a fifth or more. */
+export function shortage({ remaining, limit }: Bucket): string {
+  if (remaining === 0) {
+    return "used up";
+  }
+  return remaining < limit / 20 ? "almost used up" : remaining < limit / 5 ? "running low" : "";
 }
 
 /** Whole seconds, rounded up, as "0:42", "14:05" or "23:59:10". */
@@ -120,18 +112,6 @@ export function countdown(leftMs: number): string {
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
   const text = parts.map((part) => String(part).padStart(2, "0")).join(":");
   return text.replace(/^(00:0?|0)/, "");
-}
-
-/** By its limit; if that does not decide, by the reset that is closer. */
-function reportedBucket(quota: Quota, { limit, leftMs }: Rate, nowMs: number): keyof Quota {
-  const distance = (name: keyof Quota): number =>
-    Math.abs((quota[name].endsAtMs ?? nowMs + windowMs[name]) - nowMs - leftMs) +
-    (quota[name].limit === limit ? 0 : windowMs.day);
-  return distance("minute") <= distance("day") ? "minute" : "day";
-}
-
-function leftUntil(resetSeconds: string | null, field: ReadField, nowMs: number): number {
-  return Number(resetSeconds) * 1_000 - sentMs(field, nowMs);
 }
 
 /** If a proxy has removed `Date`, the browser's clock has to do. */

@@ -1,31 +1,79 @@
 /**
- * The reference, drawn from the service's own description.
+ * The reference, drawn from the service's own description: what all operations share, the animal, then each operation,
+ * which can fill a form with its example.
  */
 
-import { byId, type Child, element, shown, summary } from "./dom.ts";
+import { byId, type Child, element, fieldById, fold, requestLine, shown } from "./dom.ts";
+import type { Pet } from "./exact-json.ts";
 import { type Block, type Line, readInline, readMarkdown } from "./markdown.ts";
-import { type Description, type Member, type Operation, readOperations } from "./reference.ts";
+import { type ApiReference, type Description, type Listed, type Operation, readReference } from "./reference.ts";
+import { jsonLines } from "./requests-view.ts";
 
 export function showReference(description: Description): void {
-  const operations = readOperations(description).map(operationElement);
-  byId("reference-body").replaceChildren(...operations, ...blocks(description.info.description));
-}
-
-function operationElement({ method, path, summary: title, deprecated, description, tables }: Operation): HTMLElement {
-  return element(
-    "details",
-    summary(method, path, ...shown(title), element("span.bad", deprecated === true ? " deprecated" : "")),
-    ...blocks(description),
-    ...Object.entries(tables).flatMap(([title, members]) => (members.length === 0 ? [] : memberList(title, members))),
+  const { shared, pet, operations } = readReference(description);
+  byId("reference-body").replaceChildren(
+    fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
+    fold([element("b", "The animal")], petElement(pet)),
+    ...operations.map(operationElement),
   );
 }
 
-function memberList(title: string, members: readonly Member[]): readonly Child[] {
-  const items = members.flatMap(({ name, note, text = "" }) => [
-    element("dt", element("code", ...shown(name)), " ", element("span.hint", ...shown(note))),
-    element("dd", ...line(readInline(text))),
-  ]);
-  return [element("h3", title), element("dl", ...items)];
+function petElement({ members, example }: ApiReference["pet"]): HTMLElement {
+  const head = row("th", ["Member", "To add one", "Meaning"].map(readInline));
+  const rows = members.map(({ name, note, text = "" }) =>
+    row("td", [[{ kind: "code", text: name }], [{ kind: "span", text: note }], readInline(text)]),
+  );
+  return columns(element("table", head, ...rows), exampleElement(example));
+}
+
+function operationElement(operation: Operation): HTMLElement {
+  const { method, path, summary, deprecated, description, example } = operation;
+  const note = deprecated === true ? element("span.bad", " deprecated") : "";
+  const attempt = element("button.small", "Try");
+  attempt.ariaLabel = `Try ${method} ${path}`;
+  attempt.onclick = () => fillForm(operation);
+  return fold(
+    requestLine(method, path, ...shown(summary), note),
+    columns(
+      ...blocks(description),
+      attempt,
+      ...lists(operation.members),
+      ...(example === undefined ? [] : [exampleElement(example)]),
+    ),
+  );
+}
+
+/** Sends nothing: the person reads, changes and sends it. */
+function fillForm({ method, target, content }: Operation): void {
+  if (method === "POST") {
+    const { name, categoryId, status } = content as Partial<Pet>;
+    fieldById("name").value = name ?? "";
+    fieldById("category").value = categoryId ?? "";
+    fieldById("status").value = status ?? "available";
+    byId("name").focus();
+  } else {
+    fieldById("path").value = target;
+    byId("path").focus();
+  }
+}
+
+function columns(...children: readonly Child[]): HTMLElement {
+  return element("div.columns", ...children);
+}
+
+function exampleElement(json: string): HTMLElement {
+  return element("div", element("h3", "Example"), element("pre", ...jsonLines(json)));
+}
+
+function lists(members: readonly Listed[]): readonly HTMLElement[] {
+  const titles = new Set(members.map(({ title }) => title));
+  return [...titles].map((heading) => {
+    const items = members.filter(({ title }) => title === heading).flatMap(({ name, note, text = "" }) => [
+      element("dt", element("code", ...shown(name)), " ", element("span.hint", ...shown(note))),
+      element("dd", ...line(readInline(text))),
+    ]);
+    return element("div", element("h3", heading), element("dl", ...items));
+  });
 }
 
 function blocks(markdown = ""): readonly HTMLElement[] {

@@ -1,49 +1,88 @@
 /**
- * What went over the wire: the last ten requests, newest first, each with its `curl` line and its whole response.
+ * What went over the wire: the last ten requests, newest first. Of each the content is read first; header fields, the
+ * raw text and the `curl` line are one press away. A form sends any other GET.
  */
 
 import { curlLine, methodOf } from "./curl.ts";
-import { byId, element, setText, shown, shownLines, summary } from "./dom.ts";
-import type { Exchange } from "./session.ts";
+import { byId, type Child, element, fieldById, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
+import { layOutJson } from "./exact-json.ts";
+import { guard, onSubmit } from "./press.ts";
+import { explain, type Exchange, type Session } from "./session.ts";
 
 const exchangeCountMax = 10;
 
+export function startRequestsView(session: Session): void {
+  onSubmit("get-form", async () => {
+    const exchange = await session.request(fieldById("path").value.replace(/^\/*/, "/"));
+    if (exchange.response?.ok === true) {
+      notify("wire-notice", "good", "Answered.");
+    } else {
+      notify("wire-notice", "bad", ...explain(exchange));
+    }
+  });
+}
+
 export function showExchange(exchange: Exchange): void {
   const list = byId("requests");
-  list.querySelector("[open]:not(:focus-within)")?.removeAttribute("open"); // The newest is the one to read.
+  // The newest is the one to read.
+  list.querySelector(":scope > li > [open]:not(:focus-within)")?.removeAttribute("open");
   list.prepend(element("li", exchangeElement(exchange)));
   list.children[exchangeCountMax]?.remove();
-  byId("no-requests").hidden = true;
 }
 
 function exchangeElement({ request, response, content, ms }: Exchange): HTMLElement {
   const { pathname, search } = new URL(request.url);
   const status = response === undefined ? "no response" : `${response.status} ${response.statusText}`;
   const kind = response?.ok === true ? "good" : "bad";
-  const fields = [...(response?.headers ?? [])].map(([name, value]) => `${name}: ${value}\n`);
+  const fields = [...(response?.headers ?? [])].map(([name, value]) => `${name}: ${value}`);
   const line = curlLine(request);
-  const curl = element("pre", line);
-  const copy = element("button.small", "Copy");
-  copy.onclick = () => copyText(line, curl);
-  const details = element(
-    "details",
-    summary(methodOf(request), pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
-    element("div.row", element("h3", "With curl"), copy),
-    curl,
-    element("h3", "Response"),
-    element("pre", ...shownLines(`${status}\n${fields.join("")}\n`), element("span.content", ...shownLines(content))),
+  const curlText = element("pre", line);
+  const curl = fold(["curl"], curlText);
+  const copy = element("button.small", "Copy curl");
+  guard(copy, () => copyText(line, curlText, curl));
+  const details = fold(
+    requestLine(methodOf(request), pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
+    ...(content === "" ? [] : [contentElement(content)]),
+    element(
+      "div.folds",
+      fold([`${fields.length} header fields`], element("pre.fields", ...shownLines(fields.join("\n")))),
+      fold(["Raw"], element("pre.content", ...shownLines(content))),
+      curl,
+      copy,
+    ),
   );
   details.toggleAttribute("open");
   return details;
 }
 
+/** May be higher than its box, which the keyboard can scroll. */
+function contentElement(content: string): HTMLElement {
+  const box = element("pre", ...jsonLines(content));
+  box.role = "group";
+  box.ariaLabel = "Content";
+  box.tabIndex = 0;
+  return box;
+}
+
+/** Text that is no JSON stands as it is. */
+export function jsonLines(text: string): readonly Child[] {
+  try {
+    return layOutJson(text).map(({ kind, text: piece }) =>
+      kind === "mark" ? piece : element(`span.${kind}`, ...shown(piece)),
+    );
+  } catch {
+    return shownLines(text);
+  }
+}
+
 /** The clipboard is there only on secure pages; elsewhere the line is selected, to be copied by hand. */
-async function copyText(text: string, source: HTMLElement): Promise<void> {
+async function copyText(text: string, source: HTMLElement, place: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    setText("copy-notice", "Copied.");
+    notify("wire-notice", "good", "Copied.");
   } catch {
+    place.setAttribute("open", "");
     getSelection()?.selectAllChildren(source);
-    setText("copy-notice", "Selected: press Ctrl+C.");
+    notify("wire-notice", "", "Selected: press Ctrl+C.");
   }
 }

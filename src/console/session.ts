@@ -5,8 +5,9 @@
 
 import { adviceFor } from "./advice.ts";
 import { type ApiRequest, methodOf } from "./curl.ts";
-import { type Child, element, setBusy, shown } from "./dom.ts";
+import { type Child, element, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
+import { setBusy } from "./press.ts";
 
 export interface Exchange {
   readonly request: ApiRequest;

@@ -105,9 +105,9 @@ export function watchPage(page, origin, allowed = []) {
   return { faults, requests };
 }
 
-/** Types the key as a person pastes it, and waits for what GET /limits says. */
+/** Types the key as a person pastes it, and waits until it is used, with all that it asks for, or refused. */
 export async function enterKey(page, key) {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Use key" }).click();
-  await page.locator("#key-notice:not(:empty)").waitFor();
+  await page.locator("body[aria-busy=false]:has(:is(#access[hidden], #key-reason.bad))").waitFor();
 }

@@ -19,26 +19,26 @@ test("a newcomer gets from the printed key to the second page of the catalogue",
   const { page, requests } = await openConsole(context, program);
   assert.deepEqual(requests.filter((line) => line.includes("/v1/")), [], "a page load takes no token");
   await enterKey(page, program.firstKey);
-  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits"], "entering a key takes one");
-  assert.match(await page.locator("#key-notice").innerText(), /works, on the free plan/);
-  assert.equal(await page.locator("#minute-left").innerText(), "59 of 60 left");
-  assert.equal(await page.locator("#day-left").innerText(), "999 of 1,000 left");
-  await press(page, "List animals", "#list-notice", /The catalogue is empty/);
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits", "GET /v1/pets"]);
+  assert.match(await page.locator("#key-in-use").innerText(), /^as_[0-9A-Za-z]{4}…\s+free plan/);
+  assert.equal(await page.locator("#minute-left").innerText(), "58 of 60");
+  assert.equal(await page.locator("#day-left").innerText(), "≤ 999 of 1,000");
+  assert.equal(await page.locator("#list-notice").innerText(), "The catalogue is empty. Add its first animal.");
   for (const [index, name] of ["Rex", "Misty", "Otto"].entries()) {
     await add(page, { name, category: String(index) });
     await page.getByText(`Animal ${index + 1} is added: ${name}`).waitFor();
   }
   await page.getByLabel("Page size").fill("2");
-  await press(page, "List animals", "#list-notice", /Animals on this page: 2. There are more/);
-  await press(page, "Next", "#page", /Page 2/);
-  assert.deepEqual(await rows(page), [["3", "Otto", "2", "available"]]);
-  await press(page, "Back", "#page", /Page 1/);
+  await press(page, "List animals", "#range", /^1–2$/);
+  await press(page, "Next", "#range", /^3–3 of 3$/);
+  assert.deepEqual(await rows(page), [["3", "Otto new", "2", "available"]]);
+  await press(page, "Back", "#range", /^1–2$/);
   assert.deepEqual((await rows(page)).map(([id]) => id), ["1", "2"]);
   await page.getByLabel("Status").first().selectOption("sold");
   await press(page, "List animals", "#list-notice", /No animal is sold/);
-  assert.equal(await page.locator("#minute-left").innerText(), "51 of 60 left");
-  assert.equal(await page.locator("#day-left").innerText(), "up to 991 of 1,000 left");
-  await press(page, "Ask for the quota", "#day-left", /^990 of 1,000 left$/);
+  assert.equal(await page.locator("#minute-left").innerText(), "51 of 60");
+  assert.equal(await page.locator("#day-left").innerText(), "≤ 999 of 1,000", "what was said of it last");
+  await press(page, "Refresh", "#day-left", /^990 of 1,000$/);
 });
 
 test("an animal is added with the status that was chosen", { skip }, async (context) => {
@@ -50,7 +50,7 @@ test("an animal is added with the status that was chosen", { skip }, async (cont
     await add(page, { name: "Rex", category: "7" });
     await page.getByText(`Animal ${index + 1} is added`).waitFor();
   }
-  await press(page, "List animals", "#list-notice", /Animals/);
+  await press(page, "List animals", "#range", /1–3 of 3/);
   assert.deepEqual((await rows(page)).map(([, , , status]) => status), ["pending", "sold", "available"]);
 });
 
@@ -58,10 +58,10 @@ test("without a key nothing is sent, and the page says why", { skip }, async (co
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
   const before = requests.length;
-  for (const name of ["List animals", "Add"]) {
+  for (const name of ["List animals", "Add", "Send"]) {
     await page.getByLabel("Name").fill("Rex");
     await page.getByLabel("Category").fill("1");
-    await press(page, name, "#key-notice", /Enter a key first/);
+    await press(page, name, "#key-reason", /Enter a key first/);
     assert.equal(await page.evaluate(() => document.activeElement.id), "key");
   }
   assert.equal(requests.length, before);
@@ -75,22 +75,22 @@ test("each request shows its target, status, every header field, raw content and
   await page.getByLabel("Page size").fill("7");
   const [response] = await Promise.all([
     page.waitForResponse((one) => one.url().includes("/pets")),
-    press(page, "List animals", "#list-notice", /Animals/),
+    press(page, "List animals", "#range", /1–1 of 1/),
   ]);
-  const shown = page.locator("#requests details").first();
-  assert.match(await shown.locator("summary").innerText(), /GET \/v1\/pets\?limit=7\s+200 OK \d+ ms/);
-  const text = await shown.locator("pre").last().textContent();
+  const shown = page.locator("#requests > li > details").first();
+  assert.match(await shown.locator("summary").first().innerText(), /GET \/v1\/pets\?limit=7\s+200 OK \d+ ms/);
+  const lines = (await shown.locator(".fields").textContent()).split("\n");
   for (const { name, value } of await response.headersArray()) {
-    assert.ok(text.includes(`${name.toLowerCase()}: ${value}\n`), name);
+    assert.ok(lines.includes(`${name.toLowerCase()}: ${value}`), name);
   }
   assert.equal(await shown.locator(".content").textContent(), await response.text());
   await page.getByLabel("Page size").fill("0");
   for (let count = 0; count < 10; count++) {
     await press(page, "List animals", "#list-notice", /400 invalid_parameter .*"limit".* Correct what the message names/);
-    await page.waitForFunction((most) => document.querySelectorAll("#requests li").length >= most, Math.min(10, count + 3));
+    await page.waitForFunction((most) => document.querySelectorAll("#requests li").length >= most, Math.min(10, count + 4));
   }
   assert.equal(await page.locator("#requests li").count(), 10);
-  assert.equal(await page.locator("#requests details[open]").count(), 1);
+  assert.equal(await page.locator("#requests > li > details[open]").count(), 1);
 });
 
 test("a hostile name is inert, and shown as what it is, in table, notice and raw content", { skip }, async (context) => {
@@ -101,15 +101,17 @@ test("a hostile name is inert, and shown as what it is, in table, notice and raw
   await page.evaluate((text) => (document.getElementById("name").value = text), name);
   await page.getByLabel("Category").fill("1");
   await press(page, "Add", "#add-notice", /is added/);
-  await press(page, "List animals", "#list-notice", /Animals/);
+  await press(page, "List animals", "#range", /1–1 of 1/);
   const visible = '<img src=x onerror="document.title=1">U+202Egpj.exeU+0007U+200B';
-  assert.equal((await rows(page))[0][1], visible);
+  assert.equal((await rows(page))[0][1], `${visible} new`);
   assert.ok((await page.locator("#add-notice").innerText()).endsWith(visible));
-  assert.ok((await page.locator(".content").first().textContent()).includes("U+202Egpj.exe"));
+  for (const place of [".content", "#requests [role=group]"]) {
+    assert.ok((await page.locator(place).first().textContent()).includes("U+202Egpj.exe"), place);
+  }
   const everything = await page.evaluate(() => document.body.textContent);
   assert.doesNotMatch(everything, /[\u202e\u0007\u200b]/);
   assert.equal(await page.locator("img").count(), 0);
-  assert.equal(await page.title(), "Animal store console");
+  assert.equal(await page.title(), "Animal Store console");
   assert.ok(!requests.some((line) => line.endsWith("/x")));
   const stored = await (await fetch(`${program.apiUrl}/pets`, { headers: bearer(program.firstKey) })).json();
   assert.equal(stored[0].name, name, "the name is sent exactly as typed");
@@ -123,7 +125,7 @@ test("an int64 is typed, sent and shown to the last digit", { skip }, async (con
     await add(page, { name: `N ${category}`, category });
     await page.getByText(`is added: N ${category}`).waitFor();
   }
-  await press(page, "List animals", "#list-notice", /Animals/);
+  await press(page, "List animals", "#range", /1–3 of 3/);
   const shown = (await rows(page)).map(([, , category]) => category);
   assert.deepEqual(shown, ["9223372036854775807", "-9223372036854775808", "9007199254740993"]);
   const raw = await (await fetch(`${program.apiUrl}/pets`, { headers: bearer(program.firstKey) })).text();
@@ -142,14 +144,15 @@ test("the copied curl runs in sh and gets the same response", { skip }, async (c
   await page.getByLabel("Category").fill("9007199254740993");
   await press(page, "Add", "#add-notice", /is added/);
   await runsTheSame(page, program, 201);
-  await press(page, "List animals", "#list-notice", /Animals/);
+  await press(page, "List animals", "#range", /1–1 of 1/);
   await runsTheSame(page, program, 200);
 });
 
 /** Copies the newest curl line, runs it, and compares status and content with what the page shows. */
 async function runsTheSame(page, { firstKey }, status) {
-  await page.getByRole("button", { name: "Copy" }).first().click();
-  await page.locator("#copy-notice", { hasText: "Copied" }).waitFor();
+  await page.locator("body[aria-busy=false]").waitFor();
+  await page.getByRole("button", { name: "Copy curl" }).first().click();
+  await page.locator("#wire-notice", { hasText: "Copied" }).waitFor();
   const line = await page.evaluate(() => navigator.clipboard.readText());
   assert.ok(!line.includes(firstKey));
   assert.doesNotMatch(line, /\u202e/, "nothing of the line is hidden");
@@ -180,7 +183,7 @@ test("after a broken connection, Send again adds the animal once", { skip }, asy
   assert.match(sent[0], /^"[0-9a-f-]{36}"$/);
   assert.equal(sent[1], sent[0]);
   assert.equal(await page.evaluate(() => document.activeElement.id), "add");
-  await press(page, "List animals", "#list-notice", /Animals on this page: 1/);
+  await press(page, "List animals", "#range", /1–1 of 1/);
 });
 
 test("Send again stays until the outcome is known, and a double click adds once", { skip }, async (context) => {
@@ -235,10 +238,10 @@ test("a press while a request is under way is not dropped in silence", { skip },
   await page.route("**/v1/pets", (route) => (respond = () => route.continue()));
   await page.getByLabel("Page size").fill("");
   await Promise.all([page.waitForRequest("**/v1/pets"), page.getByRole("button", { name: "List animals" }).click()]);
-  await press(page, "Forget the key", "#key-notice", /^Not done: a request was under way/);
+  await press(page, "Forget", "#key-notice", /^Not done: a request was under way/);
   await respond();
-  await page.locator("#list-notice", { hasText: "empty" }).waitFor();
-  await press(page, "Forget the key", "#key-notice", /Forgotten/);
+  await page.locator("body[aria-busy=false]").waitFor();
+  await press(page, "Forget", "#key-reason", /Forgotten/);
 });
 
 test("a held Enter is one press", { skip }, async (context) => {
@@ -250,10 +253,10 @@ test("a held Enter is one press", { skip }, async (context) => {
     await page.keyboard.down("Enter"); // All but the first are repetitions.
     await page.locator("#list-notice", { hasText: "empty" }).waitFor();
   }
-  await page.getByRole("button", { name: "Ask for the quota" }).focus();
+  await page.getByRole("button", { name: "Refresh" }).focus();
   await page.keyboard.down("Enter");
   await press(page, "List animals", "#list-notice", /empty/);
-  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits", "GET /v1/pets", "GET /v1/pets"]);
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits", "GET /v1/pets", "GET /v1/pets", "GET /v1/pets"]);
 });
 
 test("Send again is gone once the key is forgotten: with another key it would add a second animal", { skip }, async (context) => {
@@ -263,19 +266,50 @@ test("Send again is gone once the key is forgotten: with another key it would ad
   await page.route("**/v1/pets", (route) => route.abort());
   await add(page, { name: "Rex", category: "1" });
   await page.locator("#send-again").waitFor();
-  await page.getByRole("button", { name: "Forget the key" }).click();
+  await page.getByRole("button", { name: "Forget" }).click();
   assert.ok(await page.locator("#send-again").isHidden());
 });
 
-test("a wrong key is explained, is not kept, and touches no quota of a key", { skip }, async (context) => {
+test("a mistyped key stays in its field, selected, with the reason beside it, and touches no quota of a key", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program, { allowed: ["status of 401"] });
+  const field = page.getByLabel("API key");
+  const isSelected = (text) => field.evaluate((node, all) => {
+    const { activeElement } = document;
+    return activeElement === node && node.value === all && node.selectionStart === 0 && node.selectionEnd === all.length;
+  }, text);
+  for (const typed of ["", "as_", `as_${"x".repeat(42)}`, `as_${"x".repeat(44)}`]) {
+    await field.fill(typed);
+    await field.press("Enter");
+    await page.locator("#key-reason", { hasText: "a key is as_ and 43 letters and digits" }).waitFor();
+    assert.ok(await isSelected(typed), typed);
+  }
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), []);
+  const unknown = `as_${"x".repeat(43)}`;
+  await field.fill(unknown);
+  await field.press("Enter");
+  await page.locator("#key-reason", { hasText: /401 invalid_api_key .*unknown, revoked or expired/ }).waitFor();
+  assert.ok(await isSelected(unknown));
+  assert.equal(await field.getAttribute("aria-invalid"), "true");
+  assert.deepEqual(requests.filter((line) => line.includes("/v1/")), ["GET /v1/limits"]);
+  assert.ok(await page.locator("#meters").isHidden());
+  assert.ok(await page.locator("#key-in-use").isHidden());
+  await enterKey(page, `  Authorization: Bearer ${program.firstKey}  `);
+  assert.ok(await page.locator("#key-in-use").isVisible());
+  assert.equal(await field.inputValue(), "");
+});
+
+test("a key that is revoked while it is used is asked for again", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { allowed: ["status of 401"] });
-  await press(page, "Use key", "#key-notice", /^Paste a key: as_ and 43 letters and digits/);
-  await page.getByLabel("API key").fill(`as_${"x".repeat(43)}`);
-  await press(page, "Use key", "#key-notice", /401 invalid_api_key .*unknown, revoked or expired. Forget it; paste one/);
-  assert.ok(await page.locator("#meters").isHidden());
-  await enterKey(page, `  Authorization: Bearer ${program.firstKey}  `);
-  await page.locator("#key-notice", { hasText: "works" }).waitFor();
+  await addPet(program, program.firstKey, { name: "Rex", categoryId: 1 });
+  await enterKey(page, program.firstKey);
+  await page.route("**/v1/limits", (route) =>
+    route.fulfill({ status: 401, body: '{"code":"invalid_api_key","message":"The API key is not valid.","status":401}' }),
+  );
+  await press(page, "Refresh", "#key-reason", /401 invalid_api_key/);
+  assert.ok(await page.getByLabel("API key").isVisible());
+  assert.ok(await page.locator("#table").isHidden(), "another key's catalogue is gone");
 });
 
 test("a success that the service did not send is explained", { skip }, async (context) => {
@@ -284,7 +318,10 @@ test("a success that the service did not send is explained", { skip }, async (co
   const headers = { "Content-Type": "text/html", "X-RateLimit-Limit": "60" };
   await page.route("**/v1/limits", (route) => route.fulfill({ headers, body: "<h1>Please sign in</h1>" }));
   await enterKey(page, program.firstKey);
-  assert.equal(await page.locator("#key-notice").innerText(), "200 Something in front of the service may have responded.");
+  assert.equal(await page.locator("#key-reason").innerText(), "200 Something in front of the service may have responded.");
+  await page.unroute("**/v1/limits");
+  await page.getByRole("button", { name: "Use key" }).click(); // The key is still in its field.
+  await page.locator("#list-notice", { hasText: "empty" }).waitFor();
   await page.route("**/v1/pets", (route) => route.fulfill({ status: 201, headers, body: "<h1>Please sign in</h1>" }));
   await add(page, { name: "Rex", category: "1" });
   await page.locator("#add-notice", { hasText: /^201 +Something in front of the service/ }).waitFor();
@@ -307,14 +344,13 @@ test("below a proxy's prefix, and with a base address elsewhere, the console wor
     for (const [origin, path] of [[program.origin, "/"], [proxy, "/tools/animals/"]]) {
       const { page, requests } = await openConsole(context, { origin }, { path });
       await enterKey(page, program.firstKey);
-      await page.locator("#key-notice", { hasText: "works" }).waitFor();
       for (const name of ["Rex", "Misty"]) {
         await add(page, { name, category: "1" });
         await page.getByText(`is added: ${name}`).waitFor();
       }
       await page.getByLabel("Page size").fill("1");
-      await press(page, "List animals", "#page", /Page 1/);
-      await press(page, "Next", "#page", /Page 2/);
+      await press(page, "List animals", "#range", /^1–1$/);
+      await press(page, "Next", "#range", /^2–2/);
       assert.ok(requests.includes(`GET ${path.slice(0, -1)}${mount}/pets`), requests.join());
     }
   }

@@ -9,9 +9,10 @@ import { consolePages } from "../../src/cli/console-pages.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-/** Run from build/test/cli; the console is where the build has put it. */
-const builtFolder = fileURLToPath(new URL("../../../dist/console/", import.meta.url));
-const sourceFolder = fileURLToPath(new URL("../../../src/console/", import.meta.url));
+/** Run from build/test/cli. */
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+const builtFolder = join(root, "dist/console");
+const sourceFolder = join(root, "src/console");
 
 const bytesMax = 48_000;
 
@@ -34,6 +35,7 @@ test("the console is a page at the root, with its style sheet and scripts, under
     ["/", "text/html; charset=utf-8"],
     ["/console/style.css", "text/css; charset=utf-8"],
     ["/console/main.js", "text/javascript; charset=utf-8"],
+    ["/console/README.txt", "text/plain; charset=utf-8"],
   ] as const;
   for (const [path, contentType] of table) {
     const response = await fetch(base + path);
@@ -75,8 +77,9 @@ test("an embedded service has no page at the root", async (context) => {
   assert.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 401);
 });
 
-test(`the console and its icon have at most ${bytesMax} bytes in all, uncompressed`, async () => {
-  const contents = [...pages(), favicon].map((one) => one.show().content);
+test(`what a page load of the console takes, with its icon, has at most ${bytesMax} bytes in all, uncompressed`, () => {
+  const parts = pages().filter(({ path }) => path !== "/console/README.txt");
+  const contents = [...parts, favicon].map((one) => one.show().content);
   const byteCount = contents.reduce((sum, content) => sum + Buffer.from(content ?? "").length, 0);
   assert.ok(byteCount <= bytesMax, `${byteCount} bytes`);
 });
@@ -95,13 +98,19 @@ test("the console serves every file of its folder, byte for byte, and its docume
 test("the console's page has every element that its scripts look for, and no inline code or absolute address", () => {
   const page = readFileSync(join(sourceFolder, "index.html"), "utf8");
   const scripts = readdirSync(sourceFolder).filter((name) => name.endsWith(".ts"));
-  const calls = /\b(?:byId|setText|notify|onPress|onSubmit)\("([\w-]+)"/g;
+  const calls = /\b(?:byId|setText|fieldById|setAtEnd|notify|onPress|onSubmit)\("([\w-]+)"/g;
   const ids = scripts.flatMap((name) => Array.from(readFileSync(join(sourceFolder, name), "utf8").matchAll(calls), ([, id]) => id));
   assert.ok(ids.length > 30);
   for (const id of ids) {
     assert.equal(page.split(` id="${id}"`).length, 2, id);
   }
   assert.doesNotMatch(page, /<script>| on\w+=| style=|<style|(?:src|href)="(?:\/|\w+:)/);
+});
+
+test("the console shows the release, and serves its README", () => {
+  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
+  assert.ok(readFileSync(join(builtFolder, "index.html"), "utf8").includes(`<small>${version}</small>`));
+  assert.equal(readFileSync(join(builtFolder, "README.txt"), "utf8"), readFileSync(join(root, "README.md"), "utf8"));
 });
 
 test("a missing build of the console stops the start with an error that says what to do", (context) => {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { adviceFor } from "../../src/console/advice.ts";
@@ -9,6 +10,15 @@ const unknown = adviceFor("of_no_service");
 test("adviceFor() has advice for every code of the service, and for no response", () => {
   for (const code of [...Object.keys(errorKinds), "invalid_idempotency_key", "idempotency_key_reused", "no_response"]) {
     assert.notEqual(adviceFor(code), unknown, code);
+  }
+});
+
+test("adviceFor() names no button that the page does not have", () => {
+  const page = readFileSync(new URL("../../../src/console/index.html", import.meta.url), "utf8");
+  const named = Object.keys(errorKinds).flatMap((code) => Array.from(adviceFor(code).matchAll(/Press (\w+)/g), ([, name]) => name));
+  assert.ok(named.length > 0);
+  for (const name of named) {
+    assert.ok(page.includes(`>${name}</button>`), name);
   }
 });
 

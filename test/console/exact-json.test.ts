@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { newPetJson, parseExact, parseWholeNumber } from "../../src/console/exact-json.ts";
+import { layOutJson, newPetJson, parseExact, parseWholeNumber } from "../../src/console/exact-json.ts";
 
 test("parseExact() keeps every digit of an int64", () => {
   for (const digits of ["9223372036854775807", "-9223372036854775808", "9007199254740993", "0", "-1"]) {
@@ -20,6 +20,26 @@ test("parseExact() throws on text that is not JSON", () => {
   for (const text of ["", "<html>", "{", "1 2", '"'] ) {
     assert.throws(() => parseExact(text), SyntaxError);
   }
+});
+
+test("layOutJson() lays out as JSON.stringify does, and leaves every string and number as it stands", () => {
+  const values = [[], {}, [[]], [1, [2]], { a: {}, b: [], c: null, d: true }, "x", 0, [{ name: 'a"{[:,]}\\', n: -1.5e-7 }]];
+  for (const value of values) {
+    const text = layOutJson(JSON.stringify(value)).map((piece) => piece.text).join("");
+    assert.equal(text, JSON.stringify(value, undefined, 2));
+  }
+  const exact = String.raw`{"name":"\u202e\/","categoryId":9223372036854775807,"n":1.50E+02}`;
+  const pieces = layOutJson(exact).filter(({ kind }) => kind !== "mark").map(({ kind, text }) => [kind, text]);
+  assert.deepEqual(pieces, [
+    ["name", '"name"'],
+    ["string", String.raw`"\u202e\/"`],
+    ["name", '"categoryId"'],
+    ["number", "9223372036854775807"],
+    ["name", '"n"'],
+    ["number", "1.50E+02"],
+  ]);
+  assert.deepEqual(layOutJson("[false]").map(({ kind }) => kind), ["mark", "word", "mark"]);
+  assert.throws(() => layOutJson("<html>"), SyntaxError);
 });
 
 test("parseWholeNumber() takes a whole number to the last digit, and nothing else", () => {

@@ -2,16 +2,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { parseExact } from "../../src/console/exact-json.ts";
-import { type Description, readOperations } from "../../src/console/reference.ts";
+import { type Description, type Listed, readReference } from "../../src/console/reference.ts";
 import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
 
-const description = parseExact(
-  descriptionJson(describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined })),
-) as Description; // What the service publishes.
+const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined });
+const { shared, operations, pet } = readReference(parseExact(descriptionJson(published)) as Description); // What is published.
 
-test("readOperations() lists the operations of the service's own description", () => {
-  const operations = readOperations(description).map(({ method, path, deprecated }) => [method, path, deprecated === true]);
-  assert.deepEqual(operations, [
+function namesOf(members: readonly Listed[], title: Listed["title"]): readonly string[] {
+  return members.filter((one) => one.title === title).map(({ name }) => name);
+}
+
+test("readReference() lists the operations of the service's own description", () => {
+  assert.deepEqual(operations.map(({ method, path, deprecated }) => [method, path, deprecated === true]), [
     ["GET", "/pets", false],
     ["POST", "/pets", false],
     ["GET", "/pets/{petId}", true],
@@ -19,17 +21,43 @@ test("readOperations() lists the operations of the service's own description", (
   ]);
 });
 
-test("readOperations() returns for each parameter, member and response what the description says", () => {
-  const [list, create] = readOperations(description);
-  const limit = list?.tables["Parameters"]?.find(({ name }) => name === "limit");
-  assert.equal(limit?.note, "query, integer, 1 to 100, default 20");
-  const members = create?.tables["Content"]?.map(({ name, note }) => [name, note]);
-  assert.deepEqual(members, [
+test("readReference() says once what every operation has, and of each operation only its own", () => {
+  assert.deepEqual(namesOf(shared, "Parameters"), ["Authorization"]);
+  assert.ok(namesOf(shared, "Header fields").includes("X-RateLimit-Reset"));
+  assert.ok(namesOf(shared, "Errors").includes("rate_limited"));
+  for (const { members } of operations) {
+    assert.ok(members.every(({ name, text }) => !shared.some((one) => one.name === name && one.text === text)));
+  }
+  const [list, create, get] = operations;
+  assert.deepEqual(namesOf(list?.members ?? [], "Parameters"), ["limit", "status", "after"]);
+  assert.equal(list?.members.find(({ name }) => name === "limit")?.note, "query, integer, 1 to 100, default 20");
+  assert.ok(namesOf(create?.members ?? [], "Errors").includes("invalid_body"));
+  assert.deepEqual([list, get].map((one) => namesOf(one?.members ?? [], "Header fields").includes("Link")), [true, true]);
+});
+
+test("readReference() loses no error and no field of the description", () => {
+  const codes = new Set([shared, ...operations.map(({ members }) => members)].flatMap((members) => namesOf(members, "Errors")));
+  const text = JSON.stringify(published.paths) + JSON.stringify(published.components["responses"]);
+  for (const [, code] of text.matchAll(/"value":\{"code":"(\w+)"/g)) {
+    assert.ok(codes.has(code ?? ""), code);
+  }
+  assert.ok(codes.size > 15);
+});
+
+test("readReference() reads the animal with what adding one needs, and examples as they are published", () => {
+  assert.deepEqual(pet.members.map(({ name, note }) => [name, note.replace(/, -?\d.*/, "")]), [
+    ["id", "integer"],
     ["name", "required, string, at most 255 characters"],
-    ["categoryId", "required, integer, -9223372036854775808 to 9223372036854775807"],
+    ["categoryId", "required, integer"],
     ["status", "available | pending | sold, default available"],
   ]);
-  for (const { tables } of readOperations(description)) {
-    assert.ok(tables["Responses"]?.every(({ name, text }) => /^[1-5][0-9X]{2}$/.test(name) && text));
-  }
+  assert.equal(pet.example, JSON.stringify({ id: 1, name: "Rex", categoryId: 5, status: "available" }));
+  const limits = JSON.stringify(published.paths["/limits"]);
+  assert.ok(limits.includes(operations[3]?.example ?? "none"), "no number has become a string, and no string a number");
+});
+
+test("readReference() takes the request of each operation from its examples", () => {
+  assert.match(operations[0]?.target ?? "", /^\/pets\?limit=2&status=available/);
+  assert.deepEqual(operations.slice(2).map(({ target }) => target), ["/pets/1", "/limits"]);
+  assert.deepEqual(operations[1]?.content, { name: "Rex", categoryId: "5" });
 });

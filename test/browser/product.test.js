@@ -1,0 +1,210 @@
+/**
+ * What makes the console calm to work with: what is left at a glance, a catalogue that follows what is added, responses
+ * that are read first, buttons that rest, a reference that says everything once.
+ */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { addPet, closeBrowser, enterKey, openConsole, skip, startProgram } from "./console.js";
+
+after(closeBrowser);
+
+const phone = { width: 375, height: 667 };
+
+test("on a phone the first animals are on the first screen", { skip }, async (context) => {
+  const program = await startProgram(context);
+  for (const name of ["Rex", "Misty", "Otto"]) {
+    await addPet(program, program.firstKey, { name, categoryId: 1 });
+  }
+  const { page } = await openConsole(context, program, { viewport: phone });
+  await enterKey(page, program.firstKey);
+  const { y, height } = await page.locator("#pets tr").nth(2).boundingBox();
+  assert.ok(y + height < phone.height, `the third animal ends at ${y + height}`);
+  assert.equal(await page.evaluate(() => scrollY), 0);
+});
+
+test("the bar leads to the description and the README", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  for (const [name, start] of [["Description", '{"openapi"'], ["README", "# "]]) {
+    const href = await page.getByRole("link", { name }).evaluate((link) => link.href);
+    assert.ok((await (await fetch(href)).text()).startsWith(start), name);
+  }
+});
+
+test("the meters change colour below a fifth and a twentieth, and say so in words", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  const colours = new Set();
+  for (const [remaining, words] of [[20, /^full in/], [19, /^running low, full in/], [4, /^almost used up, full in/], [0, /^used up, full in/]]) {
+    const reset = Math.ceil(Date.now() / 1_000) + 50;
+    await page.route("**/v1/limits", (route) => route.fulfill({
+      headers: { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": String(remaining), "X-RateLimit-Reset": String(reset) },
+      body: JSON.stringify({ plan: "pro", minute: { limit: 100, remaining, reset }, day: { limit: 9000, remaining: 8000, reset: reset + 9e4 } }),
+    }));
+    await page.getByRole("button", { name: "Refresh" }).click();
+    await page.locator("#minute-left", { hasText: `${remaining} of 100` }).waitFor();
+    const text = page.locator("#minute-reset");
+    assert.match(await text.innerText(), words);
+    colours.add(await text.evaluate((node) => getComputedStyle(node).color));
+    const meter = await page.locator("#minute").evaluate(({ value, high, low, optimum }) => [value >= high, value >= low, optimum]);
+    assert.deepEqual(meter, [remaining >= 20, remaining >= 5, 100]);
+  }
+  assert.equal(colours.size, 3);
+  assert.equal(await page.locator("#plan").innerText(), "pro plan");
+});
+
+test("an added animal is shown on the last page, marked, with its status as a badge", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  const before = requests.length;
+  for (const [index, name] of ["Rex", "Misty"].entries()) {
+    await add(page, name);
+    await page.locator("#range", { hasText: `1–${index + 1} of ${index + 1}` }).waitFor();
+    assert.deepEqual(await page.locator(".added .name").allInnerTexts(), [`${name} new`]);
+  }
+  assert.equal(requests.length, before + 2, "nothing but the two additions was sent");
+  assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available"]);
+  await page.locator("#list-status").selectOption("sold");
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: "No animal is sold" }).waitFor();
+  await add(page, "Otto");
+  await page.locator("#add-notice", { hasText: "Animal 3 is added" }).waitFor();
+  assert.ok(await page.locator("#table").isHidden(), "it is not sold");
+});
+
+test("Show it opens the page of an animal that was added to another one", { skip }, async (context) => {
+  const program = await startProgram(context);
+  for (const name of ["Rex", "Misty", "Otto"]) {
+    await addPet(program, program.firstKey, { name, categoryId: 1 });
+  }
+  const { page } = await openConsole(context, program);
+  await page.getByLabel("Page size").fill("2");
+  await enterKey(page, program.firstKey);
+  await add(page, "Luna");
+  await page.locator("#add-notice", { hasText: "Animal 4 is added" }).waitFor();
+  assert.equal(await page.locator(".added").count(), 0);
+  await page.getByRole("button", { name: "Show it" }).click();
+  await page.locator("#range", { hasText: "3–4 of 4" }).waitFor();
+  assert.deepEqual(await page.locator(".added .name").allInnerTexts(), ["Luna new"]);
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.locator("#range", { hasText: /^1–2$/ }).waitFor();
+});
+
+test("a response shows its JSON first, indented and coloured, numbers as sent; the rest is one press away", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const name = "W".repeat(250);
+  await addPet(program, program.firstKey, `{"name":"${name}","categoryId":9223372036854775807}`);
+  const { page } = await openConsole(context, program);
+  await enterKey(page, program.firstKey);
+  const newest = page.locator("#requests > li > details").first();
+  const json = newest.getByRole("group", { name: "Content" });
+  const pet = ['"id": 1,', `"name": "${name}",`, '"categoryId": 9223372036854775807,', '"status": "available"'];
+  assert.equal(await json.textContent(), ["[", "  {", ...pet.map((line) => `    ${line}`), "  }", "]"].join("\n"));
+  assert.deepEqual(await json.locator(".number").allInnerTexts(), ["1", "9223372036854775807"]);
+  const colours = await json.locator("span").evaluateAll((all) => all.map((node) => getComputedStyle(node).color));
+  assert.equal(new Set(colours).size, 3, "names, strings and numbers differ");
+  const [nameTop, wordTop] = await json.locator("span").evaluateAll((all) => [2, 3].map((at) => all[at].getClientRects()[0].top));
+  assert.equal(wordTop, nameTop, "a long word begins beside its name, and breaks at the edge");
+  for (const [label, content] of [["header fields", ".fields"], ["Raw", ".content"], ["curl", "pre"]]) {
+    const fold = newest.locator("details", { has: page.locator("summary", { hasText: label }) });
+    assert.ok(await fold.locator(content).isHidden(), label);
+    await fold.locator("summary").click();
+    assert.ok(await fold.locator(content).isVisible(), label);
+  }
+});
+
+test("any path can be fetched, and its error is explained", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program, { allowed: ["status of 404"] });
+  await enterKey(page, program.firstKey);
+  await page.getByLabel("GET a path").fill("pets/7");
+  await page.getByRole("button", { name: "Send", exact: true }).click();
+  await page.locator("#wire-notice", { hasText: /404 pet_not_found .*The catalogue shows/ }).waitFor();
+});
+
+test("while the key is refused the buttons rest and say until when; Try anyway wakes them", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program, { clock: Date.now(), allowed: ["status of 429"] });
+  await enterKey(page, program.firstKey);
+  await page.route("**/v1/pets*", (route) => route.fulfill({
+    status: 429,
+    headers: { Date: new Date().toUTCString(), "Retry-After": "40", "X-RateLimit-Limit": "60", "X-RateLimit-Reset": "1" },
+    body: '{"code":"rate_limited","message":"The minute is used up.","status":429}',
+  }));
+  const list = page.getByRole("button", { name: "List animals" });
+  await list.click();
+  const until = /until (\d+:\d\d:\d\d [AP]M)/.exec(await page.locator("#wait", { hasText: "refused until" }).innerText())[1];
+  const before = requests.length;
+  await page.getByLabel("Name").fill("Rex");
+  await page.getByLabel("Category").fill("1");
+  for (const [press, notice] of [
+    [() => list.click({ force: true }), "#list-notice"],
+    [() => page.getByLabel("Name").press("Enter"), "#add-notice"],
+    [() => page.getByRole("button", { name: "Refresh" }).click({ force: true }), "#key-notice"],
+    [() => page.getByRole("button", { name: "Send", exact: true }).click({ force: true }), "#wire-notice"],
+  ]) {
+    await press();
+    assert.equal(await page.locator(notice).innerText(), `Not sent: this button rests until ${until}.`);
+  }
+  for (const button of await page.locator(".sends").all()) {
+    assert.equal(await button.getAttribute("aria-disabled"), "true");
+  }
+  assert.equal(requests.length, before, "nothing was sent");
+  await page.getByRole("button", { name: "Try anyway" }).click();
+  assert.equal(await list.getAttribute("aria-disabled"), "false");
+  assert.equal(await page.locator("#next").getAttribute("aria-disabled"), "true", "there still is no next page");
+  await list.click();
+  await page.locator("#list-notice", { hasText: "429 rate_limited" }).waitFor();
+  assert.equal(requests.length, before + 1);
+  assert.equal(await list.getAttribute("aria-disabled"), "true", "refused again");
+  await page.clock.runFor(45_000);
+  assert.equal(await list.getAttribute("aria-disabled"), "false", "the wait is over");
+});
+
+test("the reference says once what every operation shares, and fits on three screens", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page } = await openConsole(context, program);
+  const folds = page.locator("#reference-body > details");
+  for (const fold of await folds.all()) {
+    await fold.locator("summary").click();
+  }
+  const { height } = await page.locator("#reference").boundingBox();
+  assert.ok(height <= 3 * 900, `${height} pixels`);
+  const names = await folds.evaluateAll((all) => all.map((fold) => [...fold.querySelectorAll("dt code")].map((code) => code.textContent)));
+  for (const name of ["Authorization", "X-Request-Id", "X-RateLimit-Reset", "Retry-After", "rate_limited", "internal_error"]) {
+    assert.deepEqual(names.map((own) => own.filter((other) => other === name).length), [1, 0, 0, 0, 0, 0], name);
+  }
+  assert.ok(names[2].includes("after") && names[3].includes("Idempotency-Key") && names[4].includes("Sunset"));
+  const members = await folds.nth(1).locator("td:first-child").allInnerTexts();
+  assert.deepEqual(members, ["id", "name", "categoryId", "status"]);
+  assert.match(await folds.nth(1).locator("pre").innerText(), /^\{\n {2}"id": 1,\n {2}"name": "Rex",/);
+});
+
+test("Try fills a form, and sends nothing", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const { page, requests } = await openConsole(context, program);
+  const before = requests.length;
+  for (const [button, field, value] of [
+    ["Try GET /pets", "#path", /^\/pets\?limit=2&status=available/],
+    ["Try GET /pets/{petId}", "#path", /^\/pets\/1$/],
+    ["Try GET /limits", "#path", /^\/limits$/],
+    ["Try POST /pets", "#name", /^Rex$/],
+  ]) {
+    await page.locator("#reference-body > details", { has: page.getByRole("button", { name: button, exact: true, includeHidden: true }) })
+      .locator("summary").click();
+    await page.getByRole("button", { name: button, exact: true }).click();
+    assert.match(await page.locator(field).inputValue(), value);
+    assert.equal(await page.evaluate(() => `#${document.activeElement.id}`), field);
+  }
+  assert.equal(await page.locator("#category").inputValue(), "5");
+  assert.equal(requests.length, before);
+});
+
+async function add(page, name) {
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Category").fill("1");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+}
