@@ -95,15 +95,20 @@ class Cluster {
     return row && this.machine(row.name);
   }
 
+  /** Whether Patroni has named a synchronous standby of the machine to which HAProxy leads. */
+  async hasNamed() {
+    const [members, primary] = [await this.#members(), await this.leader()];
+    const isLeader = members.some(({ role, name }) => role === "leader" && name === primary?.name);
+    return isLeader && members.some(({ role }) => role === "sync_standby");
+  }
+
   /** Resolves with the primary when both others follow it, and Patroni knows which one is synchronous. */
   settled() {
     const check = async () => {
       const members = await this.#members();
       const leader = members.find(({ role }) => role === "leader");
       const isWhole = members.filter(({ state, timeline }) => state === "running" && timeline === leader?.timeline).length === 3;
-      const isSafe = members.some(({ role }) => role === "sync_standby");
-      const primary = isWhole && isSafe && (await this.leader());
-      return primary?.name === leader?.name && primary;
+      return isWhole && (await this.hasNamed()) && this.leader();
     };
     return until("the cluster is whole", check, { timeoutMs: 60_000 });
   }

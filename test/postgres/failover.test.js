@@ -11,7 +11,7 @@ import { until } from "./guarded-folder.js";
 import { assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { createKey, newClient, runCommand, startProgram } from "./program.js";
 
-/** From HAProxy's switch to the next read, and from the first synchronous standby to the next create. */
+/** From HAProxy's switch to the next read, and from the naming of a synchronous standby to the next create. */
 const recoveryMsMax = 2_000;
 /** A failover may forget the tokens of so long, as a crash of PostgreSQL may. */
 const lostLimitsMs = 1_000;
@@ -56,7 +56,7 @@ for (const [title, strike, mend] of [
     const striking = strike(primary);
     const goneAt = await timeOf(async () => (await cluster.leader()) !== primary);
     const ledAt = await timeOf(async () => ![undefined, primary].includes(await cluster.leader()));
-    const syncedAt = await timeOf(async () => (await cluster.synchronous()) !== undefined);
+    const namedAt = await timeOf(() => cluster.hasNamed());
     const firsts = () => [200, 201].map((status) => Math.max(...record.places.map((place) => firstAfter(goneAt, record, place, status))));
     await until("both instances read and create", () => firsts().every(Number.isFinite));
     await striking;
@@ -67,9 +67,9 @@ for (const [title, strike, mend] of [
 
     const [readAt, createdAt] = firsts();
     const unknown = record.responses.filter(({ code }) => code === "outcome_unknown").length;
-    const [led, read, synced, created] = [ledAt, readAt, syncedAt, createdAt].map((at) => seconds(at - struckAt));
-    context.diagnostic(`HAProxy leads on after ${led}, reads after ${read} (+ ${seconds(readAt - ledAt)}); a standby is synchronous after ` +
-      `${synced}, creates after ${created} (+ ${seconds(createdAt - syncedAt)}); ${record.added.length} creates, ${unknown} outcome_unknown`);
+    const [led, read, named, created] = [ledAt, readAt, namedAt, createdAt].map((at) => seconds(at - struckAt));
+    context.diagnostic(`HAProxy leads on after ${led}, reads after ${read} (+ ${seconds(readAt - ledAt)}); a standby is named after ` +
+      `${named}, creates after ${created} (+ ${seconds(createdAt - namedAt)}); ${record.added.length} creates, ${unknown} outcome_unknown`);
     await assertNothingLostOrDoubled(cluster.server, url, record);
     const lately = servedAt.filter((at) => at < struckAt && at > struckAt - lostLimitsMs).length;
     assert.ok(servedAt.length <= quota + lately, `${servedAt.length} of ${quota} were served, ${lately} in the last moment`);
@@ -77,7 +77,7 @@ for (const [title, strike, mend] of [
       assert.equal((await client.get("/v1/limits")).status, 401);
     }
     assert.ok(readAt - ledAt < recoveryMsMax, `reads work ${readAt - ledAt} ms after the switch`);
-    assert.ok(createdAt - syncedAt < recoveryMsMax, `creates work ${createdAt - syncedAt} ms after a standby is synchronous`);
+    assert.ok(createdAt - namedAt < recoveryMsMax, `creates work ${createdAt - namedAt} ms after a standby is named`);
   });
 }
 
