@@ -88,13 +88,6 @@ class Cluster {
     return up.length === 1 ? this.machine(up[0]) : undefined;
   }
 
-  /** The machine that has each commit before its 201, if there is one. */
-  async synchronous() {
-    const question = "SELECT application_name AS name FROM pg_stat_replication WHERE sync_state = 'sync'";
-    const [row] = await this.server.query(question).catch(() => []);
-    return row && this.machine(row.name);
-  }
-
   /** Whether Patroni has named a synchronous standby of the machine to which HAProxy leads. */
   async hasNamed() {
     const [members, primary] = [await this.#members(), await this.leader()];

@@ -81,33 +81,6 @@ for (const [title, strike, mend] of [
   });
 }
 
-test("while the synchronous standby is cut off, reads go on, and creates wait for the next one", { skip: skipFailover, timeout: 120_000 },
-  async (context) => {
-    await cluster.settled();
-    const standby = await cluster.synchronous();
-    const load = startLoad(context, instances, key, { clients: 2, name: "standby" });
-    const reading = startLoad(context, instances, key, { clients: 2, isReadOnly: true });
-    await until("creates work", () => load.record.added.length > 100);
-
-    standby.pause();
-    const struckAt = performance.now();
-    const syncedAt = await timeOf(async () => ![undefined, standby].includes(await cluster.synchronous()));
-    const createdAt = () => Math.max(...load.record.places.map((place) => firstAfter(struckAt, load.record, place, 201)));
-    await until("both instances create", () => Number.isFinite(createdAt()));
-    standby.resume();
-    const read = await reading.stop();
-    await load.stop();
-
-    const gapsMs = read.places.map((place) => read.longestGapMs(place));
-    context.diagnostic(`creates after ${seconds(createdAt() - struckAt)} (+ ${seconds(createdAt() - syncedAt)}), the longest gap of reads ` +
-      seconds(Math.max(...gapsMs)));
-    await assertNothingLostOrDoubled(cluster.server, url, load.record);
-    assert.ok(createdAt() - struckAt > 1_000, "no create has a 201 before a standby has it");
-    assert.ok(createdAt() - syncedAt < recoveryMsMax, `creates work ${createdAt() - syncedAt} ms after a standby is synchronous`);
-    gapsMs.forEach((gapMs) => assert.ok(gapMs < 500, `a gap of ${gapMs} ms`));
-  },
-);
-
 const seconds = (ms) => `${(ms / 1_000).toFixed(1)} s`;
 
 /** When the instance at that place answered a request with the status that was sent after an instant, or NaN. */
