@@ -6,7 +6,7 @@
  * Only the program serves it. The library never loads this file: the page at "/" of an embedding program is its own.
  */
 
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -32,6 +32,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
+const readmePath = fileURLToPath(new URL("../../README.md", import.meta.url));
 
 /**
  * The document at "/", and all other files of the folder below "/console/".
@@ -44,6 +45,8 @@ export function consolePages(folder: string = builtFolder): readonly PublicPage[
     return [
       consolePage("/", join(folder, "index.html")),
       ...others.map((name) => consolePage(`/console/${name}`, join(folder, name))),
+      // Whoever copies dist alone does without it.
+      ...(existsSync(readmePath) ? [consolePage("/console/README.txt", readmePath)] : []),
     ];
   } catch (error) {
     const advice = "build it with npm run build, or use --console off";

@@ -22,7 +22,7 @@ try {
   for (const pet of pets) {
     await addPet(program, program.firstKey, pet);
   }
-  const { page } = await openConsole(context, program, { viewport: { width: 1200, height: 760 }, colorScheme: "light" });
+  const { page } = await openConsole(context, program, { viewport: { width: 1100, height: 660 }, colorScheme: "light" });
   await enterKey(page, program.firstKey);
   await page.getByLabel("Name").fill("Luna");
   await page.getByLabel("Category").fill("9223372036854775807");
@@ -31,7 +31,7 @@ try {
   await page.mouse.move(0, 0);
   const path = join(here, "console.png");
   await page.screenshot({ path });
-  execFileSync("pngquant", ["--force", "--nofs", "--strip", "--ext", ".png", "12", path]);
+  execFileSync("pngquant", ["--force", "--nofs", "--strip", "--ext", ".png", "4", path]);
 } finally {
   for (const cleanup of cleanups) {
     await cleanup();
