@@ -29,10 +29,17 @@ export class Cors {
     );
   }
 
+  /** The origin of a page that may not call, to be named; undefined if it may, or is the service's own. */
+  refusedOrigin({ origin, host, "sec-fetch-site": site }: NodeJS.Dict<string | string[]>): string | undefined {
+    const isOwn = site === "same-origin" || String(origin).replace(/^https?:\/\//, "") === host;
+    const isShown = typeof origin === "string" && /^https?:\/\/[\w.:[\]-]{1,255}$/.test(origin);
+    return isShown && !isOwn && this.#allowedOrigin(origin) === undefined ? origin : undefined;
+  }
+
   preflightFields(methods: string): readonly string[] {
     return [
       ...["Access-Control-Allow-Methods", methods],
-      ...["Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, X-Request-Id"],
+      ...["Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Traceparent, X-Request-Id"],
       ...["Access-Control-Max-Age", String(preflightMaxAgeSeconds)],
     ];
   }

@@ -16,6 +16,7 @@ export interface ObservedRequest {
   /** Undefined without a valid key. */
   readonly keyId: string | undefined;
   readonly address: string;
+  readonly trace: string | undefined;
   /** Monotonic. Undefined if the bytes were not a request: it has no duration. */
   readonly receivedMs: number | undefined;
   /** Says why a request was refused. */
@@ -58,6 +59,7 @@ export class Observers {
       bytes: contentBytes,
       key: request.keyId ?? null,
       address: request.address,
+      trace: request.trace ?? null,
     });
   }
 

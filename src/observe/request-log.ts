@@ -21,6 +21,8 @@ export interface RequestLine {
   /** The key's id; null without a valid key. */
   readonly key: string | null;
   readonly address: string;
+  /** The trace id of a well-formed `traceparent`, else null (W3C Trace Context). */
+  readonly trace: string | null;
 }
 
 const flushDelayMs = 100;

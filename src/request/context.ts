@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Clock } from "../base/clock.ts";
+import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { originForm } from "../http/router.ts";
 import { clientAddress } from "../limits/client-address.ts";
@@ -86,6 +87,12 @@ export class RequestContext {
     return this.route?.pattern ?? "none";
   }
 
+  /** The trace id of a well-formed `traceparent` (W3C Trace Context, 3.2). */
+  get trace(): string | undefined {
+    const field = this.incoming.headers["traceparent"];
+    return typeof field === "string" ? traceIdOf(field) : undefined;
+  }
+
   /** The client's address, to which failed authentication is charged. */
   get address(): string {
     const forwardedFor = this.incoming.headers["x-forwarded-for"];
@@ -97,6 +104,7 @@ export class RequestContext {
 export interface ContextDependencies {
   readonly clock: Clock;
   readonly observers: Observers | undefined;
+  readonly cors: Cors;
   readonly trustedProxyCount: number;
   /** The address of the API in links, for the requests of our own listener. */
   readonly linkBase: string;
@@ -104,7 +112,18 @@ export interface ContextDependencies {
   readonly report: (message: string) => void;
 }
 
-/** Creates the context of each request, with its id. Warns once of a proxy that the settings do not mention. */
+/** version "-" trace-id "-" parent-id "-" trace-flags; a version later than 00 may go on. */
+const traceparent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/;
+
+function traceIdOf(field: string): string | undefined {
+  const [, version, traceId, more] = traceparent.exec(field) ?? [];
+  return version === "00" && more !== undefined ? undefined : traceId;
+}
+
+/** No more origins are named: a client can send any. */
+const namedOriginsMax = 10;
+
+/** Creates the context of each request, with its id. Warns once of what the settings do not mention: a proxy, an origin. */
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
   readonly #requestIds = new RequestIds();
@@ -112,6 +131,7 @@ export class RequestContexts {
   readonly own: Arrival;
   readonly ownExpecting: Arrival;
   #hasWarnedOfProxy = false;
+  readonly #namedOrigins = new Set<string>();
 
   constructor(dependencies: ContextDependencies) {
     this.#dependencies = dependencies;
@@ -120,9 +140,12 @@ export class RequestContexts {
   }
 
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
-    const { trustedProxyCount, clock, observers } = this.#dependencies;
+    const { trustedProxyCount, clock, observers, cors } = this.#dependencies;
     if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#warnOfProxy();
+    }
+    if (incoming.headers.origin !== undefined) {
+      this.#warnOfOrigin(cors.refusedOrigin(incoming.headers));
     }
     const requestId = this.#requestIds.choose(incoming.headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
@@ -132,6 +155,13 @@ export class RequestContexts {
   /** An id for the response to bytes that cannot be read as a request. */
   nextId(): string {
     return this.#requestIds.next();
+  }
+
+  #warnOfOrigin(origin: string | undefined): void {
+    if (origin !== undefined && !this.#namedOrigins.has(origin) && this.#namedOrigins.size < namedOriginsMax) {
+      this.#namedOrigins.add(origin);
+      this.#dependencies.report(`warning: browsers may not call from ${origin}; see --cors-origin (corsOrigins)`);
+    }
   }
 
   #warnOfProxy(): void {

@@ -51,7 +51,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
   observers.close();
   const text = writes.join("");
   const lines = linesOf(writes);
-  const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1" };
+  const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1", trace: null };
   const rows = [
     { id: "mine", method: "POST", route: "/pets", status: 201, bytes: 57, key: keyId },
     { id: lines[1]?.id, method: "GET", route: "/pets/{petId}", status: 404, bytes: 83, key: keyId },
@@ -62,8 +62,28 @@ test("each request is one JSON line with exactly these members, and nothing secr
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
-  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "ms", "bytes", "key", "address"]);
+  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "ms", "bytes", "key", "address", "trace"]);
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
+});
+
+test("the line has the trace id of a traceparent, if it is well-formed", async (context) => {
+  const { port, key, observers, writes } = await watched(context);
+  const [trace, parent] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"];
+  const table = [
+    [`00-${trace}-${parent}-01`, trace],
+    [`cc-${trace}-${parent}-01-later`, trace],
+    [`00-${trace}-${parent}-01-more`, null],
+    [`ff-${trace}-${parent}-01`, null],
+    [`00-${"0".repeat(32)}-${parent}-01`, null],
+    [`00-${trace}-${"0".repeat(16)}-01`, null],
+    [`00-${trace.toUpperCase()}-${parent}-01`, null],
+    [`00-${trace}-${parent}`, null],
+  ] as const;
+  for (const [field] of table) {
+    await exchange(port, request({ key, fields: [`traceparent: ${field}`] }));
+  }
+  observers.close();
+  assert.deepEqual(linesOf(writes).map((line) => line.trace), table.map(([, expected]) => expected));
 });
 
 test("the line of a response without content has 0 bytes", async (context) => {
@@ -192,7 +212,7 @@ test("the README of this room lists exactly the fields of a line in the request 
 
 test("a refusal is a 429: not the 400 of a message whose address has failed too often", () => {
   const observers = new Observers({ clock: new ManualClock(), hasMetrics: true, writeRequests: undefined });
-  const asked = { requestId: "a", method: "GET", routePattern: "none", keyId: undefined, address: "::/64", receivedMs: 0 };
+  const asked = { requestId: "a", method: "GET", routePattern: "none", keyId: undefined, trace: undefined, address: "::/64", receivedMs: 0 };
   for (const [kind, status] of [["rate_limited", 400], ["key_banned", 429], ["unavailable", 503], ["allowed", 401]] as const) {
     observers.observe({ ...asked, rate: { kind } }, status, 0);
   }
