@@ -23,6 +23,8 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyStore;
+  /** Resolves to undefined if the store of an embedder has the animals. */
+  countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */
   gauges(): EngineGauges;
   /** Resolves when everything accepted is durable, and every resource is released. */
@@ -76,7 +78,8 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
         await release(); // Even if the store fails to close: the next service needs the folder.
       }
     };
-    return { store, limiter, keys, gauges: () => gaugesOf(store, limiter), close };
+    const gauges = (): EngineGauges => gaugesOf(store, limiter);
+    return { store, limiter, keys, gauges, countAnimals: async () => gauges().animalCount, close };
   } catch (error) {
     await release();
     throw error;

@@ -158,6 +158,10 @@ export class Service implements AnimalStore {
     return { ...this.#engine.gauges(), isHealthy: this.healthy };
   }
 
+  countAnimals(): Promise<number | undefined> {
+    return this.#engine.countAnimals();
+  }
+
   metrics(): string {
     if (this.#observers?.metrics === undefined) {
       throw new Error("Cannot show metrics: the animal store was opened without the option metrics: true");

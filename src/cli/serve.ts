@@ -167,11 +167,12 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
 }
 
 /** An operator who has mistyped the folder sees it here: a new one, and no animals. */
-async function whatIsServed({ keys, gauges }: Service, { storage }: Settings): Promise<string> {
+async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
+  const { keys } = service;
   const keyCount = (await keys.list()).filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
-  const animals = gauges.animalCount === undefined ? [] : [counted(gauges.animalCount, "animal")];
-  return [place, ...(keys.exists ? [] : ["made just now"]), ...animals, counted(keyCount, "key")].join(", ");
+  const animals = counted((await service.countAnimals()) ?? 0, "animal");
+  return [place, ...(keys.exists ? [] : ["made just now"]), animals, counted(keyCount, "key")].join(", ");
 }
 
 async function aborted(signal: AbortSignal): Promise<void> {

@@ -49,7 +49,11 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
       database.close();
     };
     isOpen = true;
-    return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), close };
+    const countAnimals = async (): Promise<number> => {
+      const [row] = await database.run("SELECT last::text AS last FROM animal_store.counter", []);
+      return Number(row?.["last"]);
+    };
+    return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), countAnimals, close };
   } catch (error) {
     database.close();
     throw error;

@@ -123,7 +123,7 @@ function traceIdOf(field: string): string | undefined {
 /** No more origins are named: a client can send any. */
 const namedOriginsMax = 10;
 
-/** Creates the context of each request, with its id. Warns once of what the settings do not mention: a proxy, an origin. */
+/** Creates the context of each request, with its id. Warns once of a proxy or an origin that no setting mentions. */
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
   readonly #requestIds = new RequestIds();

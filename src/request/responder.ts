@@ -88,8 +88,9 @@ export class Responder {
   /** The response, as bytes, to bytes that cannot be read as a request. */
   clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
-    const unread = { method: "", routePattern: "none", keyId: undefined, trace: undefined, receivedMs: undefined, rate: undefined };
-    this.#observers?.observe({ requestId, address, ...unread }, response.status, contentLength(response));
+    const nothing = { keyId: undefined, trace: undefined, receivedMs: undefined, rate: undefined };
+    const unread = { requestId, address, method: "", routePattern: "none", ...nothing };
+    this.#observers?.observe(unread, response.status, contentLength(response));
     return responseBytes(response, commonFields(response, requestId, rate));
   }
 

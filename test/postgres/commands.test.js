@@ -36,6 +36,9 @@ test("three first starts at once on an empty database make one key, which works 
     await program.stop();
     assert.match(program.stderr(), /\nstopped\n$/);
   }
+  const serves = / \(postgres:\/\/\S+, (made just now, )?0 animals, 1 key\)\n$/;
+  assert.ok(programs.every((program) => serves.test(program.stdout())));
+  assert.ok(programs.some((program) => program.stdout().includes("made just now")));
 });
 
 test("keys are made, listed with use and bans, changed, rotated, unbanned and revoked beside a server", { skip }, async (context) => {
@@ -59,7 +62,7 @@ test("keys are made, listed with use and bans, changed, rotated, unbanned and re
   assert.equal((await client.get("/v1/pets")).status, 429);
   const leftMs = Date.parse((await list()).bannedUntil) - Date.now();
   assert.ok(leftMs > 280_000 && leftMs <= 300_000, `${leftMs}`);
-  assert.deepEqual(await runCommand(["keys", "unban", id, ...store]), { code: 0, stdout: "", stderr: "" });
+  assert.deepEqual(await runCommand(["keys", "unban", id, ...store]), { code: 0, stdout: "", stderr: `lifted the ban of ${id}\n` });
   assert.equal((await client.get("/v1/pets")).status, 200);
   assert.equal((await list()).bannedUntil, null);
 

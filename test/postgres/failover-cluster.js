@@ -8,7 +8,8 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { GivenServer } from "./postgres-server.js";
-import { killAllIn, processesIn, removeFolder, sendSignal, until } from "./guarded-folder.js";
+import { until } from "../../build/test/support/until.js";
+import { killAllIn, processesIn, removeFolder, sendSignal } from "./guarded-folder.js";
 import { freePort, installation, ownFolder, reachable, skipFaults, user } from "./installation.js";
 
 const missing = ["patroni", "etcd", "haproxy"].filter((program) => spawnSync(program, ["--version"]).error !== undefined);

@@ -7,9 +7,10 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFailover, startCluster } from "./failover-cluster.js";
-import { until } from "./guarded-folder.js";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { assertNothingLostOrDoubled, startLoad } from "./load.js";
-import { createKey, newClient, runCommand, startProgram } from "./program.js";
+import { createKey, runCommand, startProgram } from "./program.js";
 
 /** From HAProxy's switch to the next read, and from the naming of a synchronous standby to the next create. */
 const recoveryMsMax = 2_000;

@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { skip, startPostgres } from "./postgres-server.js";
-import { newClient, runCommand, startProgram } from "./program.js";
+import { newClient } from "../../build/test/support/client.js";
+import { runCommand, startProgram } from "./program.js";
 
 /** It has two animals; a key that has used 7 of 60 and 40 of 1,000, and one that is banned. */
 const made = readFileSync(new URL("release-1.1.sql", import.meta.url), "utf8");
