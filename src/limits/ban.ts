@@ -19,7 +19,7 @@ export interface Ban {
   durationMs: number;
 }
 
-/** The rule. `postgres/limits-sql.ts` has its twin, in SQL: change both. */
+/** The rule. `postgres/functions.ts` has its twin, in SQL: change both. */
 export const banRule = {
   /** Refusals, each in another second, that set off a ban. */
   refusalCount: 10,

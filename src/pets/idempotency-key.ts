@@ -15,7 +15,7 @@ import { hash } from "node:crypto";
 
 export const idempotencyKeyCharactersMax = 255;
 
-/** How long a store remembers a hash, at least. The same in SQL: `interval '24 hours'` in src/postgres. */
+/** How long a store remembers a hash, at least. In SQL it is `onceAge` in postgres/functions.ts. */
 export const idempotencyHours = 24;
 
 const word = /^[!#-~]+$/;

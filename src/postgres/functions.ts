@@ -3,8 +3,10 @@
  * a migration, if only an empty one. They are functions because only a function can bound how long its statement waits.
  */
 
-/** How long an idempotency key counts. Its twin is `idempotencySecondsMax` in store/idempotency-table.ts. */
-export const onceAge = "interval '24 hours'";
+import { idempotencyHours } from "../pets/idempotency-key.ts";
+
+/** How long an idempotency key counts, as SQL. */
+export const onceAge: string = `interval '${idempotencyHours} hours'`;
 
 /** The rule of limits/ban.ts: its constants have the same names there. A test compares the two. */
 const refusalCountMax = 10;
