@@ -11,7 +11,10 @@ import { request as httpsRequest } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { createKey, freePort, here, startProgram, stopProgram, wholeResponse } from "./running-service.js";
+import { wholeResponse } from "../../build/test/support/client.js";
+import { createKey, startProcess } from "../../build/test/support/program.js";
+import { until } from "../../build/test/support/until.js";
+import { freePort, here, programPath } from "./running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with. */
 const examples = [
@@ -45,23 +48,25 @@ function ask(send, port, { method = "GET", path, key, content }) {
 }
 
 for (const { name, base, links } of examples) {
-  test(`the service works as ${name}.js embeds it`, async () => {
+  test(`the service works as ${name}.js embeds it`, async (context) => {
     const folder = await mkdtemp(join(tmpdir(), "animal-store-embedding-"));
     const isTls = name === "node-https";
     const port = await freePort();
     const certificate = isTls ? makeCertificate(folder) : {};
     const env = { ...process.env, ...certificate, PORT: String(port), DATA: join(folder, "data") };
-    const { child, firstLine } = await startProgram([join(here, "generated", "embedding", `${name}.js`)], { env });
-    assert.equal(firstLine, "listening");
+    const example = await startProcess(context, process.execPath, [join(here, "generated", "embedding", `${name}.js`)], /^listening$/m, { env });
     const send = isTls ? httpsRequest : httpRequest;
-    const key = createKey(env.DATA, "free");
+    const key = await createKey(["--data", env.DATA], "free", { program: programPath });
 
     const hello = await ask(send, port, { path: "/hello" });
     assert.deepEqual([hello.status, hello.text], [200, "hello"]);
     const rejected = await ask(send, port, { path: `${base}/pets` });
     assert.equal(JSON.parse(rejected.text).code, "missing_api_key");
 
-    const list = await followedBy(() => ask(send, port, { path: `${base}/pets`, key }));
+    const list = await until("the running service knows the key", async () => {
+      const response = await ask(send, port, { path: `${base}/pets`, key });
+      return response.status === 401 ? undefined : response;
+    });
     assert.deepEqual([list.status, list.text], [200, "[]"]);
     for (const id of [1, 2]) {
       const content = JSON.stringify({ name: "Rex", categoryId: 5 });
@@ -75,18 +80,7 @@ for (const { name, base, links } of examples) {
     const unknown = await ask(send, port, { path: `${base}/dogs`, key });
     assert.equal(JSON.parse(unknown.text).code, "route_not_found");
 
-    await stopProgram(child);
+    assert.equal(await example.stop(), 0);
     await rm(folder, { recursive: true });
   });
-}
-
-/** Repeats a request until the running service knows the new key, which takes a second at most. */
-async function followedBy(act) {
-  const untilMs = performance.now() + 10_000;
-  let response = await act();
-  while (response.status === 401 && performance.now() < untilMs) {
-    await new Promise((resolve) => setTimeout(resolve, 250));
-    response = await act();
-  }
-  return response;
 }

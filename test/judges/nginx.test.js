@@ -3,16 +3,16 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
+import { execFileSync, spawnSync } from "node:child_process";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:https";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
-import { freePort, here, startService, wholeResponse } from "./running-service.js";
+import { wholeResponse } from "../../build/test/support/client.js";
+import { startProcess } from "../../build/test/support/program.js";
+import { freePort, here, startService } from "./running-service.js";
 
 const isMissing = spawnSync("nginx", ["-v"]).error !== undefined;
 const skip = isMissing ? "nginx is not installed (Debian: nginx)" : false;
@@ -46,9 +46,7 @@ after(async () => {
   if (isMissing) {
     return;
   }
-  const exited = once(nginx, "exit");
-  nginx.kill("SIGQUIT");
-  await exited;
+  await nginx.stop("SIGQUIT");
   relay.close();
   await service.stop();
   await rm(folder, { recursive: true });
@@ -87,17 +85,8 @@ async function startNginx(recipe) {
   const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
   const http = ["http {", "access_log off;", ...temporary, server, "}"];
   await writeFile(join(folder, "nginx.conf"), [...around, ...http, ""].join("\n"));
-  nginx = spawn("nginx", ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"], { stdio: ["ignore", "ignore", "pipe"] });
-  await new Promise((resolve, reject) => {
-    const said = [];
-    nginx.once("exit", () => reject(new Error(`Cannot start nginx: ${said.join("\n")}`)));
-    createInterface({ input: nginx.stderr }).on("line", (line) => {
-      said.push(line);
-      if (line.includes("start worker process")) {
-        resolve();
-      }
-    });
-  });
+  const args = ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"];
+  nginx = await startProcess(undefined, "nginx", args, /start worker process/);
 }
 
 /** Sends a request on a new connection to nginx. */

@@ -4,7 +4,8 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { createKey, here, runJudge, startProgram, stopProgram } from "./running-service.js";
+import { start } from "../../build/test/support/program.js";
+import { here, runJudge } from "./running-service.js";
 
 const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
 const tarball = join(here, "generated", report.filename);
@@ -64,11 +65,9 @@ test("the tarball installs alone in an empty folder, with no dependency, and run
 
 test("the installed program serves", async () => {
   const program = join(folder, "node_modules", "animal-store", "dist", "server.js");
-  createKey(join(folder, "data"), "free"); // Otherwise the first line would be about the first key.
-  const { child, firstLine } = await startProgram([program, "--port", "0", "--data", join(folder, "data")]);
-  const origin = new URL(firstLine.split(" ")[2]).origin;
-  assert.deepEqual(await (await fetch(`${origin}/healthz`)).json(), { status: "ok" });
-  await stopProgram(child);
+  const installed = await start(undefined, ["--data", join(folder, "data")], { program });
+  assert.deepEqual(await (await fetch(`${installed.origin}/healthz`)).json(), { status: "ok" });
+  assert.equal(await installed.stop(), 0);
 });
 
 test("the package's own entry exports openAnimalStore, and starts nothing", async () => {

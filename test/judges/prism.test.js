@@ -1,16 +1,13 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
+import { startProcess } from "../../build/test/support/program.js";
 import { freePort, here, startService } from "./running-service.js";
 
 let service;
 let prism;
 let proxyUrl;
-/** What Prism has logged so far. */
-const log = [];
 
 before(async () => {
   service = await startService();
@@ -20,20 +17,11 @@ before(async () => {
   proxyUrl = `http://127.0.0.1:${port}`;
   const program = join(here, "node_modules", "@stoplight", "prism-cli", "dist", "index.js");
   const args = [program, "proxy", path, service.baseUrl, "--port", String(port), "--host", "127.0.0.1"];
-  prism = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-  await new Promise((resolve, reject) => {
-    prism.once("exit", () => reject(new Error(`Cannot start Prism: ${log.join("\n")}`)));
-    createInterface({ input: prism.stdout }).on("line", (line) => {
-      log.push(line);
-      if (line.includes("Prism is listening")) {
-        resolve();
-      }
-    });
-  });
+  prism = await startProcess(undefined, process.execPath, args, /Prism is listening/);
 });
 
 after(async () => {
-  prism.kill();
+  await prism.stop();
   await service.stop();
 });
 
@@ -78,5 +66,5 @@ test("Prism finds no violation in the responses to requests that are wrong", asy
     const refused = await ask(path, options);
     assert.deepEqual([path, refused.status, refused.ofResponse], [path, status, []]);
   }
-  console.log(`Prism forwarded ${log.filter((line) => line.includes("Forwarding")).length} requests`);
+  console.log(`Prism forwarded ${prism.output().stdout.split("Forwarding").length - 1} requests`);
 });
