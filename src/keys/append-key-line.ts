@@ -39,7 +39,7 @@ export async function appendKeyLine(
   };
   // What the appender would report is thrown.
   const appender = new Appender({ file, path, lengthBytes, prepare, report: () => undefined });
-  let effect = "may have been stored: see keys list";
+  let effect = "may have been stored: list the keys";
   try {
     const outcome = await appender.append(line);
     await appender.close();

@@ -92,7 +92,7 @@ export class KeyFile extends KeyLog {
     }
     if (file.exists && file.#applied.length === 0) {
       file.#reported = fault?.text;
-      options.report(`${file.#path} ${fault?.text ?? "is empty"}; there are no keys until "keys create" makes one`);
+      options.report(`${file.#path} ${fault?.text ?? "is empty"}; there are no keys until one is made`);
     } else if (fault !== undefined) {
       file.#reportOnce(fault.text, "the last change of a key has no effect");
     }

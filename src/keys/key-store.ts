@@ -199,7 +199,7 @@ export class KeyStore {
   /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
   #known(id: string, verb: Verb): ApiKey {
     if (!isKeyId(id)) {
-      const form = '"key_" and 15 letters and digits; see keys list';
+      const form = '"key_" and 15 letters and digits';
       throw new KeyError("unknown_key", `Cannot ${verb} key: not the id of a key (${form})`);
     }
     const key = this.keyring.get(id);

@@ -92,7 +92,7 @@ export class PostgresKeyLog extends KeyLog {
       const [stored] = (await database.insist(readText, [seq - 1, 1], end)) ?? [];
       // A read waits for no standby. A later commit does, and shows that it has the event, too.
       if (stored === undefined || (await database.insist(commitText, [randomUUID()], end)) === undefined) {
-        const fault = "the answer was lost, so the change may have been made: see keys list";
+        const fault = "the answer was lost, so the change may have been made: list the keys";
         throw new DatabaseError("unknown", new Error(fault, { cause: error }));
       }
       return stored["line"] === line;

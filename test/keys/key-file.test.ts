@@ -445,7 +445,7 @@ for (const failing of ["sync", "append"] as const) {
       return fails ? "error" : "none";
     });
     const [{ id } = { id: "" }] = server.keyring.list();
-    const stored = failing === "sync" ? /may have been stored: see keys list$/ : /was not stored$/;
+    const stored = failing === "sync" ? /may have been stored: list the keys$/ : /was not stored$/;
     await assert.rejects(command.create(), stored);
     await Promise.all(during);
     assert.equal(server.keyring.list().length, 1, "the write was under way at each look");
@@ -464,7 +464,7 @@ test("KeyStore.create() leaves no empty file if its first append fails, and one 
     const options = { disk: disk.boot(), clock: new ManualClock(), dataDir: "/keys", randomBytes: seededBytes(1) };
     const store = await KeyStore.open({ ...options, report: assert.fail });
     disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-    await assert.rejects(store.create(), call === "append" ? /was not stored$/ : /may have been stored: see keys list$/);
+    await assert.rejects(store.create(), call === "append" ? /was not stored$/ : /may have been stored: list the keys$/);
     assert.deepEqual(disk.names(), [], call);
     disk.plan = (_, name) => {
       if (name === "sync") {

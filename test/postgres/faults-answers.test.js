@@ -134,7 +134,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     await timeUntil("the event waits", async () => (await postgres.query(waiting, [], url)).length === 1);
     proxy.cut();
     await release();
-    await assert.rejects(rotating, { message: "the answer was lost, so the change may have been made: see keys list" });
+    await assert.rejects(rotating, { message: "the answer was lost, so the change may have been made: list the keys" });
   });
 
   test("creates that arrive late, after a cut, are stored only if they get 201", { skip: skipFaults }, async (context) => {
