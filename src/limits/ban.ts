@@ -4,8 +4,6 @@
  * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a burst of up to
  * a second counts once, and a client that retries every 999 ms is counted too. A streak ends with the next request
  * served, or with the ban that it causes. Instants are whole monotonic milliseconds.
- *
- * The same rule for a database is `decide` in postgres/functions.ts, with the same constants.
  */
 
 export interface Ban {
@@ -19,7 +17,7 @@ export interface Ban {
   durationMs: number;
 }
 
-/** The rule. `postgres/functions.ts` has its twin, in SQL: change both. */
+/** The rule. Its twin in SQL is `decide` in postgres/functions.ts, with these constants. */
 export const banRule = {
   /** Refusals, each in another second, that set off a ban. */
   refusalCount: 10,

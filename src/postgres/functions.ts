@@ -3,17 +3,13 @@
  * a migration, if only an empty one. They are functions because only a function can bound how long its statement waits.
  */
 
+import { banRule } from "../limits/ban.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 /** How long an idempotency key counts, as SQL. */
 export const onceAge: string = `interval '${idempotencyHours} hours'`;
 
-/** The rule of limits/ban.ts: its constants have the same names there. A test compares the two. */
-const refusalCountMax = 10;
-const secondMs = 1000;
-const banDurationMinMs = 300000;
-const banDurationMaxMs = 3600000;
-const banMemoryMs = 86400000;
+const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRule;
 
 /**
  * Bounds each wait for a lock, and from release 17 on the whole transaction, also if its client stopped in the middle
@@ -115,9 +111,9 @@ CREATE OR REPLACE FUNCTION animal_store.decide(
       l.second_ends := l.second_ends + ${secondMs} * ((now_ms - l.second_ends) / ${secondMs} + 1);
       l.refusals := l.refusals + 1;
     END IF;
-    IF l.refusals = ${refusalCountMax} THEN
-      l.ban_ms := CASE WHEN now_ms <= l.ban_until + ${banMemoryMs}
-        THEN least(2 * l.ban_ms, ${banDurationMaxMs}) ELSE ${banDurationMinMs} END;
+    IF l.refusals = ${refusalCount} THEN
+      l.ban_ms := CASE WHEN now_ms <= l.ban_until + ${memoryMs}
+        THEN least(2 * l.ban_ms, ${durationMaxMs}) ELSE ${durationMinMs} END;
       l.ban_until := now_ms + l.ban_ms;
       l.refusals := 0;
     END IF;
@@ -241,7 +237,7 @@ RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
   ${boundWaits}
   ${purge("commits", "at < now() - interval '1 hour'")}
   ${purge("once", `at < now() - ${onceAge}`)}
-  ${purge("limits", `greatest(minute_ends, day_ends, ban_until + ${banMemoryMs}) < animal_store.clock_ms()`)}
+  ${purge("limits", `greatest(minute_ends, day_ends, ban_until + ${memoryMs}) < animal_store.clock_ms()`)}
   RETURN greatest(
     pg_relation_size('animal_store.commits'), pg_relation_size('animal_store.once'),
     pg_relation_size('animal_store.limits')
