@@ -25,8 +25,8 @@ export interface NewSecret {
   readonly key: string;
 }
 
-export const planNames: readonly string[] = ["plan", "perMinute", "perDay"];
-export const choiceNames: readonly string[] = [...planNames, "label", "expires", "readOnly"];
+export const planOptionNames: readonly string[] = ["plan", "perMinute", "perDay"];
+export const choiceNames: readonly string[] = [...planOptionNames, "label", "expires", "readOnly"];
 export const rotationNames: readonly string[] = ["graceSeconds"];
 
 /** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */

@@ -12,7 +12,7 @@ import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { createPlan } from "../limits/plans.ts";
 import {
-  checkOptions, choiceNames, type KeyChoice, type NewSecret, type PlanChoice, planNames, rotationNames,
+  checkOptions, choiceNames, type KeyChoice, type NewSecret, type PlanChoice, planOptionNames, rotationNames,
 } from "./key-choice.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
@@ -132,7 +132,7 @@ export class KeyStore {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<boolean> {
-    checkOptions("change", choice, planNames);
+    checkOptions("change", choice, planOptionNames);
     const plan = createPlan(choice.plan, choice);
     return this.#change(id, "change", (key, timeMs) => {
       return isDeepStrictEqual(key.plan, plan) ? undefined : { event: "plan", timeMs, id, plan };

@@ -33,7 +33,7 @@ export function shifted({ minute, day, ban }: Readonly<KeyLimits>, byMs: number)
 }
 
 /** The limits at an instant, under a quota: the decision, the fields and a refusal follow from it. */
-export interface KeyState {
+export interface LimitsState {
   readonly minute: BucketState;
   readonly day: BucketState;
   /** The key's own: it is the same once a refusal was counted. */
@@ -41,7 +41,7 @@ export interface KeyState {
   readonly nowMs: number;
 }
 
-export function keyState({ minute, day, ban }: Readonly<KeyLimits>, quota: Quota, nowMs: number): KeyState {
+export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, quota: Quota, nowMs: number): LimitsState {
   return {
     minute: bucketState(minute, quota.perMinute, minuteMs, nowMs),
     day: bucketState(day, quota.perDay, dayMs, nowMs),
@@ -51,12 +51,12 @@ export function keyState({ minute, day, ban }: Readonly<KeyLimits>, quota: Quota
 }
 
 /** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
-export function retryAtMs({ minute, day, ban }: KeyState): number {
+export function retryAtMs({ minute, day, ban }: LimitsState): number {
   return Math.max(emptyUntilMs(minute), emptyUntilMs(day), ban.untilMs);
 }
 
 /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
-export function statusOf(state: KeyState, calendar: Calendar): RateStatus {
+export function statusOf(state: LimitsState, calendar: Calendar): RateStatus {
   const { minute, day, nowMs } = state;
   const isMinute = minute.left < day.left || (minute.left === day.left && minute.endsMs > day.endsMs);
   const { limit, left, endsMs } = isMinute ? minute : day;
@@ -67,7 +67,7 @@ export function statusOf(state: KeyState, calendar: Calendar): RateStatus {
 }
 
 /** @param state of a request that was refused, once that was counted */
-export function refusalOf(state: KeyState, calendar: Calendar): Refusal {
+export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
   const { limit, remaining, resetSeconds } = statusOf(state, calendar);
   const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";
   // At least 1: it is later than now, and instants are whole milliseconds.
@@ -75,7 +75,7 @@ export function refusalOf(state: KeyState, calendar: Calendar): Refusal {
   return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
 }
 
-export function quotasOf({ minute, day }: KeyState, calendar: Calendar): Quotas {
+export function quotasOf({ minute, day }: LimitsState, calendar: Calendar): Quotas {
   const shown = ({ limit, left, endsMs }: BucketState): RateStatus => {
     return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
   };

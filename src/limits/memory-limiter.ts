@@ -10,7 +10,7 @@ import type { Clock } from "../base/clock.ts";
 import { type Ban, countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
 import { takeToken } from "./bucket.ts";
 import {
-  type KeyLimits, type KeyState, keyState, quotasOf, refusalOf, retryAtMs, statusOf, unusedLimits,
+  type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, retryAtMs, statusOf, unusedLimits,
 } from "./key-limits.ts";
 import type { Plan } from "./plans.ts";
 import type { Quotas, Limiter, RateStatus, Refusal, Served } from "./limiter.ts";
@@ -59,7 +59,7 @@ export class MemoryLimiter implements Limiter {
       this.#keys.set(keyId, limits);
     }
     this.#changeCount += 1;
-    const state = keyState(limits, plan.quota, nowMs);
+    const state = limitsState(limits, plan.quota, nowMs);
     if (retryAtMs(state) > nowMs) {
       return this.#refuse(limits.ban, state);
     }
@@ -97,11 +97,11 @@ export class MemoryLimiter implements Limiter {
     this.#keys.set(keyId, limits);
   }
 
-  #stateOf(keyId: string, { quota }: Plan): KeyState {
-    return keyState(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
+  #stateOf(keyId: string, { quota }: Plan): LimitsState {
+    return limitsState(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
   }
 
-  #refuse(ban: Ban, state: KeyState): Refusal {
+  #refuse(ban: Ban, state: LimitsState): Refusal {
     if (!isBanned(ban, state.nowMs) && countRefusal(ban, state.nowMs)) {
       this.#banCount += 1;
     }

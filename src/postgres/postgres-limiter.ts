@@ -8,7 +8,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import {
-  type Calendar, type KeyLimits, type KeyState, keyState, quotasOf, refusalOf, statusOf, unusedLimits,
+  type Calendar, type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, statusOf, unusedLimits,
 } from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
 import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
@@ -29,7 +29,7 @@ interface Request {
 /** The limits of a key once a request has been decided, by the quota of its batch: its plan may have just changed. */
 interface Decided {
   readonly isAllowed: boolean;
-  readonly state: KeyState;
+  readonly state: LimitsState;
 }
 
 /** The requests of one key in a batch, by their places in it. */
@@ -113,7 +113,7 @@ export class PostgresLimiter implements Limiter {
 
   #lastStatus(keyId: string, quota: Quota): RateStatus {
     const limits = this.#lastKnown.get(keyId) ?? unusedLimits();
-    return statusOf(keyState(limits, quota, this.#clock.wallMs()), unixCalendar);
+    return statusOf(limitsState(limits, quota, this.#clock.wallMs()), unixCalendar);
   }
 
   /** Returns undefined for each request that has to be decided again. */
@@ -148,7 +148,7 @@ export class PostgresLimiter implements Limiter {
       for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
-        const state = keyState(isAllowed ? withTokens(limits, left) : limits, quota, nowMs);
+        const state = limitsState(isAllowed ? withTokens(limits, left) : limits, quota, nowMs);
         results[place] = { isAllowed, state };
       }
     }
