@@ -170,7 +170,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service;
-  const keyCount = (await keys.list()).filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
+  const keyCount = keys.keyring.list().filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
   const animals = counted((await service.countAnimals()) ?? 0, "animal");
   return [place, ...(keys.exists ? [] : ["made just now"]), animals, counted(keyCount, "key")].join(", ");
 }
