@@ -8,7 +8,7 @@ import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
 
 /** The release of the package. The interface description has a version of its own. */
-const version = "1.1.0";
+const version = "1.2.0";
 
 type Command = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
