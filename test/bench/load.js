@@ -33,7 +33,8 @@ export async function applyLoad(options) {
   if (machine.wrk === undefined) return (await generateLoad(options)).all;
   const { port, connections, seconds } = options;
   const file = writeRequests(options);
-  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "-s", join(here, "requests.lua")];
+  // A slow response is no broken connection: wrk's own time-out is 2 s, and a peer may take longer for a create.
+  const args = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "30s", "-s", join(here, "requests.lua")];
   const output = await run("load", { command: "wrk", args: [...args, `http://127.0.0.1:${port}`, "--", file, `${randomUUID()}-`] });
   return JSON.parse(output.slice(output.lastIndexOf('{"requests"')));
 }
