@@ -69,26 +69,6 @@ test("GroupWriter.add() says that the outcome is unknown if publishing throws, a
   await writer.close("closing");
 });
 
-const replacements: Readonly<Record<string, (disk: SimulatedDisk) => void>> = {
-  replaced: (disk) => disk.place(path, Buffer.from("a\n")),
-  removed: (disk) => disk.take(path),
-  "appended to": (disk) => disk.append(path, "x"),
-};
-
-for (const [title, replace] of Object.entries(replacements)) {
-  test(`GroupWriter.add() acknowledges nothing in a log that another process has ${title}`, async () => {
-    const { writer, disk, reports, published } = await setUp();
-    await writer.add("a\n");
-    replace(disk);
-    await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
-    await assert.rejects(writer.add("c\n"), /^Error: absent: .*another process modified or replaced it/);
-    assert.equal(writer.isWritable, false);
-    assert.deepEqual(published, ["a\n"]);
-    assert.equal(reports.length, 1, reports.join("; "));
-    await writer.close("closing");
-  });
-}
-
 test("GroupWriter.add() says that the outcome is unknown if the log is replaced while the group is synced", async () => {
   const { writer, disk, reports, published } = await setUp();
   disk.plan = (_, name) => {
@@ -117,17 +97,6 @@ test("GroupWriter.add() reports once that writing fails, and once that it works 
   assert.equal(reports[1], "/log/log.jsonl can be written again");
 });
 
-test("GroupWriter.add() keeps what another process appends after half a group that could not be cut off", async () => {
-  const { writer, disk } = await setUp();
-  disk.plan = (_, name) => (name === "append" ? "short" : name === "truncate" ? "error" : "none");
-  await assert.rejects(writer.add("x".repeat(100)), /^Error: unknown: /);
-  disk.plan = () => "none";
-  const others = "y".repeat(200);
-  disk.append(path, others);
-  await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
-  assert.ok(disk.seen(path).toString().endsWith(others));
-});
-
 test("GroupWriter.add() keeps what another process appends after half a group was cut off", async () => {
   const { writer, disk } = await setUp();
   disk.plan = (_, name) => (name === "append" ? "short" : "none");
@@ -136,12 +105,4 @@ test("GroupWriter.add() keeps what another process appends after half a group wa
   disk.append(path, "of another process\n");
   await assert.rejects(writer.add("b\n"), /^Error: absent: .*another process modified or replaced it/);
   assert.equal(disk.seen(path).toString(), "of another process\n");
-});
-
-test("GroupWriter.add() writes nothing that waited while publishing threw", async () => {
-  const encode: TestOwner["encode"] = ([first = ""], bytes) => ({ byteCount: bytes.write(first), results: [first] });
-  const { writer, disk } = await setUp({ encode, publish: () => assert.fail("out of memory") });
-  const outcomes = await Promise.allSettled([writer.add("a\n"), writer.add("b\n")]);
-  assert.deepEqual(outcomes.map(({ status }) => status), ["rejected", "rejected"]);
-  assert.equal(disk.seen(path).toString(), "a\n");
 });

@@ -1,6 +1,6 @@
 /**
- * The reader of logs, with lines of a test's own: `{"n":1,"crc":"…"}` is one of a group, `{"group":1,"crc":"…"}` begins
- * one, and `{"wrong":…}` has a right checksum and is wrong. A line without its checksum is damage.
+ * The reader of logs where two of its chunks meet, and on short reads: the rest is in test/fault/damage.test.ts. Lines are
+ * a test's own: `{"n":1,"crc":"…"}` is one of a group, and `{"group":1,"crc":"…"}` begins one.
  */
 
 import assert from "node:assert/strict";
@@ -22,11 +22,7 @@ class TestLines implements LineReader {
     if (!hasChecksum(bytes, start, end)) {
       return { kind: "damage", reason: "no checksum" };
     }
-    const line = textOf(bytes, start, end);
-    if (line.startsWith('{"wrong"')) {
-      return { kind: "wrong", reason: "cannot be" };
-    }
-    this.taken.push(line);
+    this.taken.push(textOf(bytes, start, end));
     return undefined;
   }
 
@@ -73,14 +69,6 @@ function filler(byteCount: number): string {
   return lineOf(lineBytes).repeat(count) + lineOf(byteCount - count * (lineBytes + 1) - 1);
 }
 
-test("readLog() takes every line of a sound log in order", async () => {
-  const lines = Array.from({ length: 1_000 }, (_, index) => line(index));
-  const { end, taken } = await read(lines.join(""));
-  assert.deepEqual(end, { kind: "whole", lengthBytes: lines.join("").length, lineCount: 1_000 });
-  assert.deepEqual(taken, lines.map((text) => text.slice(0, -1)));
-  assert.deepEqual((await read("")).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
-});
-
 test("readLog() takes a line in one piece wherever two chunks meet in it", async () => {
   for (const byteCount of [40, 100, lineBytesMax - 1, lineBytesMax]) {
     // How many of its bytes, with the newline, stand before the border.
@@ -112,56 +100,6 @@ test("readLog() gives line number and offset of a fault in a line where two chun
   }
 });
 
-test("readLog() takes a line of lineBytesMax bytes, and one byte more is damage", async () => {
-  for (const [byteCount, isTaken] of [[lineBytesMax - 1, true], [lineBytesMax, true], [lineBytesMax + 1, false]] as const) {
-    for (const newline of ["\n", ""]) {
-      const text = lineOf(byteCount).slice(0, -1) + newline;
-      const { end, taken } = await read(line(1) + text);
-      assert.equal(end.kind, isTaken && newline !== "" ? "whole" : "torn", `${byteCount}`);
-      const isTooLong = end.kind === "torn" && /more than 65536 bytes/.test(end.reason);
-      assert.equal(isTooLong, !isTaken, `${byteCount}`);
-      assert.equal(taken.length, isTaken && newline !== "" ? 2 : 1);
-    }
-  }
-});
-
-const damages: Readonly<Record<string, Buffer>> = {
-  "a byte in front of a line": Buffer.from("x"),
-  "a blank line": Buffer.from("\n"),
-  "NUL bytes": Buffer.from("\0\0\0\0\n"),
-  "NUL bytes without a newline": Buffer.alloc(5_000),
-  "bytes that are no UTF-8": Buffer.from([0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80, 0x0a]),
-  "a sealed line that has lost its newline": Buffer.from(line(5).slice(0, -1)),
-  "the second half of a line": Buffer.from(line(5).slice(9)),
-  "a flipped bit": Buffer.from(line(5).replace('{"n', '{"o')),
-  "a carriage return": Buffer.from(line(5).replace("\n", "\r\n")),
-  "more bytes than a line has": Buffer.alloc(lineBytesMax + 1, "x"),
-};
-
-for (const [name, damage] of Object.entries(damages)) {
-  test(`${name}: torn at the end of the log, corrupt before a line that begins a group`, async () => {
-    const sound = groupLine(1) + line(2);
-    const place = { lineCount: 2, lengthBytes: sound.length };
-    const torn = (await read(Buffer.concat([Buffer.from(sound), damage]))).end;
-    assert.deepEqual({ ...torn, reason: "" }, { kind: "torn", ...place, tornBytes: damage.length, reason: "" });
-    const within = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(line(3) + line(4))]))).end;
-    assert.equal(within.kind, "torn", "sound lines of the same group prove nothing");
-    const corrupt = (await read(Buffer.concat([Buffer.from(sound), damage, Buffer.from(groupLine(3))]))).end;
-    assert.deepEqual({ ...corrupt, reason: "" }, { kind: "corrupt", lineNumber: 3, offset: sound.length, reason: "" });
-    const proofAt = sound.length + damage.length;
-    assert.ok(corrupt.kind === "corrupt" && corrupt.reason.includes(`a sound line at byte ${proofAt} shows`), torn.kind);
-  });
-}
-
-test("readLog() finds a log corrupt if a line with a right checksum is wrong, also the last one", async () => {
-  const wrong = lineWithChecksum('{"wrong":1}');
-  for (const after of ["", line(2), groupLine(2), "torn"]) {
-    const { end } = await read(line(1) + wrong + after);
-    assert.deepEqual(end, { kind: "corrupt", lineNumber: 2, offset: line(1).length, reason: "cannot be" });
-  }
-  assert.equal((await read(`${line(1)}damage\n${wrong}`)).end.kind, "torn", "after damage it is not read");
-});
-
 test("readLog() finds a line that proves earlier ones wherever two search windows meet", async () => {
   const damage = "damage\n";
   const searchStart = 1;
@@ -175,30 +113,6 @@ test("readLog() finds a line that proves earlier ones wherever two search window
       assert.ok(end.kind === "corrupt" && reason.test(end.reason), `${border} ${place}: ${JSON.stringify(end)}`);
     }
   }
-});
-
-test("readLog() finds a line of lineBytesMax bytes that proves earlier ones, also at the end of the file", async () => {
-  const proof = lineOf(lineBytesMax, "group").slice(0, -1);
-  for (const start of [chunkBytes - lineBytesMax - 1, chunkBytes - lineBytesMax, chunkBytes - lineBytesMax + 1, chunkBytes - 7_000, chunkBytes - 7]) {
-    for (const after of ["", "\n", "z".repeat(100)]) {
-      const { end } = await read(`${"z".repeat(start)}${proof}${after}`);
-      assert.ok(end.kind === "corrupt" && end.reason.includes(`byte ${start} shows`), `${start}: ${JSON.stringify(end)}`);
-    }
-  }
-});
-
-test("readLog() neither reads nor searches what follows `to`", async () => {
-  const first = line(1) + line(2);
-  const content = `${first}damage\n${groupLine(3)}`;
-  assert.deepEqual((await read(content, { to: first.length })).end, { kind: "whole", lengthBytes: first.length, lineCount: 2 });
-  for (let to = first.length + 1; to < content.length - 1; to++) {
-    const { end } = await read(content, { to });
-    const isDamaged = to >= first.length + "damage\n".length;
-    const reason = isDamaged ? "no checksum" : "the last line has no newline";
-    assert.deepEqual(end, { kind: "torn", lengthBytes: first.length, lineCount: 2, tornBytes: to - first.length, reason });
-  }
-  assert.equal((await read(content, { to: content.length - 1 })).end.kind, "corrupt", "it proves earlier lines without its newline");
-  assert.deepEqual((await read(content, { to: 0 })).end, { kind: "whole", lengthBytes: 0, lineCount: 0 });
 });
 
 test("readLog() gives the same results with short reads", seeded(async (random) => {
@@ -215,20 +129,6 @@ test("readLog() gives the same results with short reads", seeded(async (random) 
   }
 }));
 
-test("readLog() reads a growing file up to its present end", async () => {
-  const file = memoryFile(Buffer.from(line(1)));
-  file.readMax = (position) => {
-    if (position > 0 && file.content.length < 200) {
-      file.content = Buffer.concat([file.content, Buffer.from(line(2))]);
-    }
-    return Infinity;
-  };
-  const reader = new TestLines();
-  const end = await readLog(file, reader, { tornBytesMax: Infinity });
-  assert.deepEqual(end, { kind: "whole", lengthBytes: file.content.length, lineCount: reader.taken.length });
-  assert.ok(reader.taken.length > 2);
-});
-
 test("readLog() reads a shrinking file up to its present end", async () => {
   const lines = line(1) + line(2) + line(3);
   for (const size of [0, 1, line(1).length, line(1).length + 5]) {
@@ -240,46 +140,5 @@ test("readLog() reads a shrinking file up to its present end", async () => {
     const reader = new TestLines();
     const { kind } = await readLog(file, reader, { tornBytesMax: Infinity });
     assert.deepEqual([kind, reader.taken.length], ["torn", 1], `to ${size} bytes`);
-  }
-});
-
-test("readLog() reports a damaged end of tornBytesMax bytes as torn, and a longer one as corrupt", async () => {
-  const sound = groupLine(1) + line(2);
-  for (const end of [line(3).replace("n", "m") + line(4), "x".repeat(lineBytesMax + 5), "\0".repeat(500)]) {
-    for (const [tornBytesMax, kind] of [[end.length - 1, "corrupt"], [end.length, "torn"], [end.length + 1, "torn"]] as const) {
-      const found = (await read(sound + end, { tornBytesMax })).end;
-      assert.equal(found.kind, kind, `${tornBytesMax}`);
-      if (found.kind === "corrupt") {
-        assert.deepEqual([found.lineNumber, found.offset], [3, sound.length]);
-        assert.match(found.reason, new RegExp(`the damaged end has ${end.length} bytes, and a crash damages ${tornBytesMax} at most$`));
-      }
-    }
-  }
-});
-
-test("readLog() stops at the next chunk with the reason of its signal, and no read is left under way", async () => {
-  for (const content of [filler(3 * chunkBytes), `damage\n${"z".repeat(3 * chunkBytes)}`]) {
-    const stopping = new AbortController();
-    const reason = new Error("SIGTERM");
-    const file = memoryFile(Buffer.from(content));
-    let readsUnderWay = 0;
-    let readCount = 0;
-    const slow = {
-      ...file,
-      read: async (target: Uint8Array, position: number) => {
-        readsUnderWay++;
-        readCount++;
-        await new Promise((resolve) => setImmediate(resolve));
-        readsUnderWay--;
-        if (position > 0) {
-          stopping.abort(reason);
-        }
-        return file.read(target, position);
-      },
-    };
-    const reading = readLog(slow, new TestLines(), { tornBytesMax: Infinity, signal: stopping.signal });
-    await assert.rejects(reading, reason);
-    assert.equal(readsUnderWay, 0);
-    assert.ok(readCount <= 3, `${readCount} reads`);
   }
 });

@@ -7,9 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { appendAll } from "../../src/disk/file-bytes.ts";
-import { readWholeFile, replaceFile, setFileAside } from "../../src/disk/replace-file.ts";
-import { rewriteTail, setTornTailAside } from "../../src/log/torn-tail.ts";
+import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
+import { setTornTailAside } from "../../src/log/torn-tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -75,46 +74,15 @@ testFaults("a replaced file has the old content or the new one", (disk) => repla
   },
 );
 
-test("setTornTailAside() appends the torn tails of several crashes to one file", async () => {
+test("setTornTailAside() appends the torn tails of several crashes to one file, long ones too", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
-  for (const end of ["first end", "second end"]) {
+  const ends = ["first end".repeat(200_000), "second end"];
+  for (const end of ends) {
     disk.place(path, Buffer.from(`sound.${end}`));
     assert.equal(await setAside(disk.boot(), "sound.".length), `${path}.torn`);
     assert.equal(disk.kept(path).toString(), "sound.");
   }
-  assert.equal(disk.kept(`${path}.torn`).toString(), "first endsecond end");
-});
-
-test("setTornTailAside() moves a long torn tail whole", async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  const end = Buffer.alloc(2_500_000, "0123456789");
-  disk.place(path, Buffer.concat([Buffer.from("sound."), end]));
-  await setAside(disk.boot(), "sound.".length);
-  assert.ok(disk.kept(`${path}.torn`).equals(end));
-  assert.equal(disk.kept(path).toString(), "sound.");
-});
-
-test("rewriteTail() writes the last bytes of the sound part over themselves, and no others", async (context) => {
-  const simulated = new SimulatedDisk(new SeededRandom(1));
-  simulated.place(path, Buffer.from("sound.torn tail"));
-  const disk = simulated.boot();
-  const file = await disk.openToAppend(path);
-  const { mock } = context.mock.method(disk, "overwrite");
-  for (const bytesMax of [2, 100]) {
-    await rewriteTail(disk, path, file, { lengthBytes: "sound.".length, bytesMax });
-  }
-  const writes = mock.calls.map(({ arguments: [, bytes, position] }) => [Buffer.from(bytes).toString(), position]);
-  assert.deepEqual(writes, [["d.", 4], ["sound.", 0]]);
-});
-
-test("setFileAside() moves a damaged file, and replaces an earlier one", async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  for (const content of ["first", "second"]) {
-    disk.place(path, Buffer.from(content));
-    assert.equal(await setFileAside(disk.boot(), path), `${path}.damaged`);
-    assert.equal(disk.kept(path).length, 0);
-    assert.equal(disk.kept(`${path}.damaged`).toString(), content);
-  }
+  assert.equal(disk.kept(`${path}.torn`).toString(), ends.join(""));
 });
 
 test("replaceFile() ignores a part that a crash left", async () => {
@@ -140,36 +108,22 @@ test("readWholeFile() reads all of a file, also in short reads, and returns unde
   assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
 });
 
-test("appendAll() rejects and says how many bytes the disk took", async () => {
+test("setTornTailAside() leaves .torn as it was if the disk is full, however often it is tried", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
-  const file = await disk.boot().openToAppend(path);
-  disk.plan = () => "short";
-  await assert.rejects(appendAll(file, Buffer.from("0123456789")), /^Error: only \d of 10 bytes could be written; the disk may be full$/);
+  disk.place(path, Buffer.from("sound.torn tail"));
+  disk.place(`${path}.torn`, Buffer.from("earlier"));
+  const process = disk.boot();
+  for (const call of ["append", "sync", "syncFolder"]) {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
+      await assert.rejects(setAside(process, "sound.".length));
+      assert.equal(disk.seen(`${path}.torn`).toString(), "earlier", `${call}, attempt ${attempt}`);
+    }
+  }
+  disk.plan = () => "none";
+  await setAside(process, "sound.".length);
+  assert.equal(disk.kept(`${path}.torn`).toString(), "earliertorn tail");
 });
-
-for (const earlier of ["", "earlier"]) {
-  test(`setTornTailAside() leaves .torn ${earlier === "" ? "absent" : "as it was"} if the disk is full, however often it is tried`,
-    async () => {
-      const disk = new SimulatedDisk(new SeededRandom(1));
-      disk.place(path, Buffer.from("sound.torn tail"));
-      if (earlier !== "") {
-        disk.place(`${path}.torn`, Buffer.from(earlier));
-      }
-      const process = disk.boot();
-      for (const call of ["append", "sync", "syncFolder"]) {
-        for (let attempt = 0; attempt < 10; attempt++) {
-          disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-          await assert.rejects(setAside(process, "sound.".length));
-          assert.equal(disk.seen(`${path}.torn`).toString(), earlier, `${call}, attempt ${attempt}`);
-          assert.equal(await process.status(`${path}.torn`) === undefined, earlier === "");
-        }
-      }
-      disk.plan = () => "none";
-      await setAside(process, "sound.".length);
-      assert.equal(disk.kept(`${path}.torn`).toString(), `${earlier}torn tail`);
-    },
-  );
-}
 
 test("replaceFile() leaves nothing beside the file if it fails", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
@@ -181,19 +135,4 @@ test("replaceFile() leaves nothing beside the file if it fails", async () => {
     assert.equal(await process.status(`${path}.new`), undefined, call);
     assert.equal(disk.seen(path).toString(), "old", call);
   }
-});
-
-test("setTornTailAside() and replaceFile() report their first failure if they cannot undo what they wrote either", async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  disk.place(path, Buffer.from("sound.torn tail"));
-  const process = disk.boot();
-  // Before it writes, replaceFile() removes what a crash may have left.
-  let isWriting = false;
-  disk.plan = (_, name) => {
-    isWriting ||= name === "append";
-    return name === "append" ? "short" : name === "remove" && isWriting ? "error" : "none";
-  };
-  await assert.rejects(setAside(process, "sound.".length), /the disk may be full/);
-  isWriting = false;
-  await assert.rejects(replaceFile(process, path, ["new content"]), /the disk may be full/);
 });
