@@ -52,60 +52,6 @@ async function assertOneHolds(contenders: readonly StepwiseLock[], order: string
   assert.deepEqual(await readdir(folder), [], order);
 }
 
-test("lock() does not replace a socket that replaced the stale one it saw", async () => {
-  await leaveStale();
-  const late = await StepwiseLock.begin(path);
-  await late.stepTo(`link ${name}.`);
-  const early = await StepwiseLock.begin(path);
-  assert.equal(await early.finish(), "won");
-  assert.equal(await late.finish(), "held");
-  await assertOneHolds([early, late], "late finds another socket");
-});
-
-test("lock() keeps the right to replace a stale socket up to the last step", async () => {
-  await leaveStale();
-  const first = await StepwiseLock.begin(path);
-  await first.stepTo("rename");
-  const second = await StepwiseLock.begin(path);
-  assert.equal(await second.finish(), "held");
-  assert.equal(await first.finish(), "won");
-  await assertOneHolds([first, second], "first has the right");
-});
-
-test("lock() replaces the socket of a process that replaced the stale one and died", async () => {
-  await leaveStale();
-  const late = await StepwiseLock.begin(path);
-  await late.stepTo(`link ${name}.`);
-  const early = await StepwiseLock.begin(path);
-  assert.equal(await early.finish(), "won");
-  await early.die();
-  assert.equal(await late.finish(), "won");
-  await assertOneHolds([late], "late is the only one alive");
-});
-
-test("lock() finds the name held if the new holder removes the right it has just taken over", async () => {
-  await leaveStale();
-  const [loser, holder, dying] = [
-    await StepwiseLock.begin(path),
-    await StepwiseLock.begin(path),
-    await StepwiseLock.begin(path),
-  ];
-  await loser.stepTo(`link ${name}.`);
-  await dying.stepTo(`link ${name}.`);
-  await holder.stepTo("readdir");
-  await dying.step();
-  await dying.die();
-  // The right is a dead one's now: the holder has seen so, and the loser takes it over.
-  await holder.stepTo(`unlink ${name}.`);
-  await loser.stepTo("rename");
-  await loser.step();
-  await holder.step();
-  assert.equal(await loser.finish(), "held");
-  assert.equal(await holder.finish(), "won");
-  assert.equal(await lock(path), undefined);
-  await holder.release();
-});
-
 for (const before of ["free", "stale"] as const) {
   test(`lock() gives a ${before} name to exactly one of two processes, in every order with two changes of turn`, async () => {
     let orderCount = 0;

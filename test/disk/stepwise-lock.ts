@@ -85,16 +85,6 @@ export class StepwiseLock {
     }
   }
 
-  /** Up to a call that begins like this. */
-  async stepTo(call: string): Promise<void> {
-    while (this.#call?.startsWith(call) !== true) {
-      if (this.#call === undefined) {
-        throw new Error(`it ended without ${call}`);
-      }
-      await this.step();
-    }
-  }
-
   async finish(): Promise<"won" | "held" | undefined> {
     while (this.#call !== undefined) {
       await this.step();
