@@ -3,64 +3,22 @@ import { test } from "node:test";
 
 import { bearerToken } from "../../src/keys/bearer.ts";
 
-const taken: readonly (readonly [field: string, token: string])[] = [
-  ["Bearer abc", "abc"],
-  ["bearer abc", "abc"],
-  ["BEARER abc", "abc"],
-  ["bEaReR abc", "abc"],
-  ["Bearer    abc", "abc"],
-  ["Bearer aZ09-._~+/==", "aZ09-._~+/=="],
-];
-
-for (const [field, token] of taken) {
-  test(`bearerToken() takes the token of ${JSON.stringify(field)} (RFC 9110, 11.1; RFC 6750, 2.1)`, () => {
-    assert.equal(bearerToken(field), token);
-  });
-}
-
-const otherSchemes: readonly (string | undefined)[] = [
-  undefined,
-  "",
-  " Bearer abc",
-  "Basic YTpi",
-  "Bear abc",
-  "Bearers abc",
-  "Bearer-2 abc",
-  "Bearer~ abc",
-  "Digest username=\"Bearer abc\"",
-  "as_abc",
-];
-
-for (const field of otherSchemes) {
-  test(`bearerToken() finds no bearer credentials in ${JSON.stringify(field)}`, () => {
-    assert.equal(bearerToken(field), undefined);
-  });
-}
-
-test("bearerToken() finds no credentials if the scheme only begins with Bearer", () => {
-  for (const letter of "!#$%&'*+-.^_`|~09azAZ") {
-    assert.equal(bearerToken(`Bearer${letter} abc`), undefined, letter);
+test("bearerToken() takes the token whatever the case of the scheme (RFC 9110, 11.1; RFC 6750, 2.1)", () => {
+  for (const field of ["Bearer aZ09-._~+/==", "bEaReR aZ09-._~+/==", "BEARER    aZ09-._~+/=="]) {
+    assert.equal(bearerToken(field), "aZ09-._~+/==", field);
   }
 });
 
-const illFormed: readonly string[] = [
-  "Bearer",
-  "Bearer ",
-  "Bearer\tabc",
-  "Bearer,abc",
-  "Bearer abc ",
-  "Bearer abc def",
-  "Bearer abc, Bearer def",
-  "Bearer \"abc\"",
-  "Bearer =",
-  "Bearer a=b",
-  "Bearer ab\u00e9",
-  "Bearer abc\n",
-  "Bearer \u0000",
-];
+test("bearerToken() finds no bearer credentials in other schemes, also if they begin with Bearer", () => {
+  const fields = [undefined, "", " Bearer abc", "Basic YTpi", "Bear abc", 'Digest username="Bearer abc"', "as_abc"];
+  for (const field of [...fields, ...Array.from("!#$%&'*+-.^_`|~09azAZ", (letter) => `Bearer${letter} abc`)]) {
+    assert.equal(bearerToken(field), undefined, field);
+  }
+});
 
-for (const field of illFormed) {
-  test(`bearerToken() returns "" for ${JSON.stringify(field)}: the client has sent a wrong key`, () => {
-    assert.equal(bearerToken(field), "");
-  });
-}
+test('bearerToken() returns "" for an ill-formed token: the client has sent a wrong key', () => {
+  const rests = ["", " ", "\tabc", ",abc", " abc ", " abc def", " abc, Bearer def", ' "abc"', " =", " a=b", " ab\u00e9", " abc\n", " \u0000"];
+  for (const rest of rests) {
+    assert.equal(bearerToken(`Bearer${rest}`), "", JSON.stringify(rest));
+  }
+});

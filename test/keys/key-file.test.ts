@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { mkdir, rename } from "node:fs/promises";
+import { rename } from "node:fs/promises";
 import { test } from "node:test";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 
@@ -12,8 +12,6 @@ import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
-import { createKeyId } from "../../src/keys/key.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -93,25 +91,6 @@ test("KeyStore.follow() applies what another process made, changed, rotated and 
   assert.deepEqual(folder.reports, []);
 });
 
-test("KeyStore.follow() reads nothing of a file that has not changed for a while", async (context) => {
-  const folder = new KeyFolder(context);
-  const positions: number[] = [];
-  const store = await folder.open({
-    disk: diskThatReads((file, target, position) => {
-      positions.push(position);
-      return file.read(target, position);
-    }),
-  });
-  const other = await folder.openElsewhere();
-  await other.create();
-  await store.follow();
-  folder.clock.advance(100);
-  await store.follow();
-  positions.length = 0;
-  await store.follow();
-  assert.deepEqual(positions, []);
-});
-
 test("KeyStore.follow() reports an unfinished last line once it stays, and reads on if it is finished", async (context) => {
   const folder = new KeyFolder(context);
   const { store, keys, ids, lines } = await followed(folder);
@@ -127,37 +106,6 @@ test("KeyStore.follow() reports an unfinished last line once it stays, and reads
   await store.follow();
   assert.equal(ask(store, keys[0] ?? ""), "invalid");
   assert.match(folder.reports[1] ?? "", /keys\.jsonl can be read again$/);
-});
-
-test("KeyStore.open() reports a torn last line at once, and the keys before it work", async (context) => {
-  const folder = new KeyFolder(context);
-  const { keys, ids, lines } = await followed(folder);
-  for (const cut of [1, 40, (lines[2]?.length ?? 0) - 1]) {
-    await folder.overwrite(`${lines[0]}${lines[1]}${lines[2]?.slice(0, cut)}`);
-    folder.reports.length = 0;
-    const store = await folder.open();
-    assert.deepEqual(keys.map((key) => ask(store, key)), [ids[0], ids[1], "invalid"]);
-    assert.equal(folder.reports.length, 1);
-    await settle(folder, store);
-    assert.equal(folder.reports.length, 1);
-    assert.match(folder.reports[0] ?? "", new RegExp(`ends in ${cut === 1 ? "1 byte that is" : `${cut} bytes that are`} not a sound line`));
-  }
-});
-
-test("KeyStore.create() appends to a file whose last line was torn by a crash", async (context) => {
-  const folder = new KeyFolder(context);
-  const { keys, ids, lines } = await followed(folder);
-  // A whole one whose pages arrived in part: its newline is there.
-  for (const torn of [lines[2]?.slice(0, -1), damaged(lines[2] ?? "")]) {
-    await folder.overwrite(`${lines[0]}${lines[1]}${torn}`);
-    const store = await folder.open();
-    folder.reports.length = 0;
-    const { id, key } = await store.create();
-    assert.match(folder.reports[0] ?? "", /keys\.jsonl was moved to .*keys\.jsonl\.torn$/);
-    for (const one of [store, await folder.open()]) {
-      assert.deepEqual([...keys, key].map((secret) => ask(one, secret)), [ids[0], ids[1], "invalid", id]);
-    }
-  }
 });
 
 test("KeyStore.open() rejects damage before a sound line, and names its line and byte", async (context) => {
@@ -182,12 +130,6 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
     await assert.rejects(folder.open(), { name: "KeyError", code: "key_file_damaged", message }, name);
     assert.equal(await folder.content(), content);
   }
-});
-
-test("KeyStore.open() names the file that it cannot read", async (context) => {
-  const folder = new KeyFolder(context);
-  await mkdir(folder.file);
-  await assert.rejects(folder.open(), { code: "EISDIR", path: folder.file, message: /^Cannot read .*keys\.jsonl: EISDIR/ });
 });
 
 test("KeyStore.open() rejects a change of a key whose creation was lost", async (context) => {
@@ -358,33 +300,6 @@ test("KeyStore.follow() never mixes two files, also if one is replaced while it 
     await settle(folder, store);
     assert.match(folder.reports.join("\n"), readAgain, `replaced at read ${replacedAt}`);
   }
-});
-
-test("KeyStore.follow() leaves the event loop free while it reads many new keys", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  await store.create();
-  const randomBytes = seededBytes(3);
-  const timeMs = folder.clock.wallMs();
-  const lines = Array.from({ length: 5_000 }, () => {
-    const sha256 = Buffer.from(randomBytes(32)).toString("hex");
-    const made = { plan: createPlan("free"), label: undefined, expiresMs: undefined, isReadOnly: false };
-    return encodeKeyEvent({ event: "made", timeMs, id: createKeyId(randomBytes), sha256, ...made });
-  });
-  await folder.append(lines.join(""));
-  let turnCount = 0;
-  let isReading = true;
-  const turn = (): void => {
-    turnCount += 1;
-    if (isReading) {
-      setImmediate(turn);
-    }
-  };
-  setImmediate(turn);
-  await store.follow();
-  isReading = false;
-  assert.equal(store.keyring.list().length, 5_001);
-  assert.ok(turnCount >= 15, `${turnCount} turns`);
 });
 
 test("KeyStore.follow() reports once that the disk fails, and reads on when it works again", async (context) => {

@@ -3,10 +3,7 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import type { Disk } from "../../src/disk/disk.ts";
-import { nodeDisk } from "../../src/disk/node-disk.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import { graceSecondsMax } from "../../src/keys/key-store.ts";
 import { KeyError } from "../../src/keys/key.ts";
@@ -24,14 +21,6 @@ function keyError(code: KeyFault, message: RegExp): (error: unknown) => boolean 
     return true;
   };
 }
-
-test("KeyStore.create() makes a Free key that works at once and after a restart", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  const { id, key } = await store.create();
-  assert.deepEqual([ask(store, key), ask(await folder.open(), key)], [id, id]);
-  assert.deepEqual(store.keyring.get(id)?.plan, createPlan("free"));
-});
 
 test("KeyStore.createFirst() makes one key, however many stores of an empty folder call it at once", async (context) => {
   const folder = new KeyFolder(context);
@@ -81,13 +70,6 @@ test("KeyStore.create() writes a file for its owner alone, with only the SHA-256
     assert.ok(all.includes(createHash("sha256").update(key).digest("hex")));
   }
   assert.ok(!JSON.stringify(await store.list()).includes("as_"));
-});
-
-test("KeyStore.create() makes the data folder if it is missing", async (context) => {
-  const folder = new KeyFolder(context);
-  const dataDir = join(folder.path, "a", "b");
-  const { id } = await (await folder.open({ dataDir })).create();
-  assert.equal((await (await folder.open({ dataDir })).list())[0]?.id, id);
 });
 
 const wrongChoices: Readonly<Record<string, object>> = {
@@ -210,16 +192,6 @@ test("KeyStore.plan() changes the plan and its numbers", async (context) => {
   await assert.rejects(store.plan(id, { plan: "free", perDay: 5 }), RangeError);
 });
 
-test("KeyStore.rotate() gives the same id a new secret, and ends the old one if there is no grace period", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  const old = await store.create({ plan: "pro", label: "shop" });
-  const renewed = await store.rotate(old.id);
-  assert.equal(renewed.id, old.id);
-  assert.deepEqual([ask(store, old.key), ask(store, renewed.key)], ["invalid", old.id]);
-  assert.deepEqual([(await store.list())[0]?.label, (await store.list()).length], ["shop", 1]);
-});
-
 test("KeyStore.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {
   const folder = new KeyFolder(context);
   const old = await (await folder.open()).create();
@@ -255,17 +227,6 @@ test("KeyStore.rotate() rejects an expired key", async (context) => {
   await assert.rejects(store.rotate(id), keyError("expired_key", /^Cannot rotate key: .* has expired/));
 });
 
-test("KeyStore.exists is false only if there was no key file when the store was opened", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  const { id } = await store.create();
-  assert.equal(store.exists, false);
-  assert.deepEqual(folder.reports, []);
-  await store.revoke(id);
-  assert.equal((await folder.open()).exists, true);
-  assert.deepEqual(folder.reports, []);
-});
-
 test("KeyStore.open() treats an empty or torn file as existing, and reports that it has no keys", async (context) => {
   const folder = new KeyFolder(context);
   await (await folder.open()).create();
@@ -298,34 +259,6 @@ test("KeyStore.unban() calls onUnban once, in its own store and in those that fo
   await store.follow();
   await store.follow();
   assert.deepEqual(folder.unbanned, [id, id]);
-});
-
-test("KeyStore.open() reads when each key was last unbanned", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  const { id } = await store.create();
-  const { id: otherId } = await store.create();
-  await store.unban(id);
-  folder.clock.advance(5_000);
-  await store.unban(id);
-  const { keyring } = await folder.open();
-  assert.deepEqual([keyring.get(id)?.unbannedMs, keyring.get(otherId)?.unbannedMs], [folder.clock.wallMs(), undefined]);
-});
-
-test("KeyStore.close() waits for the look under way", async (context) => {
-  const folder = new KeyFolder(context);
-  const looks: string[] = [];
-  const status: Disk["status"] = async (path) => {
-    looks.push("begun");
-    await eventLoopTurn();
-    looks.push("over");
-    return nodeDisk.status(path);
-  };
-  const store = await folder.open({ disk: { ...nodeDisk, status } });
-  looks.length = 0; // Those of the opening.
-  void store.follow();
-  await store.close();
-  assert.deepEqual(looks, ["begun", "over"]);
 });
 
 test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {
