@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
-import type { Disk, DiskFile } from "../../src/disk/disk.ts";
+import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
@@ -50,7 +50,6 @@ class Folder {
       ...nodeDisk,
       remove: (path) => this.#disk.remove(path),
       rename: (from, to) => this.#disk.rename(from, to),
-      openToAppend: (path) => this.#disk.openToAppend(path),
     };
     const report = (message: string): void => void this.reports.push(message);
     const lock = { isInPlace: async () => true };
@@ -58,7 +57,7 @@ class Folder {
   }
 
   /** A save begins with a remove and ends with a rename. */
-  exchange(parts: Partial<Pick<Disk, "remove" | "rename" | "openToAppend">>): void {
+  exchange(parts: Partial<Pick<Disk, "remove" | "rename">>): void {
     this.#disk = { ...nodeDisk, ...parts };
   }
 
@@ -155,44 +154,6 @@ test("LimitsSnapshot.save() reports a failure once, and when it works again, and
     assert.equal(saved.keys[0]?.minute?.used, round);
   }
 });
-
-test("LimitsSnapshot.save() leaves no part of a file after a failure", async (context) => {
-  const folder = new Folder(context);
-  const snapshot = await folder.start();
-  folder.take();
-  await snapshot.save();
-  const saved = await readFile(folder.file);
-  const failures: Readonly<Record<string, Partial<DiskFile>>> = {
-    append: { append: () => Promise.reject(new Error("EIO: i/o error, write")) },
-    "append, short": { append: async (bytes) => bytes.length - 1 },
-    sync: { sync: () => Promise.reject(new Error("EIO: i/o error, fdatasync")) },
-    close: { close: () => Promise.reject(new Error("EIO: i/o error, close")) },
-  };
-  for (const [name, methods] of Object.entries(failures)) {
-    folder.exchange({ openToAppend: async (path) => withMethods(await nodeDisk.openToAppend(path), methods) });
-    folder.take();
-    await snapshot.save();
-    assert.deepEqual(await readdir(folder.path), ["limits.json"], name);
-    assert.deepEqual(await readFile(folder.file), saved, name);
-  }
-  folder.exchange({ rename: () => Promise.reject(new Error("EIO: i/o error, rename")) });
-  folder.take();
-  await snapshot.save();
-  assert.deepEqual(await readdir(folder.path), ["limits.json"], "rename");
-});
-
-function withMethods(file: DiskFile, methods: Partial<DiskFile>): DiskFile {
-  return {
-    read: (target, position) => file.read(target, position),
-    append: (bytes) => file.append(bytes),
-    sync: () => file.sync(),
-    truncate: (size) => file.truncate(size),
-    size: () => file.size(),
-    isInPlace: () => file.isInPlace(),
-    close: () => file.close(),
-    ...methods,
-  };
-}
 
 test("LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile", async (context) => {
   const folder = new Folder(context);

@@ -50,13 +50,3 @@ test("Timeline.toWallMs() ignores a pause between two readings", () => {
     assert.equal(timeline.toWallMs(0), before, String(pausesMs));
   }
 });
-
-test("Timeline.toWallMs() corrects a pause in the constructor", () => {
-  const clock = new RealisticClock();
-  const right = new Timeline(clock).toWallMs(0);
-  clock.pausesMs.push(50, 50, 50);
-  const timeline = new Timeline(clock);
-  timeline.nowMs();
-  timeline.nowMs();
-  assert.ok(Math.abs(timeline.toWallMs(0) - right) <= 1);
-});
