@@ -21,17 +21,12 @@ test("readListQuery() lists 20 animals of any status from the start if there is 
   assertAccepted("", {});
 });
 
-test("readListQuery() accepts a limit from 1 to 100", () => {
+test("readListQuery() accepts a limit from 1 to 100, with no sign, leading zero or fraction", () => {
   for (const limit of [1, 2, 9, 10, 99, 100]) {
     assertAccepted(`limit=${limit}`, { limit });
   }
-  for (const text of ["0", "101", "1000", "99999999999999999999", "-1"]) {
-    assert.equal(refusal(`limit=${text}`), '"limit" must be an integer from 1 to 100.', text);
-  }
-});
-
-test("readListQuery() refuses a limit with a sign, a leading zero, a fraction or anything around it", () => {
-  for (const text of ["%2B5", "+5", "5+", "05", "5.0", "5.", "5e0", "0x5", "5%20", "%EF%BC%95", "5%0A", "1_0"]) {
+  const signed = ["%2B5", "+5", "5+", "05", "5.0", "5.", "5e0", "0x5", "5%20", "%EF%BC%95", "5%0A", "1_0"];
+  for (const text of ["0", "101", "1000", "99999999999999999999", "-1", ...signed]) {
     assert.equal(refusal(`limit=${text}`), '"limit" must be an integer from 1 to 100.', text);
   }
 });

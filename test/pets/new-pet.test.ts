@@ -28,13 +28,10 @@ function withCategoryId(categoryId: string): string {
 
 test("readNewPet() accepts a NewPet with every member", () => {
   for (const status of ["available", "pending", "sold"] as const) {
-    const newPet = accepted(`{"status":"${status}","categoryId":-7,"name":"Rex"}`);
-    assert.deepEqual(newPet, { name: "Rex", categoryId: -7n, status });
+    const newPet = accepted(`{"status":"${status}","categoryId":-9223372036854775808,"name":"Rex"}`);
+    assert.deepEqual(newPet, { name: "Rex", categoryId: -(2n ** 63n), status });
   }
-});
-
-test("readNewPet() sets an omitted status to available", () => {
-  assert.deepEqual(accepted('{"name":"Rex","categoryId":5}'), { name: "Rex", categoryId: 5n, status: "available" });
+  assert.deepEqual(accepted(withCategoryId("5.0")), { name: "Rex", categoryId: 5n, status: "available" });
 });
 
 test("readNewPet() accepts a name of 1 to 255 characters, counted as code points", () => {
@@ -73,70 +70,42 @@ test("readNewPet() refuses a name of one character exactly if it is White_Space,
   }
 });
 
-test("readNewPet() refuses a name that is only white space, of any length", () => {
-  for (const name of [" ", " \t\r\n", "\u0085\u00a0", "\u3000".repeat(255)]) {
-    assert.equal(refusal(withName(name)), '"name" must not be white space only.');
-  }
-  assert.equal(accepted(withName(`${" ".repeat(254)}a`)).name.length, 255);
-});
+const int64 = '"categoryId" must be an integer from -9223372036854775808 to 9223372036854775807, received another number.';
+const surrogate = '"name" must be well-formed Unicode, received a lone surrogate.';
+const refusals: readonly (readonly [text: string, message: string])[] = [
+  [withName(" \t\r\n\u0085\u3000"), '"name" must not be white space only.'],
+  [withName("a\0b"), '"name" must not contain U+0000.'],
+  ['{"name":"\\udc00\\ud800","categoryId":5}', surrogate],
+  ['{"name":"\\ud83d\\ud83d\\ude00","categoryId":5}', surrogate],
+  [withCategoryId("9223372036854775808"), int64],
+  [withCategoryId("-9223372036854775809"), int64],
+  [withCategoryId("5.5"), int64],
+  ['{"categoryId":5}', '"name" is missing.'],
+  ["{}", '"name" is missing; "categoryId" is missing.'],
+  ...["", "Sold", "sold ", "so\\u0000ld"].map((status) => [
+    `{"name":"Rex","categoryId":5,"status":"${status}"}`,
+    `"status" must be one of "available", "pending", "sold", received "${status}".`,
+  ] as const),
+  ...["id", "Name", "__proto__", "constructor", "", "name "].map((name) => [
+    `{"name":"Rex","categoryId":5,"${name}":1}`,
+    `"${name}" is not a member of NewPet.`,
+  ] as const),
+  ['{"name":"Rex","n\\u0061me":"Tom","categoryId":5}', '"name" is repeated.'],
+  ['{"name":"Rex","status":"sold","categoryId":5,"status":"sold"}', '"status" is repeated.'],
+  [
+    '{"name":"","status":"gone","id":1,"tag":null,"tag":2}',
+    '"tag" is repeated; "name" must have 1 to 255 characters, received 0; "categoryId" is missing; ' +
+      '"status" must be one of "available", "pending", "sold", received "gone"; "id" is not a member of NewPet.',
+  ],
+  ...[["null", "null"], ["[]", "an array"], ['"x"', "a string"], ["5", "a number"], ["true", "a boolean"]].map(
+    ([text = "", kind]) => [text, `The content must be an object (NewPet), received ${kind}.`] as const,
+  ),
+];
 
-test("readNewPet() refuses a lone surrogate at any place of a name", () => {
-  for (const text of ["\\ud800", "a\\udc00", "\\udc00\\ud800", "\\ud83d\\ud83d\\ude00", "😀\\udbff"]) {
-    assert.equal(
-      refusal(`{"name":"${text}","categoryId":5}`),
-      '"name" must be well-formed Unicode, received a lone surrogate.',
-    );
+test("readNewPet() names every member at fault, and why", () => {
+  for (const [text, message] of refusals) {
+    assert.equal(refusal(text), message, text);
   }
-  assert.equal(accepted('{"name":"\\ud83d\\ude00","categoryId":5}').name, "😀");
-});
-
-test("readNewPet() refuses U+0000 in a name", () => {
-  for (const name of ["\0", "a\0", "\0a", "a\0b"]) {
-    assert.equal(refusal(withName(name)), '"name" must not contain U+0000.');
-  }
-});
-
-test("readNewPet() accepts every int64 as categoryId, exact to the last digit", () => {
-  const rows: [text: string, categoryId: bigint][] = [
-    ["9223372036854775806", 9223372036854775806n],
-    ["9223372036854775807", 9223372036854775807n],
-    ["-9223372036854775807", -9223372036854775807n],
-    ["-9223372036854775808", -9223372036854775808n],
-    ["9007199254740993", 9007199254740993n],
-    ["5.0", 5n],
-    ["5e0", 5n],
-    ["1e3", 1000n],
-    ["0", 0n],
-    ["-0", 0n],
-  ];
-  for (const [text, categoryId] of rows) {
-    assert.equal(accepted(withCategoryId(text)).categoryId, categoryId, text);
-  }
-});
-
-test("readNewPet() refuses a categoryId beyond int64 or with a fraction", () => {
-  for (const text of ["9223372036854775808", "-9223372036854775809", "5.5", "1e-1", "1e999999999", "1e-999999999"]) {
-    assert.equal(
-      refusal(withCategoryId(text)),
-      '"categoryId" must be an integer from -9223372036854775808 to 9223372036854775807, received another number.',
-      text,
-    );
-  }
-});
-
-test("readNewPet() accepts exactly the three statuses", () => {
-  for (const status of ["", "Sold", "sold ", "avail", "unknown", "so\u0000ld"]) {
-    assert.equal(
-      refusal(`{"name":"Rex","categoryId":5,"status":${JSON.stringify(status)}}`),
-      `"status" must be one of "available", "pending", "sold", received ${JSON.stringify(status)}.`,
-    );
-  }
-});
-
-test("readNewPet() names a missing member", () => {
-  assert.equal(refusal('{"categoryId":5}'), '"name" is missing.');
-  assert.equal(refusal('{"name":"Rex"}'), '"categoryId" is missing.');
-  assert.equal(refusal("{}"), '"name" is missing; "categoryId" is missing.');
 });
 
 test("readNewPet() names a member that is null or of the wrong type, with what it must be", () => {
@@ -161,33 +130,6 @@ test("readNewPet() names a member that is null or of the wrong type, with what i
   }
 });
 
-test("readNewPet() names an unknown member, id and __proto__ too", () => {
-  for (const name of ["id", "Name", "__proto__", "constructor", "", "name "]) {
-    const text = `{"name":"Rex","categoryId":5,${JSON.stringify(name)}:1}`;
-    assert.equal(refusal(text), `${JSON.stringify(name)} is not a member of NewPet.`);
-  }
-});
-
-test("readNewPet() names a repeated member, with any values, also if written with escapes", () => {
-  for (const text of [
-    '{"name":"Rex","categoryId":5,"name":"Rex"}',
-    '{"name":"Rex","n\\u0061me":"Tom","categoryId":5}',
-    '{"name":null,"name":"Tom","categoryId":5}',
-  ]) {
-    assert.equal(refusal(text), '"name" is repeated.');
-  }
-  const statuses = '{"name":"Rex","status":"sold","categoryId":5,"status":"sold"}';
-  assert.equal(refusal(statuses), '"status" is repeated.');
-});
-
-test("readNewPet() names every member at fault in one message", () => {
-  assert.equal(
-    refusal('{"name":"","status":"gone","id":1,"tag":null,"tag":2}'),
-    '"tag" is repeated; "name" must have 1 to 255 characters, received 0; "categoryId" is missing; ' +
-      '"status" must be one of "available", "pending", "sold", received "gone"; "id" is not a member of NewPet.',
-  );
-});
-
 test("readNewPet() names the first ten members at fault, and counts the others", () => {
   const withUnknown = (count: number) =>
     refusal(`{"name":"Rex","categoryId":5${Array.from({ length: count }, (_, index) => `,"u${index}":0`).join("")}}`);
@@ -197,13 +139,6 @@ test("readNewPet() names the first ten members at fault, and counts the others",
   assert.equal(withUnknown(10), `${named(10)}.`);
   assert.equal(withUnknown(11), `${named(10)}; and 1 more.`);
   assert.equal(withUnknown(1000), `${named(10)}; and 990 more.`);
-});
-
-test("readNewPet() says what content is that is no object", () => {
-  const rows = [["null", "null"], ["[]", "an array"], ['"x"', "a string"], ["5", "a number"], ["true", "a boolean"]];
-  for (const [text = "", kind] of rows) {
-    assert.equal(refusal(text), `The content must be an object (NewPet), received ${kind}.`);
-  }
 });
 
 test("readNewPet() keeps every message bounded, on one line and well-formed", seeded((random) => {

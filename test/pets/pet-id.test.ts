@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { getPet, readPetId } from "../../src/pets/get.ts";
-import type { PetRequest } from "../../src/pets/pet-request.ts";
+import { readPetId } from "../../src/pets/get.ts";
 
 test("readPetId() reads the plain decimal of a positive safe integer", () => {
   for (const id of [1, 2, 9, 10, 1_000_000, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER]) {
@@ -19,14 +18,4 @@ test("readPetId() returns undefined for everything else", () => {
   for (const segment of segments) {
     assert.equal(readPetId(segment), undefined, JSON.stringify(segment));
   }
-});
-
-test("getPet() asks a store only for ids that an animal can have", async () => {
-  const asked: number[] = [];
-  const get = (id: number): undefined => void asked.push(id);
-  for (const parameter of ["0", "01", "-1", "1.0", "x", "9007199254740992", "7"]) {
-    const { status } = await getPet({ store: { get }, parameter } as unknown as PetRequest); // All that it reads.
-    assert.equal(status, 404);
-  }
-  assert.deepEqual(asked, [7]);
 });
