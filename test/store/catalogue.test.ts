@@ -7,7 +7,6 @@ import { test } from "node:test";
 
 import { viewOf } from "../../src/log/checksum.ts";
 import { Catalogue } from "../../src/store/catalogue.ts";
-import { IdList } from "../../src/store/id-list.ts";
 import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 
 const statusCount = 3;
@@ -83,21 +82,4 @@ test("Catalogue.page() stays right while the catalogue grows", seeded((random) =
     }
     pair.checkSome(1);
   }
-}));
-
-test("IdList.firstAfter() is the index of the first greater id, or the length", seeded((random) => {
-  const list = new IdList();
-  const ids: number[] = [];
-  assert.equal(list.firstAfter(0), 0);
-  for (let id = 0; ids.length < 4_100; ) {
-    id += random.integer(1, 3);
-    ids.push(id);
-    list.push(id);
-  }
-  assert.equal(list.length, ids.length);
-  ids.forEach((id, index) => {
-    assert.equal(list.at(index), id);
-    assert.equal(list.firstAfter(id), index + 1);
-    assert.equal(list.firstAfter(id - 1), index);
-  });
 }));
