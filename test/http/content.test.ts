@@ -21,7 +21,8 @@ before(async () => {
 });
 after(() => running.close());
 
-const types: readonly (readonly [type: string, status: number])[] = [
+const types: readonly (readonly [type: string | undefined, status: number])[] = [
+  [undefined, 201],
   ["application/json", 201],
   ["APPLICATION/JSON", 201],
   ["application/json;", 201],
@@ -40,16 +41,12 @@ const types: readonly (readonly [type: string, status: number])[] = [
 ];
 for (const [type, status] of types) {
   test(`Content-Type: ${type} is ${status}`, async () => {
-    const fields = [`Content-Type: ${type}`];
+    const fields = type === undefined ? [] : [`Content-Type: ${type}`];
     const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
     assert.equal(response.status, status);
     assertPromised(response);
   });
 }
-
-test("a missing Content-Type is accepted", async () => {
-  assert.equal((await exchange(running.port, request({ method: "POST", key, content: rex }))).status, 201);
-});
 
 test("a content coding is 415, and identity is not a coding", async () => {
   for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201], ["", 201], ["identity ,", 201]] as const) {
@@ -57,11 +54,6 @@ test("a content coding is 415, and identity is not a coding", async () => {
     const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
     assert.equal(response.status, status, coding);
   }
-});
-
-test("415 is decided before 413", async () => {
-  const parts = { method: "POST", key, content: " ".repeat(20_000), fields: ["Content-Type: text/plain"] };
-  assert.equal((await exchange(running.port, request(parts))).status, 415);
 });
 
 test("a byte order mark is allowed, and content that is not UTF-8 is malformed_json", async () => {
@@ -111,16 +103,6 @@ test("a request in packets of one byte is the same request", async () => {
   wire.destroy();
 });
 
-test("content that came with the fields keeps the connection after an early refusal", async () => {
-  const wire = await Wire.open(running.port);
-  wire.send(request({ method: "POST", content: rex }));
-  const refused = await wire.response();
-  assert.equal(refused.status, 401);
-  assert.equal(refused.value("connection"), "keep-alive");
-  assert.equal((await wire.send(request({ key })).response()).status, 200);
-  wire.destroy();
-});
-
 test("Expect: 100-continue gets 100 only if the content will be read", async () => {
   const expect = ["Expect: 100-continue", `Content-Length: ${rex.length}`];
   const wire = await Wire.open(running.port);
@@ -131,7 +113,7 @@ test("Expect: 100-continue gets 100 only if the content will be read", async () 
     [401, { fields: expect }],
     [404, { key, target: "/v1/nothing", fields: expect }],
     [405, { key, target: "/v1/pets/1", fields: expect }],
-    [415, { key, fields: [...expect, "Content-Type: text/plain"] }],
+    [415, { key, fields: ["Expect: 100-continue", "Content-Length: 20000", "Content-Type: text/plain"] }],
     [413, { key, fields: ["Expect: 100-continue", "Content-Length: 16385"] }],
     [400, { key, fields: [...expect, "Host: a", "Host: b"] }],
   ] as const;
@@ -143,10 +125,11 @@ test("Expect: 100-continue gets 100 only if the content will be read", async () 
   }
 });
 
-test("content that came with the fields keeps the connection after an early refusal with Expect too", async () => {
+test("content that came with the fields keeps the connection after an early refusal, with Expect too", async () => {
   const fields = ["Expect: 100-continue"];
   const refused: readonly (readonly [status: number, bytes: Buffer])[] = [
     [415, request({ method: "POST", key, fields: [...fields, "Content-Type: text/plain"], content: rex })],
+    [401, request({ method: "POST", content: rex })],
     [401, request({ method: "POST", fields, content: rex })],
     [200, request({ key, fields, content: rex })],
     [200, request({ key, fields })],
@@ -167,13 +150,6 @@ test("other expectations, and 100-continue in HTTP/1.0, are ignored", async () =
     const response = await exchange(running.port, request({ method: "POST", version, key, content: rex, fields }));
     assert.equal(response.status, 201, expectation);
   }
-});
-
-test("a client that half-closes after its request still gets its 201", async () => {
-  const wire = await Wire.open(running.port);
-  wire.send(request({ method: "POST", key, content: rex })).halfClose();
-  assert.equal((await wire.response()).status, 201);
-  assert.equal((await wire.closed()).rest, "");
 });
 
 test("an early response is readable during an upload of 5 MB, which is dropped up to a bound", async () => {

@@ -28,7 +28,7 @@ test("a preflight from an allowed origin is free, needs no key, and shows the ad
     assertPromised(response);
     assert.equal(response.value("access-control-allow-origin"), shop);
     assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS");
-    assert.match(response.value("access-control-allow-headers") ?? "", /Authorization, Content-Type/);
+    assert.match(response.value("access-control-allow-headers") ?? "", /Authorization, Content-Type.*Idempotency-Key/);
     assert.equal(response.value("vary"), "Origin");
     assert.equal(response.value("x-ratelimit-limit"), "60");
     assert.equal(response.value("x-ratelimit-remaining"), "60");
@@ -85,6 +85,7 @@ test("every response to an allowed origin, errors too, has the permission and ex
     assert.equal(response.value("access-control-allow-origin"), shop);
     assert.equal(response.value("vary"), "Origin");
     const exposed = (response.value("access-control-expose-headers") ?? "").toLowerCase().split(", ");
+    assert.ok(exposed.includes("idempotent-replayed"));
     const simple = ["date", "connection", "keep-alive", "content-type", "content-length", "cache-control", "vary"];
     for (const [name] of response.fields) {
       const isHidden = simple.includes(name) || name.startsWith("access-control-") || name === "x-content-type-options";

@@ -6,7 +6,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { StorageUnavailableError } from "../../src/index.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex } from "../support/wire.ts";
@@ -58,26 +57,15 @@ test("an Idempotency-Key sent with another animal is 422 idempotency_key_reused,
   assert.equal(await countOf(running), 1);
 });
 
-const malformed: readonly (readonly string[])[] = [
-  [""],
-  ['""'],
-  ["a b"],
-  ['"a'],
-  ["\u00e4"],
-  ["a".repeat(256)],
-  ["a", "a"],
-  ['"a"', '"b"'],
-  ['"a', 'b"'],
-];
-for (const values of malformed) {
-  test(`Idempotency-Key ${JSON.stringify(values).slice(0, 40)} is 400 invalid_idempotency_key`, async (context) => {
-    const running = await runningService(context);
+test("a malformed Idempotency-Key, or more than one, is 400 invalid_idempotency_key", async (context) => {
+  const running = await runningService(context);
+  for (const values of [[""], ["a b"], ["\u00e4"], ["a".repeat(256)], ["a", "a"], ['"a"', '"b"'], ['"a', 'b"']]) {
     const response = await create(running, { values });
     assertPromised(response);
-    assert.deepEqual([response.status, codeOf(response)], [400, "invalid_idempotency_key"]);
-    assert.equal(await countOf(running), 0);
-  });
-}
+    assert.deepEqual([response.status, codeOf(response)], [400, "invalid_idempotency_key"], values.join());
+  }
+  assert.equal(await countOf(running), 0);
+});
 
 test("an Idempotency-Key belongs to its API key, also after that was rotated", async (context) => {
   const running = await runningService(context);
@@ -87,37 +75,6 @@ test("an Idempotency-Key belongs to its API key, also after that was rotated", a
   const rotated = await running.service.keys.rotate(id);
   const again = await create(running, { key: rotated.key });
   assert.deepEqual([again.value("location"), again.value("idempotent-replayed")], ["/v1/pets/2", "true"]);
-});
-
-test("64 clients that send one Idempotency-Key at once get one animal", async (context) => {
-  const running = await runningService(context);
-  const responses = await Promise.all(Array.from({ length: 64 }, () => create(running)));
-  assert.deepEqual([...new Set(responses.map(({ status, content }) => `${status} ${content}`))].length, 1);
-  assert.equal(responses.filter((response) => response.value("idempotent-replayed") === undefined).length, 1);
-  assert.equal(await countOf(running), 1);
-});
-
-test("a refused create is not remembered: a later one with its Idempotency-Key succeeds", async (context) => {
-  let isDown = true;
-  const running = await runningService(context, {
-    options: {
-      store: {
-        add: (newPet, once) =>
-          isDown
-            ? Promise.reject(new StorageUnavailableError("down"))
-            : Promise.resolve({ id: 1, json: `{"name":"${newPet.name} ${once?.length}"}` }),
-        get: () => undefined,
-        list: () => ({ json: "[]", nextAfter: undefined }),
-        isWritable: () => true,
-        close: () => Promise.resolve(),
-      },
-    },
-  });
-  assert.equal(codeOf(await create(running)), "storage_unavailable");
-  assert.equal(codeOf(await create(running, { content: "{}" })), "invalid_body");
-  isDown = false;
-  const later = await create(running);
-  assert.deepEqual([later.status, later.content, later.value("idempotent-replayed")], [201, '{"name":"Rex 22"}', undefined]);
 });
 
 test("a replayed create takes a token, and is 429 without one", async (context) => {
@@ -134,16 +91,4 @@ test("other operations ignore Idempotency-Key", async (context) => {
     const response = await exchange(running.port, request({ target, key: running.key, fields: ["Idempotency-Key: a b"] }));
     assert.equal(response.status, 200);
   }
-});
-
-test("a browser of an allowed origin may send Idempotency-Key and read Idempotent-Replayed", async (context) => {
-  const running = await runningService(context, { options: { corsOrigins: ["https://shop.example"] } });
-  const origin = "Origin: https://shop.example";
-  const preflight = await exchange(
-    running.port,
-    request({ method: "OPTIONS", fields: [origin, "Access-Control-Request-Method: POST"] }),
-  );
-  assert.match(preflight.value("access-control-allow-headers") ?? "", /\bIdempotency-Key\b/);
-  const response = await exchange(running.port, request({ key: running.key, fields: [origin] }));
-  assert.match(response.value("access-control-expose-headers") ?? "", /\bIdempotent-Replayed\b/);
 });

@@ -110,31 +110,6 @@ test("responses that are due are sent before a malformed request is refused, how
   wire.destroy();
 });
 
-test("requests that come while a pipelined one is handled wait for their turn too", async (context) => {
-  const store = new GatedStore();
-  const { listener, port, key } = await runningService(context, { options: { store } });
-  const post = request({ method: "POST", key, content: rex });
-  const wire = await Wire.open(port);
-  wire.send(Buffer.concat([post, post]));
-  await store.added(1);
-  await exchange(port, request({ target: "/healthz" }));
-  store.open();
-  await store.added(2);
-  const arrived = once(listener.server, "request");
-  wire.send(Buffer.concat([post, post]));
-  await arrived;
-  for (let id = 2; id <= 4; id++) {
-    await store.added(id);
-    await exchange(port, request({ target: "/healthz" }));
-    assert.equal(store.addCount, id);
-    store.open();
-  }
-  for (let id = 1; id <= 4; id++) {
-    assert.equal((await wire.response()).value("location"), `/v1/pets/${id}`);
-  }
-  wire.destroy();
-});
-
 test("a request that waits for its turn is not handled once its client has gone, and takes no token", async (context) => {
   const store = new GatedStore();
   const running = await runningService(context, { options: { store } });
@@ -152,22 +127,6 @@ test("a request that waits for its turn is not handled once its client has gone,
   assert.equal(next.value("x-ratelimit-remaining"), "8");
   assert.equal(store.addCount, 1);
   wire.destroy();
-});
-
-test("a request that waits for its turn is not handled after a response that closes the connection", async (context) => {
-  const store = new GatedStore();
-  const { port, key } = await runningService(context, { options: { store } });
-  const post = request({ method: "POST", key, content: rex });
-  for (const [index, fields] of [["Host: a", "Host: b"], ["Connection: keep-alive, close"]].entries()) {
-    const wire = await Wire.open(port);
-    wire.send(Buffer.concat([post, request({ key, version: fields.length === 2 ? "1.1" : "1.0", fields }), post]));
-    await store.added(index + 1);
-    store.open();
-    assert.equal((await wire.response()).value("connection"), "keep-alive");
-    assert.equal((await wire.response()).value("connection"), "close");
-    assert.equal((await wire.closed()).rest, "");
-    assert.equal(store.addCount, index + 1);
-  }
 });
 
 test("content that turns out malformed while its request waits for its turn: the earlier response, then 400, then close", async (context) => {

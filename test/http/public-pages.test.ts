@@ -5,9 +5,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { answerPublicPage, fixedPage } from "../../src/http/public-page.ts";
 import { type RunningService, startService } from "../support/running-service.ts";
-import { assertPromised, codeOf } from "../support/wire-response.ts";
+import { assertPromised } from "../support/wire-response.ts";
 import { exchange, request } from "../support/wire.ts";
 
 let running: RunningService;
@@ -32,21 +31,6 @@ test("/favicon.ico is an SVG image without a key, and no address is charged for 
   }
   const charged = await exchange(running.port, request({}));
   assert.deepEqual([charged.status, charged.value("x-ratelimit-remaining")], [401, "59"]);
-});
-
-test("/favicon.ico has HEAD and OPTIONS; other methods are 405", async () => {
-  const get = await exchange(running.port, request({ target }));
-  const head = await exchange(running.port, request({ method: "HEAD", target }));
-  for (const name of ["content-type", "content-length", "etag", "cache-control"]) {
-    assert.equal(head.value(name), get.value(name), name);
-  }
-  const options = await exchange(running.port, request({ method: "OPTIONS", target }));
-  assert.deepEqual([options.status, options.value("allow")], [204, "GET, HEAD, OPTIONS"]);
-  for (const method of ["POST", "PUT", "DELETE"]) {
-    const refused = await exchange(running.port, request({ method, target }));
-    assert.equal(codeOf(refused), "method_not_allowed");
-    assertPromised(refused, { isPublic: true });
-  }
 });
 
 test("a page that the client has cached is 304, without content", async () => {
@@ -85,15 +69,4 @@ test("If-None-Match changes nothing on pages that clients do not cache, and on o
   }
   const refused = await exchange(running.port, request({ method: "POST", target, fields: ["If-None-Match: *"] }));
   assert.equal(refused.status, 405);
-});
-
-test("fixedPage() keeps its own fields with 200 and 304; another content has another ETag", () => {
-  const page = fixedPage({ path: "/", contentType: "text/html", content: "<p>", fields: ["Referrer-Policy", "no-referrer"] });
-  const other = fixedPage({ path: "/", contentType: "text/html", content: "<b>" });
-  assert.notEqual(page.etag, other.etag);
-  for (const [status, ifNoneMatch] of [[200, other.etag], [304, page.etag]] as const) {
-    const response = answerPublicPage("GET", page, ifNoneMatch);
-    assert.equal(response.status, status);
-    assert.deepEqual(response.fields, ["ETag", page.etag, "Referrer-Policy", "no-referrer"]);
-  }
 });

@@ -3,17 +3,15 @@
  *
  *     SLOW_COUNT=1000 IDLE_COUNT=10000 FLOOD_COUNT=1700 node --test build/test/http/slow-clients.test.js
  *
- * (descriptors: `ulimit -n 32768`). One run reports the latencies with and without the attack.
+ * (descriptors: `ulimit -n 32768`).
  */
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
 
-import { programPath, run, start } from "../support/program.ts";
+import { newClient } from "../support/client.ts";
+import { createKey, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -22,33 +20,11 @@ const idleCount = Number(process.env["IDLE_COUNT"] ?? "300");
 const floodCount = Number(process.env["FLOOD_COUNT"] ?? "300");
 const politeCount = 500;
 
-/** Milliseconds of each of the polite client's requests, ascending. */
-async function politeLatencies(port: number, key: string): Promise<readonly number[]> {
-  const wire = await Wire.open(port);
-  const latencies: number[] = [];
-  for (let count = 0; count < politeCount; count++) {
-    const startMs = performance.now();
-    wire.send(count % 10 === 0 ? request({ method: "POST", key, content: rex }) : request({ key }));
-    assert.ok((await wire.response()).status < 300);
-    latencies.push(performance.now() - startMs);
-  }
-  wire.destroy();
-  return latencies.sort((one, other) => one - other);
-}
-
-function describe(latencies: readonly number[]): string {
-  const at = (share: number): string => (latencies[Math.floor(latencies.length * share)] ?? NaN).toFixed(2);
-  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(0.9999)} ms`;
-}
-
 test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite client is served`, async (context) => {
   const data = temporaryFolder(context);
-  const plan = ["--plan", "enterprise", "--per-minute", "1000000", "--per-day", "1000000"];
-  const key = (await run(["keys", "create", ...plan, "--data", data])).stdout.trim();
+  const key = await createKey(["--data", data]);
   const program = await start(context, ["--data", data]);
   const port = Number(new URL(program.url).port);
-  await politeLatencies(port, key);
-  const without = await politeLatencies(port, key);
   const kinds = [
     (wire: Wire) => wire.send("GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-Slow: "),
     (wire: Wire) => wire.send(request({ method: "POST", key, fields: ["Content-Length: 30"] })),
@@ -66,9 +42,16 @@ test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite clien
     }
   }
   const drip = setInterval(() => wires.slice(0, slowCount).forEach((wire) => wire.socket.write("x")), 200);
-  const beside = await politeLatencies(port, key);
+  const polite = newClient(program, key, { connections: 1 });
+  context.after(() => {
+    clearInterval(drip);
+    polite.close();
+  });
+  for (let count = 0; count < politeCount; count++) {
+    const { status } = await (count % 10 === 0 ? polite.add({ name: "Rex", categoryId: 5 }) : polite.get("/v1/pets"));
+    assert.ok(status < 300, String(status));
+  }
   clearInterval(drip);
-  context.diagnostic(`without: ${describe(without)}; beside: ${describe(beside)}`);
   wires.forEach((wire) => wire.destroy());
   assert.equal(await program.stop(), 0);
 });
@@ -98,12 +81,9 @@ test(`${floodCount} clients that send 65 kB of requests and read nothing do not 
 
 test("a service that has run out of descriptors stays alive, and serves when they are free again", async (context) => {
   const data = temporaryFolder(context);
-  const key = (await run(["keys", "create", "--data", data])).stdout.trim();
-  const command = 'ulimit -n 64; exec "$0" "$1" --port 0 --data "$2"';
-  const child = spawn("sh", ["-c", command, process.execPath, programPath, data], { stdio: ["ignore", "pipe", "inherit"] });
-  context.after(() => child.kill("SIGKILL"));
-  const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
-  const port = Number(/:(\d+)\/v1/.exec(line)?.[1]);
+  const key = await createKey(["--data", data]);
+  const program = await start(context, ["--data", data], { wrapper: ["sh", "-c", 'ulimit -n 64; exec "$@"', "sh"] });
+  const port = Number(new URL(program.url).port);
   const wires = await Promise.all(Array.from({ length: 200 }, () => Wire.open(port)));
   // The first of them hold what there is; the others are closed at once, or wait.
   await Promise.all(wires.slice(0, 100).map((wire) => wire.send("GET /v1")));
@@ -118,7 +98,5 @@ test("a service that has run out of descriptors stays alive, and serves when the
     wire.destroy();
   }
   assert.equal(status, 201);
-  const closed = once(child, "close");
-  child.kill("SIGTERM");
-  assert.deepEqual(await closed, [0, null]);
+  assert.equal(await program.stop(), 0);
 });

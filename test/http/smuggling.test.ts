@@ -33,6 +33,12 @@ const faulty: Readonly<Record<string, string>> = {
   "no Host, with content": `${post}Content-Length: 29\r\n\r\n${rex}`,
   "no Host, with chunked content": `${post}Transfer-Encoding: chunked\r\n\r\n${chunkedRex}`,
   "two Hosts, with content": `${postToHost}Host: a\r\nContent-Length: 29\r\n\r\n${rex}`,
+  "two Hosts in 1.0": "GET /v1/pets HTTP/1.0\r\nHost: a\r\nhOST: b\r\n\r\n",
+  "the preface of HTTP/2": "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+  "a TLS handshake": "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+  "a space before the colon": "GET /v1/pets HTTP/1.1\r\nHost : a\r\n\r\n",
+  "a NUL in a field": "GET /v1/pets HTTP/1.1\r\nHost: a\r\nX-A: b\0c\r\n\r\n",
+  "gzip alone": `${postToHost}Transfer-Encoding: gzip\r\n\r\nabc`,
   "two Hosts, with Expect": `${postToHost}Host: a\r\nExpect: 100-continue\r\nContent-Length: 29\r\n\r\n${rex}`,
   "two Hosts on a public page": "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\nContent-Length: 5\r\n\r\nabcde",
   "HTTP/2.0, with content": `POST /v1/pets HTTP/2.0\r\nHost: a\r\nContent-Length: 29\r\n\r\n${rex}`,
@@ -137,12 +143,13 @@ for (const [host, isHost] of hosts) {
   });
 }
 
-test("methods of RTSP and ICE are 400: their requests are no HTTP", async () => {
+test("other versions and protocols, and methods that Node does not know, are 400", async () => {
   const start = (line: string) => `${line}\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   const lines = [
     "SOURCE /v1/pets ICE/1.0", "SOURCE /v1/pets ICE/1.1", "SOURCE /v1/pets HTTP/1.1", "GET /v1/pets ICE/1.0",
     "DESCRIBE /v1/pets RTSP/1.0", "PLAY /v1/pets RTSP/1.1", "SETUP /v1/pets RTSP/1.0", "DESCRIBE /v1/pets HTTP/1.1",
-    "PUT /v1/pets RTSP/1.0", "GET /v1/pets RTSP/2.0", "PRI /v1/pets HTTP/1.1", "GET /v1/pets HTTPS/1.1",
+    "GET /v1/pets HTTP/0.9", "GET /v1/pets HTTP/1.2", "GET /v1/pets HTTP/3", "GET /v1/pets", "BREW /v1/pets HTTP/1.1",
+    "get /v1/pets HTTP/1.1", "PUT /v1/pets RTSP/1.0", "GET /v1/pets RTSP/2.0", "PRI /v1/pets HTTP/1.1", "GET /v1/pets HTTPS/1.1",
   ];
   for (const line of lines) {
     const response = await exchange(port, start(line));
@@ -181,4 +188,5 @@ test("nothing follows a response that says that the connection closes, not even 
       assert.equal((await wire.closed()).rest, "", String(ending) + String(rest));
     }
   }
+  assert.equal(store.addCount, 0);
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -10,6 +11,7 @@ import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { KeyFolder } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -185,6 +187,20 @@ test("LimitsSnapshot.save() never overlaps, and a waiting call saves what has ch
   assert.equal(beginCount, 2);
   await folder.start();
   assert.equal(folder.limiter.peek("key", free).remaining, 57);
+});
+
+test("a service follows changes of keys within 1 s, and saves the limits within 5 s", async (context) => {
+  context.mock.timers.enable({ apis: ["setInterval"] });
+  const folder = new KeyFolder(context);
+  const { service, port, key } = await runningService(context, { options: { dataDir: folder.path } });
+  const statusOf = async (): Promise<number> => (await exchange(port, request({ key }))).status;
+  assert.equal(await statusOf(), 200);
+  const [made] = await service.keys.list();
+  await (await folder.openElsewhere()).revoke(made?.id ?? "");
+  context.mock.timers.tick(999);
+  await until("the key is revoked", async () => (await statusOf()) === 401);
+  context.mock.timers.tick(4_000);
+  await until("the limits are saved", () => existsSync(join(folder.path, "limits.json")));
 });
 
 test("a service leaves the limits of another folder in the place of its own as they are, and says so", async (context) => {

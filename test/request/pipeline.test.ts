@@ -18,36 +18,10 @@ import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";
 import { Service } from "../../src/service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { keyWithQuota, runningService } from "../support/running-service.ts";
+import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, Wire } from "../support/wire.ts";
-
-test("an error thrown while a response is sent closes that connection and reports one line", async (context) => {
-  const running = await runningService(context, {
-    options: {
-      store: {
-        add: () => Promise.reject(new Error("not asked for")),
-        get: () => "{}",
-        // No number: sending the link throws, in the same turn for one page and in a later one for the other.
-        list({ limit }) {
-          const page = { json: "[]", nextAfter: "\n" as unknown as number };
-          return limit === 1 ? page : Promise.resolve(page);
-        },
-        isWritable: () => true,
-        close: () => Promise.resolve(),
-      },
-    },
-  });
-  for (const limit of [1, 2]) {
-    const wire = await Wire.open(running.port);
-    wire.send(request({ target: `/v1/pets?limit=${limit}`, key: running.key }));
-    assert.equal((await wire.closed()).rest, "");
-  }
-  assert.equal(running.reports.length, 2);
-  assert.match(running.reports[0] ?? "", /^request \S+ failed: TypeError/);
-  assert.equal((await exchange(running.port, request({ target: "/v1/pets/1", key: running.key }))).status, 200);
-});
 
 test("a store that returns no JSON text gets 500 and a line, also if its author has no types", async (context) => {
   for (const wrong of [undefined, null, 5, { id: 1 }]) {
@@ -164,14 +138,4 @@ test("a wrong key on a request that is refused for its message is charged to the
   const beyond = await exchange(running.port, noHost(wrong), "GET");
   assert.deepEqual([codeOf(beyond), beyond.value("x-ratelimit-remaining")], ["malformed_request", "0"]);
   assert.equal(codeOf(await exchange(running.port, request({ key: wrong }))), "rate_limited");
-});
-
-test("a request that is refused for its message takes no token of its key, and none of the address without one", async (context) => {
-  const running = await runningService(context, { clock: new ManualClock() });
-  const key = await keyWithQuota(running, 5);
-  const twoHosts = ["Host: a", "Host: a"];
-  for (const [parts, remaining] of [[{ key }, "5"], [{ key }, "5"], [{}, "60"], [{}, "60"]] as const) {
-    const response = await exchange(running.port, request({ ...parts, fields: twoHosts }));
-    assert.deepEqual([response.status, response.value("x-ratelimit-remaining")], [400, remaining]);
-  }
 });
