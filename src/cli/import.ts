@@ -9,6 +9,7 @@ import { counted, hasCode, messageOf } from "../base/error-message.ts";
 import { readFully, upTo } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
+import { readLines } from "../disk/read-lines.ts";
 import { bounds } from "../base/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError, type PetStore } from "../pets/pet-store.ts";
@@ -17,7 +18,6 @@ import type { Source } from "../postgres/move-in.ts";
 import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readLines } from "./read-lines.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 

@@ -2,7 +2,7 @@
  * A text file, line by line. What a line means is not decided here.
  */
 
-import type { DiskFile } from "../disk/disk.ts";
+import type { DiskFile } from "./disk.ts";
 
 const chunkBytes = 1_048_576;
 
