@@ -21,7 +21,8 @@ be run while servers are running. Exit code 0: the server would start; 1: it wou
 client of the database is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
-the file from a backup. Or stop the server and cut pets.jsonl before that byte, which loses every animal from there on:
+the file from a backup. Or stop the server and cut pets.jsonl before that byte. check says how many animals that keeps,
+and how many lines it loses:
 
   cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
 

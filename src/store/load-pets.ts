@@ -11,6 +11,7 @@ import { join } from "node:path";
 import type { Disk } from "../disk/disk.ts";
 import { counted, readError } from "../base/error-message.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
+import { readLines } from "../disk/read-lines.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
@@ -29,12 +30,27 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 }
 
 /** Gives all animals to `sink`, up to the end of the log or the first fault. */
-export function loadPets(
+export async function loadPets(
   file: ReadableFile,
   sink: PetSink,
   { idempotentAdds, ...options }: LoadOptions,
 ): Promise<LogEnd> {
-  return readLog(file, new PetLineReader(sink, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
+  const end = await readLog(file, new PetLineReader(sink, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
+  if (end.kind !== "corrupt") {
+    return end;
+  }
+  const lineCount = await countLines(file, end.offset, options.signal);
+  const sound = `sound before the damage: ${counted(end.lineNumber - 1, "animal")}`;
+  return { ...end, reason: `${end.reason}; ${sound}; lost by a cut there: ${counted(lineCount, "line")}` };
+}
+
+async function countLines(file: ReadableFile, offset: number, signal: AbortSignal | undefined): Promise<number> {
+  let count = 0;
+  for await (const _ of readLines({ read: (target, position) => file.read(target, offset + position) }, 0)) {
+    signal?.throwIfAborted();
+    count++;
+  }
+  return count;
 }
 
 class PetLineReader implements LineReader {
