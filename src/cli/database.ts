@@ -94,20 +94,24 @@ export function withDatabaseKeys(
   });
 }
 
-/** What `check` says of a database. @throws {UsageError} the package is missing @throws {Error} a start would fail */
+/**
+ * What `check` says of a database.
+ *
+ * @throws {UsageError} the package is missing, or the database is not reached with this address, name and password
+ * @throws {Error} a start would fail
+ */
 export function checkDatabase(storage: DatabaseStorage): Promise<string> {
-  return withPool(storage, (pool) =>
-    inspect(new Database(pool, () => undefined), systemClock).catch((error: unknown) => {
-      throw new Error(unusable(storage, error).message, { cause: error });
-    }),
-  );
+  return withPool(storage, async (pool) => {
+    const database = new Database(pool, () => undefined);
+    return inspect(database, systemClock).catch((error: unknown) => {
+      const refusal = unusable(storage, error);
+      throw database.isAvailable ? new Error(refusal.message, { cause: error }) : refusal;
+    });
+  });
 }
 
 function unusable({ cited }: DatabaseStorage, error: unknown): UsageError {
-  const message = messageOf(error);
-  // The client of PostgreSQL says it in the words of its code.
-  const isPasswordMissing = message.includes("client password must be a string");
-  return new UsageError(`Cannot use ${cited}: ${isPasswordMissing ? "the database asks for a password" : message}`);
+  return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
 }
 
 async function importPg(storage: DatabaseStorage): Promise<PgPackage> {

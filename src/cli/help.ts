@@ -17,8 +17,8 @@ const commandHelp: Readonly<Record<string, string>> = {
 
 Says whether the server would start with the same flags and variables, without starting it: reads the settings, and the
 data folder or the database. Whether the hosts exist and the ports are free is not looked at. Changes nothing, and can
-be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, or the
-client of the database is not installed.
+be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, such as
+the address, user or password of the database, or the client of the database is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
 the file from a backup. Or stop the server and cut pets.jsonl before that byte. check says how many animals that keeps,

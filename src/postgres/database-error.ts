@@ -10,7 +10,10 @@ export class DatabaseError extends Error {
   readonly effect: "none" | "unknown";
 
   constructor(effect: "none" | "unknown", cause: unknown) {
-    super(messageOf(cause), { cause });
+    const message = messageOf(cause);
+    // The client of PostgreSQL says it in the words of its code.
+    const isPasswordMissing = message.includes("client password must be a string");
+    super(isPasswordMissing ? "the database asks for a password" : message, { cause });
     this.effect = effect;
   }
 }
