@@ -21,15 +21,15 @@ type Report = MoveOptions["report"];
 /** How long the answer to a statement may take that moves a piece. */
 const pieceMs = 60_000;
 
-/** Moves pets.jsonl. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importCatalogue(source: Source, storage: DatabaseStorage, report: Report): Promise<Moved> {
+/** Moves pets.jsonl. Resolves to the number of animals. @throws {UsageError} @throws {Error} nothing was imported */
+export async function importCatalogue(source: Source, storage: DatabaseStorage, report: Report): Promise<number> {
   return moveIn(source.path, storage, async (query) => {
     const animalCount = await moveCatalogueIn(query, source, optionsOf(report));
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
       throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
     }
-    return { animalCount, keyCount: 0 };
+    return animalCount;
   });
 }
 
@@ -48,7 +48,11 @@ export async function importFolder(folder: string, storage: DatabaseStorage, rep
   }
 }
 
-async function moveIn(path: string, storage: DatabaseStorage, move: (query: Query) => Promise<Moved>): Promise<Moved> {
+async function moveIn<Result>(
+  path: string,
+  storage: DatabaseStorage,
+  move: (query: Query) => Promise<Result>,
+): Promise<Result> {
   return withDatabase(storage, async (database) => {
     let isCommitting = false;
     try {

@@ -5,7 +5,7 @@
 import { counted } from "../base/error-message.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readStorage } from "./settings.ts";
-import { exitDone, type Terminal } from "./terminal.ts";
+import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
 export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -19,7 +19,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     throw new UsageError("Cannot export: name the database with --database; of a data folder, a copy is a backup");
   }
   const { exportFolder } = await import("./database-files.ts");
-  const { animalCount, keyCount } = await exportFolder(folder, storage, (message) => terminal.stderr(`${message}\n`));
+  const { animalCount, keyCount } = await exportFolder(folder, storage, workReport(terminal));
   terminal.stdout(`exported ${counted(animalCount, "animal")} and ${counted(keyCount, "key")}\n`);
   return exitDone;
 }

@@ -4,9 +4,14 @@
  * into a database instead (database-files.ts).
  */
 
+import { randomUUID } from "node:crypto";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { reportProgress, systemClock } from "../base/clock.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { counted, hasCode, messageOf } from "../base/error-message.ts";
-import { readFully, upTo } from "../disk/file-bytes.ts";
+import { appendAll, readFully, upTo } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { readLines } from "../disk/read-lines.ts";
@@ -19,44 +24,78 @@ import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
-import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
+import { exitDone, exitFailure, type Terminal, workReport } from "./terminal.ts";
 
 const catalogueStart = '{"id":';
 /** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
-const progressEvery = 10_000;
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
 export async function importAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
   const { values, operands } = parseFlags(args, ["data", "database"]);
-  const [path, ...more] = operands;
-  if (path === undefined || more.length > 0) {
-    throw new UsageError("Cannot import: name one JSON-lines file, as in import animals.jsonl");
+  const [operand, ...more] = operands;
+  if (operand === undefined || more.length > 0) {
+    throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
-  const file = await nodeDisk.openToRead(path);
+  const path = operand === "-" ? "standard input" : operand;
+  const file = operand === "-" ? await keepInput(terminal) : await nodeDisk.openToRead(path);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   try {
-    const source = { path, file };
-    const kind = await kindOf(file);
-    if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-      return await importNewPets(source, storage, terminal);
+    const moved = await importFrom({ path, file }, storage, terminal);
+    if (moved === undefined) {
+      return exitFailure;
     }
-    if (storage.kind === "folder") {
-      throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
-    }
-    const { importCatalogue, importFolder } = await import("./database-files.ts");
-    const report = (message: string): void => terminal.stderr(`${message}\n`);
-    const moving = kind === "folder" ? importFolder(path, storage, report) : importCatalogue(source, storage, report);
-    const { animalCount, keyCount } = await moving;
-    const keys = kind === "folder" ? ` and ${counted(keyCount, "key")}` : "";
-    terminal.stdout(`imported ${counted(animalCount, "animal")}${keys}\n`);
+    const keys = moved.keyCount === undefined ? "" : ` and ${counted(moved.keyCount, "key")}`;
+    terminal.stdout(`imported ${counted(moved.animalCount, "animal")}${keys}\n`);
     return exitDone;
   } finally {
     await file.close();
   }
+}
+
+/**
+ * Standard input as a file, since it is read twice. The file loses its name before it gets content, so nothing is left
+ * behind, even after a `kill -9`.
+ */
+async function keepInput({ stdin }: Terminal): Promise<DiskFile> {
+  const path = join(tmpdir(), `animal-store-import-${randomUUID()}`);
+  const file = await nodeDisk.openToAppend(path);
+  try {
+    await nodeDisk.remove(path);
+    for await (const bytes of stdin()) {
+      await appendAll(file, bytes);
+    }
+    return file;
+  } catch (error) {
+    await file.close();
+    const place = `Cannot keep standard input in ${tmpdir()}`;
+    throw new Error(`${place}: ${messageOf(error)}; nothing was imported`, { cause: error });
+  }
+}
+
+/** Returns undefined if there are invalid lines, which it has named. */
+async function importFrom(
+  source: Source & { readonly file: DiskFile },
+  storage: Storage,
+  terminal: Terminal,
+): Promise<{ animalCount: number; keyCount?: number } | undefined> {
+  const { path, file } = source;
+  const kind = await kindOf(file);
+  if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
+    return importNewPets(source, storage, terminal);
+  }
+  if (storage.kind === "folder") {
+    throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
+  }
+  const { importCatalogue, importFolder } = await import("./database-files.ts");
+  const report = workReport(terminal);
+  if (kind === "folder") {
+    return importFolder(path, storage, report);
+  }
+  return { animalCount: await importCatalogue(source, storage, report) };
 }
 
 /** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
@@ -73,15 +112,18 @@ async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals
   return head.toString() === catalogueStart ? "catalogue" : "animals";
 }
 
-async function importNewPets({ path, file }: Source, storage: Storage, terminal: Terminal): Promise<number> {
+async function importNewPets(
+  { path, file }: Source,
+  storage: Storage,
+  terminal: Terminal,
+): Promise<{ animalCount: number } | undefined> {
   const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
   const animalCount = await countValid(source, terminal);
-  if (animalCount === undefined) {
-    return exitFailure;
+  if (animalCount !== undefined) {
+    await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
+    return { animalCount };
   }
-  await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
-  terminal.stdout(`imported ${counted(animalCount, "animal")}\n`);
-  return exitDone;
+  return undefined;
 }
 
 /** Names the first invalid lines and returns undefined if there are any. */
@@ -112,8 +154,7 @@ async function withStore(storage: Storage, terminal: Terminal, use: (store: PetS
   const { dataDir } = storage;
   const lock = await lockFolder(nodeDisk, dataDir);
   try {
-    const report = (message: string): void => terminal.stderr(`${message}\n`);
-    const store = await openPetStore({ disk: nodeDisk, dataDir, report });
+    const store = await openPetStore({ disk: nodeDisk, dataDir, report: workReport(terminal) });
     try {
       await use(store);
     } finally {
@@ -127,16 +168,15 @@ async function withStore(storage: Storage, terminal: Terminal, use: (store: PetS
 /** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
 async function addAll(source: Source, animalCount: number, store: PetStore, terminal: Terminal): Promise<void> {
   let addedCount = 0;
-  let nextProgress = progressEvery;
+  const report = workReport(terminal);
+  const onProgress = reportProgress(systemClock, (count) => {
+    report(`importing ${source.path}: ${Math.floor((count / animalCount) * 100)} %`);
+  });
   try {
-    const onProgress = (count: number): void => {
+    await addInBatches(store, readAnimals(source, animalCount), (count) => {
       addedCount = count;
-      if (addedCount >= nextProgress) {
-        nextProgress += progressEvery;
-        terminal.stderr(`added ${addedCount} of ${animalCount}\n`);
-      }
-    };
-    await addInBatches(store, readAnimals(source, animalCount), onProgress);
+      onProgress(count);
+    });
   } catch (error) {
     const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
     const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;

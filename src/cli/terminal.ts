@@ -22,6 +22,10 @@ export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
   /** Whether a person reads standard output. */
   readonly isInteractive: boolean;
+  /** Whether a person reads standard error. */
+  readonly isWatched: boolean;
+  /** Opens standard input. */
+  readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Prints whole lines on standard output. API keys and passwords in them are masked. */
   readonly stdout: (lines: string) => void;
   /** Prints lines with a new key, which is not masked. Returns false if the lines were dropped. */
@@ -51,6 +55,8 @@ export function processTerminal(): ProcessTerminal {
     ...terminalOver((lines) => stdout.write(lines), (lines) => stderr.write(lines)),
     environment: process.env,
     isInteractive: isatty(1),
+    isWatched: isatty(2),
+    stdin: () => process.stdin,
     finishStdout: (graceMs) => stdout.finish(graceMs),
     finishStderr: (graceMs) => stderr.finish(graceMs),
   };
@@ -60,7 +66,7 @@ export function processTerminal(): ProcessTerminal {
 export function terminalOver(
   writeStdout: (lines: string) => boolean,
   writeStderr: (lines: string) => boolean,
-): Omit<Terminal, "environment" | "isInteractive"> {
+): Pick<Terminal, "stdout" | "showKey" | "stderr" | "report" | "reportAsJson"> {
   let isJson = false;
   const stderr = (lines: string): void => void writeStderr(masked(lines));
   return {
@@ -70,6 +76,11 @@ export function terminalOver(
     report: (message, level = "info") => stderr(`${isJson ? jsonLine(message, level) : message}\n`),
     reportAsJson: () => void (isJson = true),
   };
+}
+
+/** What long work reports: always its warnings, its progress only to a person. */
+export function workReport({ report, isWatched }: Terminal): (message: string) => void {
+  return (message) => void ((isWatched || message.startsWith("warning: ")) && report(message));
 }
 
 /** The level of a warning is in its text, since an embedder's `report` gets nothing else. */

@@ -3,15 +3,18 @@
  */
 
 import assert from "node:assert/strict";
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync, type SpawnSyncReturns } from "node:child_process";
+import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
+import { systemClock } from "../../src/base/clock.ts";
+import { importAnimals } from "../../src/cli/import.ts";
 import { lock } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { start } from "../support/program.ts";
+import { programPath, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { runHere } from "../support/terminal.ts";
+import { recordingTerminal, runHere } from "../support/terminal.ts";
 
 function folderWith(context: TestContext, lines: readonly string[]): { data: string; file: string } {
   const folder = temporaryFolder(context);
@@ -44,18 +47,47 @@ test("import takes a line of 16,384 bytes, as a create takes content, and refuse
   assert.deepEqual([code, stderr], [1, `${start}nothing imported: 1 of 2 lines is not valid\n`]);
 });
 
-test("import reports its progress, and adds every animal in order", async (context) => {
+test("import adds every animal in order, and says the total once", async (context) => {
   const lines = Array.from({ length: 25_000 }, (_, index) => `{"name":"Animal ${index}","categoryId":${index}}`);
   const { data, file } = folderWith(context, lines);
   const imported = await runHere(["import", file, "--data", data]);
-  assert.deepEqual([imported.code, imported.stdout], [0, "imported 25000 animals\n"]);
-  assert.match(imported.stderr, /added 10000 of 25000\nadded 20000 of 25000\n/);
+  assert.deepEqual(imported, { code: 0, stdout: "imported 25000 animals\n", stderr: "" });
   const kept = readFileSync(join(data, "pets.jsonl"), "utf8").trimEnd().split("\n");
   assert.equal(kept.length, lines.length);
   const wrong = kept.findIndex((line, index) => {
     return !line.startsWith(`{"id":${index + 1},"name":"Animal ${index}","categoryId":${index},"status":"available"`);
   });
   assert.equal(wrong, -1);
+});
+
+test("import shows its progress on a terminal, and nowhere else", async (context) => {
+  let nowMs = 0;
+  context.mock.method(systemClock, "monotonicMs", () => (nowMs += 60_000));
+  for (const isWatched of [true, false]) {
+    const { data, file } = folderWith(context, Array<string>(2_000).fill('{"name":"Rex","categoryId":1}'));
+    const terminal = recordingTerminal({}, isWatched);
+    assert.equal(await importAnimals([file, "--data", data], terminal), 0);
+    const { stdout, stderr } = terminal.output();
+    assert.equal(stdout, "imported 2000 animals\n");
+    assert.match(stderr, isWatched ? /^(importing .*animals\.jsonl: \d+ %\n){2,}$/ : /^$/);
+  }
+});
+
+test("import - validates all of standard input before it adds the animals, and leaves no file behind", async (context) => {
+  const folder = temporaryFolder(context);
+  const good = '{"name":"Rex","categoryId":1}\n'.repeat(20_000);
+  const importing = (input: string): SpawnSyncReturns<string> => {
+    const args = [programPath, "import", "-", "--data", join(folder, "data")];
+    return spawnSync(process.execPath, args, { input, encoding: "utf8", env: { ...process.env, TMPDIR: folder } });
+  };
+  const refused = importing(`${good}{"name":""}\n`);
+  assert.deepEqual([refused.status, refused.stdout], [1, ""]);
+  assert.match(refused.stderr, /^standard input line 20001: .*\nnothing imported: 1 of 20001 lines is not valid\n$/);
+  assert.deepEqual(readdirSync(folder), []);
+  const taken = importing(good);
+  assert.deepEqual([taken.status, taken.stdout, taken.stderr], [0, "imported 20000 animals\n", ""]);
+  assert.deepEqual(readdirSync(folder), ["data"]);
+  assert.match((await runHere(["check", "--data", join(folder, "data")])).stdout, /is sound: 20000 animals/);
 });
 
 test("import is refused while a server holds the folder, and for a missing file", async (context) => {
@@ -105,7 +137,7 @@ test("import of no file or of two is wrong usage, and adds nothing", async (cont
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
   for (const files of [[], [file, file]]) {
     const { code, stdout, stderr } = await runHere(["import", ...files, "--data", data]);
-    assert.deepEqual([code, stdout, stderr], [2, "", "Cannot import: name one JSON-lines file, as in import animals.jsonl\n"]);
+    assert.deepEqual([code, stdout, stderr], [2, "", "Cannot import: name one JSON-lines file, or - for standard input\n"]);
   }
   assert.equal(existsSync(data), false);
 });

@@ -85,8 +85,9 @@ test("import adds new animals after those that are there, and names lines that a
   const store = ["--database", await postgres.createDatabase()];
   const file = join(guardedFolder("animals"), "animals.jsonl");
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n'.repeat(1_200));
-  for (const _ of [1, 2]) {
-    assert.deepEqual(await runCommand(["import", file, ...store]), { code: 0, stdout: "imported 1200 animals\n", stderr: "" });
+  const fromInput = { wrapper: ["sh", "-c", `exec "$@" < ${file}`, "sh"] };
+  for (const [name, how] of [[file, {}], ["-", fromInput]]) {
+    assert.deepEqual(await runCommand(["import", name, ...store], how), { code: 0, stdout: "imported 1200 animals\n", stderr: "" });
   }
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n{"name":""}\n');
   const refused = await runCommand(["import", file, ...store]);

@@ -10,14 +10,16 @@ export interface RecordingTerminal extends Terminal {
   readonly output: () => { readonly stdout: string; readonly stderr: string };
 }
 
-/** A terminal that keeps what is printed, with the promises of the real one. */
-export function recordingTerminal(environment: NodeJS.ProcessEnv = {}): RecordingTerminal {
+/** A terminal that keeps what is printed, with the promises of the real one. @param isWatched by a person */
+export function recordingTerminal(environment: NodeJS.ProcessEnv = {}, isWatched = false): RecordingTerminal {
   let stdout = "";
   let stderr = "";
   return {
     ...terminalOver((lines) => (stdout += lines) !== "", (lines) => (stderr += lines) !== ""),
     environment,
     isInteractive: false,
+    isWatched,
+    stdin: () => process.stdin,
     output: () => ({ stdout, stderr }),
   };
 }
