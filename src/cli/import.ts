@@ -24,7 +24,7 @@ import { addInBatches } from "../store/add-in-batches.ts";
 import { openPetStore } from "../store/json-lines-pet-store.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
-import { exitDone, exitFailure, type Terminal, workReport } from "./terminal.ts";
+import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 const catalogueStart = '{"id":';
 /** How many invalid lines are listed at most. */
@@ -44,12 +44,9 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   try {
-    const moved = await importFrom({ path, file }, storage, terminal);
-    if (moved === undefined) {
-      return exitFailure;
-    }
-    const keys = moved.keyCount === undefined ? "" : ` and ${counted(moved.keyCount, "key")}`;
-    terminal.stdout(`imported ${counted(moved.animalCount, "animal")}${keys}\n`);
+    const { animalCount, keyCount } = await importFrom({ path, file }, storage, terminal);
+    const keys = keyCount === undefined ? "" : ` and ${counted(keyCount, "key")}`;
+    terminal.stdout(`imported ${counted(animalCount, "animal")}${keys}\n`);
     return exitDone;
   } finally {
     await file.close();
@@ -76,16 +73,16 @@ async function keepInput({ stdin }: Terminal): Promise<DiskFile> {
   }
 }
 
-/** Returns undefined if there are invalid lines, which it has named. */
+/** Resolves to what was imported: keys only with a folder. */
 async function importFrom(
-  source: Source & { readonly file: DiskFile },
+  source: Source,
   storage: Storage,
   terminal: Terminal,
-): Promise<{ animalCount: number; keyCount?: number } | undefined> {
-  const { path, file } = source;
-  const kind = await kindOf(file);
+): Promise<{ animalCount: number; keyCount?: number }> {
+  const { path } = source;
+  const kind = await kindOf(source.file);
   if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-    return importNewPets(source, storage, terminal);
+    return { animalCount: await importNewPets(source, storage, terminal) };
   }
   if (storage.kind === "folder") {
     throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
@@ -99,7 +96,7 @@ async function importFrom(
 }
 
 /** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
-async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals"> {
+async function kindOf(file: Source["file"]): Promise<"folder" | "catalogue" | "animals"> {
   const head = Buffer.alloc(catalogueStart.length);
   try {
     await readFully(file, head, 0);
@@ -112,22 +109,15 @@ async function kindOf(file: DiskFile): Promise<"folder" | "catalogue" | "animals
   return head.toString() === catalogueStart ? "catalogue" : "animals";
 }
 
-async function importNewPets(
-  { path, file }: Source,
-  storage: Storage,
-  terminal: Terminal,
-): Promise<{ animalCount: number } | undefined> {
+async function importNewPets({ path, file }: Source, storage: Storage, terminal: Terminal): Promise<number> {
   const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
   const animalCount = await countValid(source, terminal);
-  if (animalCount !== undefined) {
-    await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
-    return { animalCount };
-  }
-  return undefined;
+  await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
+  return animalCount;
 }
 
-/** Names the first invalid lines and returns undefined if there are any. */
-async function countValid({ path, file }: Source, terminal: Terminal): Promise<number | undefined> {
+/** Resolves to the number of lines. @throws {Error} some are invalid, of which it has named the first */
+async function countValid({ path, file }: Source, terminal: Terminal): Promise<number> {
   let lineNumber = 0;
   let faultCount = 0;
   for await (const line of readLines(file, bounds.contentBytesMax)) {
@@ -137,13 +127,13 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
       terminal.stderr(`${path} line ${lineNumber}: ${validation.message}\n`);
     }
   }
-  if (faultCount === 0) {
-    return lineNumber;
+  if (faultCount > 0) {
+    const more = faultCount > namedFaultsMax ? `the first ${namedFaultsMax} are named; ` : "";
+    const are = faultCount === 1 ? "is" : "are";
+    const faults = `${faultCount} of ${counted(lineNumber, "line")} ${are} not valid`;
+    throw new Error(`Cannot import ${path}: ${faults}; ${more}nothing was imported`);
   }
-  const more = faultCount > namedFaultsMax ? `; the first ${namedFaultsMax} are named` : "";
-  const are = faultCount === 1 ? "is" : "are";
-  terminal.stderr(`nothing imported: ${faultCount} of ${counted(lineNumber, "line")} ${are} not valid${more}\n`);
-  return undefined;
+  return lineNumber;
 }
 
 async function withStore(storage: Storage, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {

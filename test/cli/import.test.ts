@@ -33,7 +33,7 @@ test("import names the first twenty bad lines, and adds nothing", async (context
   const named = imported.stderr.trimEnd().split("\n");
   assert.equal(named.length, 21);
   named.slice(0, 20).forEach((line, index) => assert.match(line, new RegExp(`line ${index + 2}: .*name.*categoryId.*id`)));
-  assert.match(named[20] ?? "", /nothing imported: 25 of 27 lines are not valid; the first 20 are named/);
+  assert.match(named[20] ?? "", /25 of 27 lines are not valid; the first 20 are named; nothing was imported/);
   assert.match((await runHere(["check", "--data", data])).stdout, /does not exist/);
 });
 
@@ -44,7 +44,7 @@ test("import takes a line of 16,384 bytes, as a create takes content, and refuse
   const refused = folderWith(context, [line, `${line} `]);
   const { code, stderr } = await runHere(["import", refused.file, "--data", refused.data]);
   const start = `${refused.file} line 2: The line is longer than 16384 bytes.\n`;
-  assert.deepEqual([code, stderr], [1, `${start}nothing imported: 1 of 2 lines is not valid\n`]);
+  assert.deepEqual([code, stderr], [1, `${start}Cannot import ${refused.file}: 1 of 2 lines is not valid; nothing was imported\n`]);
 });
 
 test("import adds every animal in order, and says the total once", async (context) => {
@@ -82,7 +82,7 @@ test("import - validates all of standard input before it adds the animals, and l
   };
   const refused = importing(`${good}{"name":""}\n`);
   assert.deepEqual([refused.status, refused.stdout], [1, ""]);
-  assert.match(refused.stderr, /^standard input line 20001: .*\nnothing imported: 1 of 20001 lines is not valid\n$/);
+  assert.match(refused.stderr, /^standard input line 20001: .*\nCannot import standard input: 1 of 20001 lines is not valid; .*\n$/);
   assert.deepEqual(readdirSync(folder), []);
   const taken = importing(good);
   assert.deepEqual([taken.status, taken.stdout, taken.stderr], [0, "imported 20000 animals\n", ""]);

@@ -92,7 +92,7 @@ test("import adds new animals after those that are there, and names lines that a
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n{"name":""}\n');
   const refused = await runCommand(["import", file, ...store]);
   assert.deepEqual([refused.code, refused.stdout], [1, ""]);
-  assert.match(refused.stderr, /line 2: .*\nnothing imported: 1 of 2 lines is not valid\n$/s);
+  assert.match(refused.stderr, /line 2: .*\nCannot import .*: 1 of 2 lines is not valid; nothing was imported\n$/s);
   assert.match((await runCommand(["check", ...store])).stdout, /^the database is sound: 2400 animals, 0 keys\n/);
 });
 
