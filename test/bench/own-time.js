@@ -7,10 +7,12 @@
  * Both builds run on the same Node. What Node itself takes for a request is the measure: a machine that is slow for a
  * while is slow for both parts, so their ratio keeps still.
  */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { prepareService } from "./contenders.js";
 import { chooseWorkloads, exitWithUsage, findBuild, inFolder, readCount, readFlags } from "./options.js";
-import { selfTimes, takeProfile } from "./profiles.js";
-import { median } from "./rounds.js";
+import { interleaveOnce, median } from "./rounds.js";
+import { animalCount, animalLines } from "./workloads.js";
 
 const help = `node test/bench/own-time.js DIST_A DIST_B [flags]
 
@@ -29,14 +31,15 @@ const launchCount = readCount("launches", values.launches);
 const seconds = readCount("seconds", values.seconds);
 
 await inFolder(async (folder) => {
+  const animalsFile = join(folder, "animals.jsonl");
+  writeFileSync(animalsFile, animalLines(animalCount));
   for (const workload of chooseWorkloads(values.only)) {
     console.log(`\n${workload.id} ${workload.title}: time for each second of Node's`);
     const [a, b] = [[], []];
     for (let launch = 0; launch < launchCount; launch += 1) {
       for (const [build, times] of [[0, a], [1, b]]) {
-        const profiles = join(folder, `${workload.id}-${launch}-${build}`);
-        const { profile } = await takeProfile(builds[build], workload, { seconds, folder, profiles });
-        times.push(timesOf(profile));
+        const own = join(folder, `${workload.id}-${launch}-${build}`);
+        times.push(timesOf(await takeProfile(builds[build], workload, { animalsFile, own })));
       }
     }
     const [wholeA, wholeB] = [show("A", a), show("B", b)];
@@ -44,14 +47,35 @@ await inFolder(async (folder) => {
   }
 });
 
-/** Waiting, and the writing of the file, which depends on how many creates a group has, count for nobody. */
-function timesOf(profile) {
-  const times = selfTimes(profile, ({ functionName, url }) => {
-    if (["(idle)", "(program)", "fdatasync", "writeBuffer"].includes(functionName)) return "none";
-    if (functionName === "(garbage collector)") return "garbage";
-    return url.startsWith("file:") ? "service" : "node";
+/** What Node's sampling profiler writes of a launch under the workload. */
+async function takeProfile(dist, workload, { animalsFile, own }) {
+  const profiles = join(own, "profiles");
+  mkdirSync(profiles, { recursive: true });
+  const service = await prepareService({
+    id: "service",
+    label: "the service",
+    program: join(dist, "server.js"),
+    animalsFile,
+    template: join(own, "template"),
+    nodeFlags: ["--cpu-prof", `--cpu-prof-dir=${profiles}`],
   });
-  return { service: times.get("service") / times.get("node"), garbage: times.get("garbage") / times.get("node") };
+  await interleaveOnce([service], workload, { rounds: 1, seconds, warmUpSeconds: 1, folder: own });
+  const [name] = readdirSync(profiles);
+  return JSON.parse(readFileSync(join(profiles, name)));
+}
+
+function timesOf({ nodes, samples, timeDeltas }) {
+  const kinds = new Map(nodes.map(({ id, callFrame }) => [id, kindOf(callFrame)]));
+  const us = { none: 0, garbage: 0, service: 0, node: 0 };
+  for (const [index, id] of samples.entries()) us[kinds.get(id)] += timeDeltas[index];
+  return { service: us.service / us.node, garbage: us.garbage / us.node };
+}
+
+/** Waiting, and the writing of the file, which depends on how many creates a group has, count for nobody. */
+function kindOf({ functionName, url }) {
+  if (["(idle)", "(program)", "fdatasync", "writeBuffer"].includes(functionName)) return "none";
+  if (functionName === "(garbage collector)") return "garbage";
+  return url.startsWith("file:") ? "service" : "node";
 }
 
 function show(id, times) {
