@@ -3,19 +3,16 @@
  */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawnSync } from "node:child_process";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { request } from "node:https";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
-import { startProcess } from "../../build/test/support/program.js";
+import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
 import { freePort, here, startService } from "./running-service.js";
-
-const isMissing = spawnSync("nginx", ["-v"]).error !== undefined;
-const skip = isMissing ? "nginx is not installed (Debian: nginx)" : false;
 
 const key = {};
 let folder;
@@ -27,7 +24,7 @@ let port;
 let connectionCount = 0;
 
 before(async () => {
-  if (isMissing) {
+  if (skipNginx) {
     return;
   }
   const recipes = join(here, "..", "recipes");
@@ -37,13 +34,12 @@ before(async () => {
   key.authorization = `Bearer ${service.apiKey}`;
   relay = await startRelay(Number(new URL(service.origin).port));
   folder = await mkdtemp(join(tmpdir(), "animal-store-nginx-"));
-  await chmod(folder, 0o755); // If root starts nginx, its workers run as another user.
   port = await freePort();
-  await startNginx(await readFile(join(recipes, "nginx.conf"), "utf8"));
+  nginx = await startNginx(folder, siteOf(await readFile(join(recipes, "nginx.conf"), "utf8")));
 });
 
 after(async () => {
-  if (isMissing) {
+  if (skipNginx) {
     return;
   }
   await nginx.stop("SIGQUIT");
@@ -65,7 +61,8 @@ async function startRelay(servicePort) {
   return server;
 }
 
-async function startNginx(recipe) {
+/** The recipe with our ports and a certificate of our own. */
+function siteOf(recipe) {
   const certificate = join(folder, "animals.pem");
   const certificateKey = join(folder, "animals.key");
   const made = ["-subj", "/CN=localhost", "-keyout", certificateKey, "-out", certificate];
@@ -76,17 +73,12 @@ async function startNginx(recipe) {
     ["/etc/ssl/animals.key", certificateKey],
     ["127.0.0.1:3000", `127.0.0.1:${relay.address().port}`],
   ];
-  let server = recipe;
+  let site = recipe;
   for (const [theirs, ours] of replacements) {
-    assert.equal(server.split(theirs).length, 2, `the recipe contains "${theirs}" once`);
-    server = server.replace(theirs, ours);
+    assert.equal(site.split(theirs).length, 2, `the recipe contains "${theirs}" once`);
+    site = site.replace(theirs, ours);
   }
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
-  const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
-  const http = ["http {", "access_log off;", ...temporary, server, "}"];
-  await writeFile(join(folder, "nginx.conf"), [...around, ...http, ""].join("\n"));
-  const args = ["-p", folder, "-c", join(folder, "nginx.conf"), "-e", "stderr"];
-  nginx = await startProcess(undefined, "nginx", args, /start worker process/);
+  return site;
 }
 
 /** Sends a request on a new connection to nginx. */
@@ -100,7 +92,7 @@ function add(content) {
   return ask("/v1/pets", { method: "POST", headers, content });
 }
 
-test("nginx: animals are added and listed, and links lead to the public address", { skip }, async () => {
+test("nginx: animals are added and listed, and links lead to the public address", { skip: skipNginx }, async () => {
   for (const id of [1, 2]) {
     const created = await add('{"name":"Rex","categoryId":5}');
     assert.deepEqual([created.status, created.headers.location], [201, `https://animals.example.com/v1/pets/${id}`]);
@@ -111,7 +103,7 @@ test("nginx: animals are added and listed, and links lead to the public address"
   assert.equal((await ask("/healthz", { headers: {} })).text, '{"status":"ok"}');
 });
 
-test("nginx: the errors of the service arrive unchanged, up to its own bounds", { skip }, async () => {
+test("nginx: the errors of the service arrive unchanged, up to its own bounds", { skip: skipNginx }, async () => {
   const tooLarge = await add(" ".repeat(1_048_576));
   const table = [
     [413, "body_too_large", tooLarge],
@@ -130,7 +122,7 @@ test("nginx: the errors of the service arrive unchanged, up to its own bounds", 
   }
 });
 
-test("nginx: failed authentication counts for the client itself, also with a forged X-Forwarded-For", { skip }, async () => {
+test("nginx: failed authentication counts for the client itself, also with a forged X-Forwarded-For", { skip: skipNginx }, async () => {
   const statuses = [];
   for (let count = 0; count < 61; count += 1) {
     const headers = { "x-forwarded-for": `10.0.0.${count}` };
@@ -140,7 +132,7 @@ test("nginx: failed authentication counts for the client itself, also with a for
   assert.equal((await ask("/v1/pets", { headers: {}, localAddress: "127.0.0.3" })).status, 401);
 });
 
-test("nginx: its connection to the server is kept from one request to the next", { skip }, async () => {
+test("nginx: its connection to the server is kept from one request to the next", { skip: skipNginx }, async () => {
   await ask("/healthz");
   const countBefore = connectionCount;
   for (let count = 0; count < 20; count += 1) {

@@ -3,19 +3,17 @@
  */
 
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { newClient } from "../../build/test/support/client.js";
-import { until } from "../../build/test/support/until.js";
+import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { guardedFolder } from "./guarded-folder.js";
 import { freePort } from "./installation.js";
 import { runCommand, startProgram } from "./program.js";
 
-const skipNginx = spawnSync("nginx", ["-v"]).error === undefined ? false : "nginx is not installed (Debian: nginx)";
 const quota = 300;
 
 function recipe(name) {
@@ -70,7 +68,7 @@ test("behind the recipe's nginx three instances are one service, also while each
   const key = (await runCommand(create, { env })).stdout.trim();
   const programs = await Promise.all([1, 2, 3].map(() => startProgram([], { env })));
   context.after(() => Promise.all(programs.map((program) => program.kill())));
-  const client = newClient({ origin: await startNginx(context, programs) }, key);
+  const client = newClient({ origin: await startInFront(context, programs) }, key);
   context.after(client.close);
 
   const added = await client.add({ name: "Rex", categoryId: 1 });
@@ -94,23 +92,12 @@ test("behind the recipe's nginx three instances are one service, also while each
   assert.equal((await client.get("/v1/pets/1")).status, 429);
 });
 
-async function startNginx(context, programs) {
-  const folder = guardedFolder("nginx");
-  chmodSync(folder, 0o755); // If root starts nginx, its workers run as another user.
+/** @returns its address */
+async function startInFront(context, programs) {
   const port = await freePort();
   const servers = (_line, rest) => programs.map(({ origin }) => `server ${new URL(origin).host}${rest}`).join("\n");
-  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${name};`);
   const site = recipe("balancer.conf").replace(/^ *server animals:3000(.*;)$/m, servers).replace("listen 80;", `listen 127.0.0.1:${port};`);
-  const around = ["daemon off;", "pid nginx.pid;", "error_log stderr notice;", "events {}"];
-  const path = join(folder, "nginx.conf");
-  writeFileSync(path, [...around, "http {", "access_log off;", ...temporary, site, "}", ""].join("\n"));
-  const nginx = spawn("nginx", ["-p", folder, "-c", path, "-e", "stderr"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
-  context.after(() => nginx.kill("SIGQUIT"));
-  let said = "";
-  nginx.stderr.setEncoding("utf8").on("data", (text) => (said += text));
-  await until("nginx has started", () => {
-    assert.equal(nginx.exitCode, null, said);
-    return said.includes("start worker process");
-  });
+  const nginx = await startNginx(guardedFolder("nginx"), site);
+  context.after(() => nginx.stop("SIGQUIT"));
   return `http://127.0.0.1:${port}`;
 }
