@@ -40,8 +40,3 @@ test("generated clients have four methods, one for each operation", async () => 
   const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");
   assert.deepEqual([...types.matchAll(/: operations\["(\w+)"\];/g)].map(([, name]) => name).sort(), names);
 });
-
-test("a client of openapi-typescript may leave out what the service does not need", async () => {
-  const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");
-  assert.match(types, /status\?: components\["schemas"\]\["PetStatus"\]/);
-});

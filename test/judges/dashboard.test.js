@@ -1,5 +1,5 @@
 /**
- * The dashboard for Grafana in test/recipes, compared with the metrics of the running service.
+ * The metrics of the running service, and the dashboard for Grafana in test/recipes that shows them.
  */
 
 import assert from "node:assert/strict";
@@ -13,13 +13,20 @@ import { freePort, here, startService } from "./running-service.js";
 const dashboard = JSON.parse(await readFile(join(here, "..", "recipes", "grafana-dashboard.json"), "utf8"));
 const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })));
 
-test("the dashboard shows each metric of the service, and no metric or label that the service does not have", async () => {
-  const metricsPort = await freePort();
-  const service = await startService(["--metrics-port", String(metricsPort)]);
-  await fetch(`${service.baseUrl}/pets`);
-  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-  await service.stop();
+const skipPromtool = spawnSync("promtool", ["--version"]).error !== undefined && "promtool is not installed (Debian: prometheus)";
 
+const metricsPort = await freePort();
+const service = await startService(["--metrics-port", String(metricsPort)]);
+await fetch(`${service.baseUrl}/pets`);
+const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+await service.stop();
+
+test("promtool finds no fault in the metrics", { skip: skipPromtool }, () => {
+  const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });
+  assert.equal(status, 0, stderr);
+});
+
+test("the dashboard shows each metric of the service, and no metric or label that the service does not have", () => {
   const types = new Map(Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name, type]) => [name, type]));
   const isHistogram = (name) => types.get(name) === "histogram";
   const shown = new Set();
@@ -42,11 +49,7 @@ test("the dashboard shows each metric of the service, and no metric or label tha
   assert.deepEqual([...shown].sort(), [...types.keys()].sort());
 });
 
-test("promtool reads each expression of the dashboard", async (context) => {
-  if (spawnSync("promtool", ["--version"]).error !== undefined) {
-    context.skip("promtool is not installed (Debian: prometheus)");
-    return;
-  }
+test("promtool reads each expression of the dashboard", { skip: skipPromtool }, async () => {
   const rules = targets.map(({ expr }, index) => {
     return { record: `dashboard:expression${index}`, expr: expr.replaceAll("$__rate_interval", "1m").replaceAll("$job", ".+") };
   });

@@ -4,7 +4,6 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, test } from "node:test";
-import { start } from "../../build/test/support/program.js";
 import { here, runJudge } from "./running-service.js";
 
 const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
@@ -61,17 +60,4 @@ test("the tarball installs alone in an empty folder, with no dependency, and run
   const { version } = JSON.parse(await readFile(join(here, "..", "..", "package.json"), "utf8"));
   const said = execFileSync("npx", ["--no-install", "animal-store", "--version"], { cwd: folder, encoding: "utf8" });
   assert.match(said, new RegExp(`(^|\\s)${version.replaceAll(".", "\\.")}\\n$`));
-});
-
-test("the installed program serves", async () => {
-  const program = join(folder, "node_modules", "animal-store", "dist", "server.js");
-  const installed = await start(undefined, ["--data", join(folder, "data")], { program });
-  assert.deepEqual(await (await fetch(`${installed.origin}/healthz`)).json(), { status: "ok" });
-  assert.equal(await installed.stop(), 0);
-});
-
-test("the package's own entry exports openAnimalStore, and starts nothing", async () => {
-  const script = 'import("animal-store").then((all) => console.log(Object.keys(all).join()))';
-  const said = execFileSync(process.execPath, ["--eval", script], { cwd: folder, encoding: "utf8", timeout: 10_000 });
-  assert.ok(said.trim().split(",").includes("openAnimalStore"), said);
 });

@@ -129,20 +129,12 @@ test("the operators' page lists the commands for keys that --help lists", () => 
   assert.deepEqual(listed.sort(), shown.sort());
 });
 
-test("the files that src/README.md names exist", async () => {
+test("the files that src/README.md names exist, and the tests that it names for faults", async () => {
   const text = await readFile(join(project, "src", "README.md"), "utf8");
-  for (const [, path] of text.matchAll(/`([a-z0-9/-]+\.ts)`/g)) {
-    const found = await stat(join(project, path.startsWith("test/") ? "" : "src", path)).catch(() => undefined);
-    assert.ok(found !== undefined, path);
-  }
-});
-
-test("the tests that src/README.md names for faults exist", async () => {
-  const text = await readFile(join(project, "src", "README.md"), "utf8");
+  const files = Array.from(text.matchAll(/`([a-z0-9/-]+\.ts)`/g), ([, path]) => (path.startsWith("test/") ? path : `src/${path}`));
   const [, table] = /^\| fault \|.*?\n(.*?)\n\n/ms.exec(text);
-  for (const [, cell] of table.matchAll(/\| ([^|]+) \|$/gm)) {
-    for (const [, name] of cell.matchAll(/`([a-z-]+)`/g)) {
-      assert.ok((await stat(join(project, "test", "fault", `${name}.test.ts`))).isFile());
-    }
+  const cells = Array.from(table.matchAll(/\| ([^|]+) \|$/gm), ([, cell]) => cell.match(/(?<=`)[a-z-]+(?=`)/g) ?? []);
+  for (const path of [...files, ...cells.flat().map((name) => `test/fault/${name}.test.ts`)]) {
+    assert.ok((await stat(join(project, path)).catch(() => undefined))?.isFile(), path);
   }
 });

@@ -24,36 +24,29 @@ function quoted() {
   return { addAnimal: new Function("setTimeout", `${code}\nreturn addAnimal;`)(setTimeout), waitsSeconds };
 }
 
-/** Starts a server that gives each request to `handle`, with its content. It is closed after the test. */
-async function listen(context, handle) {
-  const server = createServer(async (request, response) => {
-    let content = "";
-    for await (const chunk of request.setEncoding("utf8")) {
-      content += chunk;
-    }
-    handle(request, response, content);
+/**
+ * Starts a server that treats its requests as the script says, one after the other, and keeps their keys. It is closed
+ * after the test.
+ */
+async function scripted(context, script) {
+  const keys = [];
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      const [status, fields, isCut] = script[keys.length];
+      keys.push(request.headers["idempotency-key"]);
+      if (status === undefined) {
+        request.socket.destroy();
+      } else if (isCut) {
+        response.writeHead(status, { "Content-Length": 100 }).write("{");
+        setImmediate(() => request.socket.destroy());
+      } else {
+        response.writeHead(status, { ...fields, Connection: "close" }).end(`status ${status}`);
+      }
+    });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
   context.after(() => server.close());
-  return { url: `http://127.0.0.1:${server.address().port}/v1/pets` };
-}
-
-/** A server that treats its requests as the script says, one after the other, and keeps their keys. */
-async function scripted(context, script) {
-  const keys = [];
-  const server = await listen(context, (request, response) => {
-    const [status, fields, isCut] = script[keys.length];
-    keys.push(request.headers["idempotency-key"]);
-    if (status === undefined) {
-      request.socket.destroy();
-    } else if (isCut) {
-      response.writeHead(status, { "Content-Length": 100 }).write("{");
-      setImmediate(() => request.socket.destroy());
-    } else {
-      response.writeHead(status, { ...fields, Connection: "close" }).end(`status ${status}`);
-    }
-  });
-  return { ...server, keys };
+  return { url: `http://127.0.0.1:${server.address().port}/v1/pets`, keys };
 }
 
 test("the recipe's function sends the same key until it gets a response to keep", async (context) => {
@@ -83,25 +76,9 @@ test("the recipe's function stops at an error of the request, and after ten atte
   assert.equal(waitsSeconds.length, 9);
 });
 
-test("the recipe's function adds one animal although the first response is lost", async (context) => {
+test("the recipe's function adds an animal", async (context) => {
   const service = await startService();
   context.after(() => service.stop());
-  let attemptCount = 0;
-  const relay = await listen(context, async ({ headers, socket }, response, content) => {
-    const { authorization, "content-type": type, "idempotency-key": key } = headers;
-    const onward = { authorization, "content-type": type, "idempotency-key": key };
-    const received = await fetch(`${service.baseUrl}/pets`, { method: "POST", headers: onward, body: content });
-    const text = await received.text();
-    attemptCount += 1;
-    if (attemptCount === 1) {
-      socket.destroy();
-    } else {
-      response.writeHead(received.status, { Connection: "close" }).end(text);
-    }
-  });
-  const { response, text } = await quoted().addAnimal(relay.url, service.apiKey, animal);
-  const pet = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
-  assert.deepEqual([attemptCount, response.status, text], [2, 201, pet]);
-  const listed = await fetch(`${service.baseUrl}/pets`, { headers: { authorization: `Bearer ${service.apiKey}` } });
-  assert.equal(await listed.text(), `[${pet}]`);
+  const { response, text } = await quoted().addAnimal(`${service.baseUrl}/pets`, service.apiKey, animal);
+  assert.deepEqual([response.status, text], [201, '{"id":1,"name":"Rex","categoryId":1,"status":"available"}']);
 });
