@@ -37,14 +37,22 @@ export async function closeBrowser() {
   await browser?.close();
 }
 
-/** Starts the program as the README does, and stops it after the test. `firstKey` is the key that it printed. */
-export async function startProgram(context, { args = [] } = {}) {
+/**
+ * Starts the program as the README does, adds the animals, and stops it after the test. `firstKey` is the key that it
+ * printed.
+ */
+export async function startProgram(context, { args = [], pets = [] } = {}) {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-browser-"));
   const program = await start(undefined, ["--data", dataDir, "--log", "requests", ...args]);
   context.after(async () => {
     await program.stop();
     await rm(dataDir, { recursive: true });
   });
+  for (const pet of pets) {
+    const headers = { Authorization: `Bearer ${program.firstKey}`, "Content-Type": "application/json" };
+    const body = typeof pet === "string" ? pet : JSON.stringify(pet);
+    assert.equal((await fetch(`${program.url}/pets`, { method: "POST", headers, body })).status, 201);
+  }
   return {
     ...program,
     apiUrl: program.url,
@@ -52,16 +60,6 @@ export async function startProgram(context, { args = [] } = {}) {
     /** Makes a key by the program's own command. */
     createKey: async (...flags) => (await run(["keys", "create", "--data", dataDir, ...flags])).stdout.trim(),
   };
-}
-
-/** Adds an animal past the console. */
-export async function addPet({ apiUrl }, key, pet) {
-  const response = await fetch(`${apiUrl}/pets`, {
-    method: "POST",
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-    body: typeof pet === "string" ? pet : JSON.stringify(pet),
-  });
-  assert.equal(response.status, 201, await response.text());
 }
 
 /**
@@ -84,6 +82,21 @@ export async function openConsole(context, { origin }, { path = "/", allowed = [
     assert.deepEqual(watch.faults, []);
   });
   return { page, ...watch };
+}
+
+/** Starts the program and opens its console with the first key in use. Options but `pets` are those of `openConsole`. */
+export async function openWithKey(context, { pets, ...options } = {}) {
+  const program = await startProgram(context, { pets });
+  const opened = await openConsole(context, program, options);
+  await enterKey(opened.page, program.firstKey);
+  return { program, ...opened };
+}
+
+/** Fills the form of a new animal and presses Add. */
+export async function add(page, name, category = "1") {
+  await page.getByLabel("Name").fill(name);
+  await page.getByLabel("Category").fill(category);
+  await page.getByRole("button", { name: "Add", exact: true }).click();
 }
 
 /** @param allowed texts of console lines that the test itself provokes */

@@ -5,19 +5,15 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { addPet, closeBrowser, enterKey, openConsole, skip, startProgram } from "./console.js";
+import { add, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
 
 after(closeBrowser);
 
 const phone = { width: 375, height: 667 };
+const three = ["Rex", "Misty", "Otto"].map((name) => ({ name, categoryId: 1 }));
 
 test("on a phone the first animals are on the first screen", { skip }, async (context) => {
-  const program = await startProgram(context);
-  for (const name of ["Rex", "Misty", "Otto"]) {
-    await addPet(program, program.firstKey, { name, categoryId: 1 });
-  }
-  const { page } = await openConsole(context, program, { viewport: phone });
-  await enterKey(page, program.firstKey);
+  const { page } = await openWithKey(context, { pets: three, viewport: phone });
   const { y, height } = await page.locator("#pets tr").nth(2).boundingBox();
   assert.ok(y + height < phone.height, `the third animal ends at ${y + height}`);
   assert.equal(await page.evaluate(() => scrollY), 0);
@@ -33,9 +29,7 @@ test("the bar leads to the description and the README", { skip }, async (context
 });
 
 test("the meters change colour below a fifth and a twentieth, and say so in words", { skip }, async (context) => {
-  const program = await startProgram(context);
-  const { page } = await openConsole(context, program);
-  await enterKey(page, program.firstKey);
+  const { page } = await openWithKey(context);
   const colours = new Set();
   for (const [remaining, words] of [[20, /^full in/], [19, /^running low, full in/], [4, /^almost used up, full in/], [0, /^used up, full in/]]) {
     const reset = Math.ceil(Date.now() / 1_000) + 50;
@@ -56,9 +50,7 @@ test("the meters change colour below a fifth and a twentieth, and say so in word
 });
 
 test("an added animal is shown on the last page, marked, with its status as a badge", { skip }, async (context) => {
-  const program = await startProgram(context);
-  const { page, requests } = await openConsole(context, program);
-  await enterKey(page, program.firstKey);
+  const { page, requests } = await openWithKey(context);
   const before = requests.length;
   for (const [index, name] of ["Rex", "Misty"].entries()) {
     await add(page, name);
@@ -76,10 +68,7 @@ test("an added animal is shown on the last page, marked, with its status as a ba
 });
 
 test("Show it opens the page of an animal that was added to another one", { skip }, async (context) => {
-  const program = await startProgram(context);
-  for (const name of ["Rex", "Misty", "Otto"]) {
-    await addPet(program, program.firstKey, { name, categoryId: 1 });
-  }
+  const program = await startProgram(context, { pets: three });
   const { page } = await openConsole(context, program);
   await page.getByLabel("Page size").fill("2");
   await enterKey(page, program.firstKey);
@@ -94,11 +83,8 @@ test("Show it opens the page of an animal that was added to another one", { skip
 });
 
 test("a response shows its JSON first, indented and coloured, numbers as sent; the rest is one press away", { skip }, async (context) => {
-  const program = await startProgram(context);
   const name = "W".repeat(250);
-  await addPet(program, program.firstKey, `{"name":"${name}","categoryId":9223372036854775807}`);
-  const { page } = await openConsole(context, program);
-  await enterKey(page, program.firstKey);
+  const { page } = await openWithKey(context, { pets: [`{"name":"${name}","categoryId":9223372036854775807}`] });
   const newest = page.locator("#requests > li > details").first();
   const json = newest.getByRole("group", { name: "Content" });
   const pet = ['"id": 1,', `"name": "${name}",`, '"categoryId": 9223372036854775807,', '"status": "available"'];
@@ -117,18 +103,14 @@ test("a response shows its JSON first, indented and coloured, numbers as sent; t
 });
 
 test("any path can be fetched, and its error is explained", { skip }, async (context) => {
-  const program = await startProgram(context);
-  const { page } = await openConsole(context, program, { allowed: ["status of 404"] });
-  await enterKey(page, program.firstKey);
+  const { page } = await openWithKey(context, { allowed: ["status of 404"] });
   await page.getByLabel("GET a path").fill("pets/7");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator("#wire-notice", { hasText: /404 pet_not_found .*The catalogue shows/ }).waitFor();
 });
 
 test("while the key is refused the buttons rest and say until when; Try anyway wakes them", { skip }, async (context) => {
-  const program = await startProgram(context);
-  const { page, requests } = await openConsole(context, program, { clock: Date.now(), allowed: ["status of 429"] });
-  await enterKey(page, program.firstKey);
+  const { page, requests } = await openWithKey(context, { clock: Date.now(), allowed: ["status of 429"] });
   await page.route("**/v1/pets*", (route) => route.fulfill({
     status: 429,
     headers: { Date: new Date().toUTCString(), "Retry-After": "40", "X-RateLimit-Limit": "60", "X-RateLimit-Reset": "1" },
@@ -202,9 +184,3 @@ test("Try fills a form, and sends nothing", { skip }, async (context) => {
   assert.equal(await page.locator("#category").inputValue(), "5");
   assert.equal(requests.length, before);
 });
-
-async function add(page, name) {
-  await page.getByLabel("Name").fill(name);
-  await page.getByLabel("Category").fill("1");
-  await page.getByRole("button", { name: "Add", exact: true }).click();
-}

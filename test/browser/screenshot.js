@@ -5,7 +5,7 @@
 
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
-import { addPet, closeBrowser, enterKey, here, openConsole, startProgram } from "./console.js";
+import { add, closeBrowser, here, openWithKey } from "./console.js";
 
 const pets = [
   { name: "Rex", categoryId: 1, status: "available" },
@@ -18,15 +18,8 @@ const pets = [
 const cleanups = [];
 const context = { after: (cleanup) => cleanups.unshift(cleanup) };
 try {
-  const program = await startProgram(context);
-  for (const pet of pets) {
-    await addPet(program, program.firstKey, pet);
-  }
-  const { page } = await openConsole(context, program, { viewport: { width: 1100, height: 660 }, colorScheme: "light" });
-  await enterKey(page, program.firstKey);
-  await page.getByLabel("Name").fill("Luna");
-  await page.getByLabel("Category").fill("9223372036854775807");
-  await page.getByRole("button", { name: "Add", exact: true }).click();
+  const { page } = await openWithKey(context, { pets, viewport: { width: 1100, height: 660 }, colorScheme: "light" });
+  await add(page, "Luna", "9223372036854775807");
   await page.locator("#add-notice", { hasText: "is added" }).waitFor();
   await page.mouse.move(0, 0);
   const path = join(here, "console.png");
