@@ -136,7 +136,7 @@ test("--help and --version work everywhere, do nothing else, and exit 0", async 
 test("no key that is given as an argument by mistake is printed", async (context) => {
   const key = `as_${"k".repeat(43)}`;
   const data = temporaryFolder(context);
-  const flags = ["port", "host", "data", "base-url", "trust-proxy", "cors-origin", "log", "metrics-port", "plan", "grace"];
+  const flags = ["port", "host", "data", "base-url", "trust-proxy", "cors-origin", "log", "metrics-port", "plan", "grace", "label", "expires"];
   const lines: string[][] = [[key], [`--${key}`], [`--${key}=1`], ["check", key], ["import", key], ["import", key, key]];
   lines.push(["keys", key], ["keys", "list", key], ["keys", "revoke", key], ["keys", "plan", key, "--plan", "pro"]);
   for (const flag of flags) {
@@ -220,17 +220,4 @@ test("--log off writes nothing on standard error, lifecycle writes no requests, 
     assert.equal(await program.stop(), 0);
     assert.match(program.output().stderr, expected);
   }
-});
-
-test("the API is mounted below the path of the base address, and links begin with it", async (context) => {
-  const base = "https://shop.example/store/v1";
-  const program = await start(context, ["--data", temporaryFolder(context), "--base-url", `${base}/`]);
-  assert.match(program.url, /^http:\/\/127\.0\.0\.1:\d+\/store\/v1$/);
-  const created = await fetch(`${program.url}/pets`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${program.firstKey}`, "content-type": "application/json" },
-    body: '{"name":"Rex","categoryId":5}',
-  });
-  assert.equal(created.headers.get("location"), `${base}/pets/1`);
-  assert.equal(await program.stop(), 0);
 });

@@ -4,10 +4,8 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -35,20 +33,6 @@ test("a server that receives SIGINT twice exits 0 and saves the limits", async (
   assert.equal(await program.stop("SIGINT"), 0);
   assert.ok(existsSync(join(data, "limits.json")));
   assert.ok(!existsSync(join(data, "server.lock")));
-});
-
-test("while the server stops, /healthz is 503 on a connection that is still open", async (context) => {
-  const program = await start(context, ["--data", temporaryFolder(context)]);
-  const wire = await Wire.open(Number(new URL(program.url).port));
-  wire.send("GET /healthz HTTP/1.1\r\nHo");
-  const { status, headers } = await fetch(new URL("/healthz", program.url)); // The half field has been read before.
-  assert.deepEqual([status, headers.get("keep-alive")], [200, "timeout=75"]);
-  const isStopping = once(createInterface({ input: program.process.stderr! }), "line");
-  const stopped = program.stop();
-  assert.match(String(await isStopping), /^stopping/);
-  const response = await wire.send("st: a\r\n\r\n").response();
-  assert.deepEqual([response.status, response.value("connection")], [503, "close"]);
-  assert.equal(await stopped, 0);
 });
 
 test("SIGUSR1 does not open the debugger of Node", async (context) => {

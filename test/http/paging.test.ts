@@ -29,12 +29,13 @@ test("the link to the next page has the same limit and status, and the last page
   }
 });
 
-test("the link to the next page begins with the base address and its path, if there is one", async (context) => {
+test("links begin with the base address and its path, if there is one", async (context) => {
   const baseUrl = "https://shop.example/store/v1";
   const { port, key } = await runningService(context, { options: { baseUrl } });
   const target = "/store/v1/pets";
-  for (const content of [rex, rex]) {
-    assert.equal((await exchange(port, request({ method: "POST", target, key, content }))).status, 201);
+  for (const id of [1, 2]) {
+    const created = await exchange(port, request({ method: "POST", target, key, content: rex }));
+    assert.deepEqual([created.status, created.value("location")], [201, `${baseUrl}/pets/${id}`]);
   }
   const link = (await exchange(port, request({ key, target: `${target}?limit=1` }))).value("link");
   assert.equal(link, `<${baseUrl}/pets?limit=1&after=1>; rel="next"`);
