@@ -21,6 +21,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 interface Watched extends RunningService {
+  readonly clock: ManualClock;
   readonly observers: Observers;
   readonly writes: string[];
 }
@@ -31,7 +32,7 @@ async function watched(context: TestContext, store?: GatedStore): Promise<Watche
   const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
   context.after(() => observers.close());
   const running = await runningService(context, { clock, observers, options: store === undefined ? {} : { store } });
-  return { ...running, observers, writes };
+  return { ...running, clock, observers, writes };
 }
 
 function linesOf(writes: readonly string[]): readonly RequestLine[] {
@@ -112,11 +113,8 @@ test("the line of a request whose client has gone has status 0 and the address o
 });
 
 test("a line has the time at which its request arrived, and how long it took", async (context) => {
-  const clock = new ManualClock();
-  const writes: string[] = [];
-  const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
   const store = new GatedStore();
-  const { port, key } = await runningService(context, { clock, observers, options: { store } });
+  const { port, key, clock, observers, writes } = await watched(context, store);
   const response = exchange(port, request({ method: "POST", key, content: rex }));
   await store.added(1);
   clock.advance(1_500.25);
