@@ -1,6 +1,6 @@
 /**
  * A small log of several groups, cut at every byte of its last lines and with every single bit flipped: each time either
- * the start is refused, or the sound part is served and the rest is set aside. `check` says the same beforehand.
+ * the start is refused, or the sound part is served and the rest is set aside. `check` says the same (check.test.ts).
  */
 
 import assert from "node:assert/strict";
@@ -42,30 +42,18 @@ interface Start {
   readonly disk: SimulatedDisk;
 }
 
-/** Starts on that content, and asserts that `check` says the same before and changes nothing. */
 async function start(content: Buffer): Promise<Start> {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, content);
-  let wouldServe = true;
-  const finding = await checkPetLog(disk.boot(), dataDir, false).catch(({ message }: Error) => {
-    wouldServe = false;
-    return message;
-  });
-  assert.deepEqual(disk.seen(path), content, "check changes nothing");
-  assert.equal(disk.seen(`${path}.torn`).length, 0, "check sets nothing aside");
   const reports: string[] = [];
   try {
     const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
     const { json } = await store.list({ after: 0, limit: 100, status: undefined });
-    assert.ok(wouldServe, "check says that a start would serve");
-    const tornBytes = /the last (?:\d+ bytes|byte)/.exec(reports[0] ?? "")?.[0];
-    assert.ok(tornBytes === undefined || finding.includes(tornBytes), "check reports the same torn tail");
     return { served: Buffer.from(json).toString(), refusal: undefined, reports, disk };
   } catch (error) {
     if (!(error instanceof DamagedLogError)) {
       throw error;
     }
-    assert.ok(!wouldServe && error.message.includes(finding), `check says why a start would refuse: ${finding}`);
     return { served: undefined, refusal: error.message, reports, disk };
   }
 }
