@@ -83,21 +83,17 @@ export class GivenServer {
     return this.url(name);
   }
 
-  /** The connections of clients, to one database or to all: `{ pid, application_name, state, query }`. */
+  /** The connections to a database: `{ pid, application_name }`. */
   backends(url) {
-    const database = url === undefined ? null : new URL(url).pathname.slice(1);
     return this.query(
-      `SELECT pid, application_name, state, query FROM pg_stat_activity
-        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = coalesce($1, datname) ORDER BY pid`,
-      [database],
-    );
+      `SELECT pid, application_name FROM pg_stat_activity
+        WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = current_database() ORDER BY pid`, [], url);
   }
 
-  /** Ends the connections of clients, to one database or to all, with 57P01. @returns how many */
+  /** Ends the connections to a database with 57P01. */
   async terminateBackends(url) {
     const pids = (await this.backends(url)).map(({ pid }) => pid);
     await this.query("SELECT pg_terminate_backend(pid) FROM unnest($1::int[]) AS pid", [pids]);
-    return pids.length;
   }
 
   /** Drops the databases that were made. */
@@ -142,20 +138,19 @@ export class PostgresServer extends GivenServer {
     rmSync(join(this.#data, "postmaster.pid"), { force: true }); // Its process id may be another's by now.
   }
 
-  /** Ends it as an operator does. SIGINT disconnects clients (57P01), SIGTERM waits for them, SIGQUIT waits for nothing. */
-  async shutDown(signal = "SIGINT") {
-    this.#child.kill(signal);
+  /** Ends it as an operator does who does not wait for clients: they are disconnected (57P01). */
+  async shutDown() {
+    this.#child.kill("SIGINT");
     await until("PostgreSQL has ended", () => this.#hasEnded());
   }
 
-  /** Stops a backend, as a machine that is out of breath does; without a process id, all processes of PostgreSQL. */
-  pause(pid) {
-    this.#signal("SIGSTOP", pid);
+  /** Stops all of its processes, as a machine that is out of breath does. */
+  pause() {
+    processesIn(this.#data).forEach((pid) => sendSignal(pid, "SIGSTOP"));
   }
 
-  /** Lets a stopped backend go on, or all processes. */
-  resume(pid) {
-    this.#signal("SIGCONT", pid);
+  resume() {
+    processesIn(this.#data).forEach((pid) => sendSignal(pid, "SIGCONT"));
   }
 
   /** Changes a setting that needs no restart, as postgresql.conf has it. Connections have it before their next query. */
@@ -175,11 +170,6 @@ export class PostgresServer extends GivenServer {
   async stop() {
     await this.kill();
     await removeFolder(this.folder);
-  }
-
-  #signal(signal, pid) {
-    const pids = pid === undefined ? processesIn(this.#data) : [pid];
-    pids.forEach((one) => sendSignal(one, signal));
   }
 
   #hasEnded() {
