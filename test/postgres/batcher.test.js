@@ -2,14 +2,6 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Batcher, waitingMax } from "../../build/src/postgres/batcher.js";
 
-test("a batch takes items in their order, until the next one would exceed its size; a larger one goes alone", async () => {
-  const batches = [];
-  const run = (items) => Promise.resolve(batches.push(items) && items);
-  const batcher = new Batcher(run, { lanes: 1, sizeMax: 500, sizeOf: (item) => item });
-  await Promise.all([100, 399, 1, 1, 500, 20, 480, 501, 1].map((item) => batcher.add(item)));
-  assert.deepEqual(batches, [[100, 399, 1], [1], [500], [20, 480], [501], [1]]);
-});
-
 test("while the database is slow, a bounded number of items waits, and the rest is refused at once", async () => {
   let answer;
   const batches = [];

@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { systemClock } from "../../dist/base/clock.js";
@@ -11,29 +11,25 @@ import { Database } from "../../dist/postgres/database.js";
 import { PostgresPetStore } from "../../dist/postgres/postgres-pet-store.js";
 import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
-import { health, isServing, lock, lockCounter, startBehindProxy, startService, timeUntil, waitingAdd } from "./faults.js";
+import { addingBatch, health, isServing, lock, lockCounter, lockWaits, startBehindProxy, startService, timeUntil } from "./faults.js";
 import { installation } from "./installation.js";
 import { startProxy } from "./proxy.js";
 
 const skipBefore17 = installation?.release < 17 && "only PostgreSQL 17 and later have transaction_timeout";
 
+const postgres = await startPostgres();
+after(() => postgres?.stop());
+
 /** At once, because they wait most of the time. */
 describe("lost answers", { concurrency: 4 }, () => {
-  let postgres;
-  before(async () => {
-    postgres = await startPostgres();
-  });
-  after(() => postgres?.stop());
-
   const isStored = async (url, name) => (await postgres.query("SELECT FROM animal_store.pets WHERE name = $1", [name], url)).length === 1;
 
   test("idle connections that are forgotten in a cut delay the recovery by less than 2 s, however many", { skip: skipFaults }, async (context) => {
     const { url, proxy, clients } = await startBehindProxy(context, postgres, 1);
     const { release } = await lock(context, url, "LOCK TABLE animal_store.pets, animal_store.counter, animal_store.key_events");
     const requests = [clients[0].get("/v1/pets"), clients[0].get("/v1/pets/1"), clients[0].add({ name: "Rex", categoryId: 1 })];
-    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
     const connections = requests.length + 1; // The other one looks for keys.
-    await timeUntil("all wait", async () => (await postgres.query(waiting, [], url)).length >= connections);
+    await lockWaits(postgres, url, { count: connections });
     await release();
     await Promise.all(requests);
     assert.ok(proxy.connectionCount() >= connections);
@@ -74,11 +70,13 @@ describe("lost answers", { concurrency: 4 }, () => {
     test(`a create that is stored while its answer is lost gets 201 (${title})`, { skip: skipFaults }, async (context) => {
       const { url, proxy, clients } = await startBehindProxy(context, postgres);
       const { release } = await lock(context, url, lockCounter);
-      const adding = clients[0].add({ name: "Rex", categoryId: 1 });
-      await waitingAdd(postgres, url);
+      let isAnswered = false;
+      const adding = clients[0].add({ name: "Rex", categoryId: 1 }).finally(() => (isAnswered = true));
+      await lockWaits(postgres, url, addingBatch);
       proxy.holdResponses();
       await release();
       await timeUntil("it is stored", () => isStored(url, "Rex"));
+      assert.equal(isAnswered, false);
       await lose(proxy);
       proxy.heal();
       const { status, text } = await adding;
@@ -90,7 +88,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     const { url, clients } = await startBehindProxy(context, postgres);
     const { release } = await lock(context, url, lockCounter);
     const adding = clients[0].add({ name: "Rex", categoryId: 1 });
-    const { pid } = await waitingAdd(postgres, url);
+    const [{ pid }] = await lockWaits(postgres, url, addingBatch);
     await postgres.query("SELECT pg_terminate_backend($1)", [pid]);
     const { status, text } = await adding;
     assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
@@ -105,7 +103,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     const fields = { "idempotency-key": "once" };
     const startedAt = performance.now();
     const adding = clients[0].add({ name: "Rex", categoryId: 1 }, fields);
-    await waitingAdd(postgres, url);
+    await lockWaits(postgres, url, addingBatch);
     const waiting = clients[0].add({ name: "Bello", categoryId: 1 }).then((response) => ({ ...response, at: performance.now() }));
     await setTimeout(50);
     proxy.cut();
@@ -130,8 +128,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     const { release } = await lock(context, url, "LOCK TABLE animal_store.key_events IN SHARE MODE");
     const rotating = instance.keys.rotate(id);
     rotating.catch(() => undefined);
-    const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'append_key_event'";
-    await timeUntil("the event waits", async () => (await postgres.query(waiting, [], url)).length === 1);
+    await lockWaits(postgres, url, { of: "append_key_event" });
     proxy.cut();
     await release();
     await assert.rejects(rotating, { message: "the answer was lost, so the change may have been made: list the keys" });

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { startPostgres } from "./postgres-server.js";
 import { health, startService, timeUntil } from "./faults.js";
 import { createDatabaseOnSmallDisk, skipSmallDisk } from "./small-disk.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 test("on a full disk creates get 503 and reads go on; with room again, everything works", { skip: skipSmallDisk }, async (context) => {

@@ -3,17 +3,14 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 import { createKey, startProgram } from "./program.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 test("an instance that is killed under load loses nothing, doubles nothing and delays nobody", { skip: skipFaults }, async (context) => {

@@ -3,23 +3,19 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { after, describe, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
-import { purge } from "../../build/src/postgres/purge.js";
 import { newClient } from "../../build/test/support/client.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { health, lock, lockCounter, startService, timeUntil } from "./faults.js";
 
+const postgres = await startPostgres();
+after(() => postgres?.stop());
+
 /** At once, because they wait most of the time. */
 describe("locks", { concurrency: 4 }, () => {
-  let postgres;
-  before(async () => {
-    postgres = await startPostgres();
-  });
-  after(() => postgres?.stop());
-
   async function start(context) {
     const url = await postgres.createDatabase();
     return { url, ...(await startService(context, [url])) };
@@ -120,21 +116,6 @@ describe("locks", { concurrency: 4 }, () => {
     assert.match(String(unbanning.reason), /lock timeout/);
     await release();
     await first.keys.unban(id);
-  });
-
-  test("while somebody locks a table, a purge ends soon, and the database counts as available", { skip }, async (context) => {
-    const { url } = await start(context);
-    const pool = new pg.Pool({ connectionString: url });
-    context.after(() => pool.end());
-    const reports = [];
-    const database = new Database(pool, (message) => reports.push(message));
-    const { release } = await lock(context, url, "LOCK TABLE animal_store.once IN SHARE MODE");
-    const stopping = new AbortController().signal;
-    await purge(database, stopping);
-    assert.equal(database.isAvailable, true);
-    assert.match(reports.join(), /^warning: the database refused a statement: .*lock timeout$/);
-    await release();
-    await purge(database, stopping);
   });
 
   test("a refusal is reported once, and again if it had stopped for a minute", { skip }, async (context) => {

@@ -3,16 +3,13 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startBehindProxy, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 for (const [title, heal] of [

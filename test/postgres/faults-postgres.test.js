@@ -3,21 +3,18 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { guardedFolder } from "./guarded-folder.js";
-import { startInstances } from "./instance.js";
+import { startInstance } from "./instance.js";
 import { runCommand } from "./program.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
 /** An asynchronous commit is on disk after three times wal_writer_delay. */
 const lostLimitsMs = 600;
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 /** Resolves when all serve again. */
@@ -73,7 +70,7 @@ test("an import and a change of a key are kept if PostgreSQL is killed at once, 
     assert.equal((await runCommand(["import", folder, "--database", url])).code, 0);
     await postgres.kill();
     await postgres.start();
-    const [{ keys }] = await startInstances(context, 1, url);
+    const { keys } = await startInstance(url, { context });
     const [{ id }] = await keys.list();
     await keys.revoke(id);
     await postgres.kill();

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
 import { health, startService, timeUntil } from "./faults.js";
@@ -7,12 +7,8 @@ import { startInstance } from "./instance.js";
 import { startProxy } from "./proxy.js";
 import { startStandby } from "./standby.js";
 
-let primary;
-let url;
-before(async () => {
-  primary = await startPostgres();
-  url = await primary?.createDatabase();
-});
+const primary = await startPostgres();
+const url = await primary?.createDatabase();
 after(() => primary?.stop());
 
 test("an instance led to a replica says so and is unhealthy, and serves soon after it is promoted", { skip: skipFaults }, async (context) => {

@@ -5,23 +5,21 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/purge.js";
+import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
-import { lock, startService } from "./faults.js";
+import { lock, lockWaits, startService } from "./faults.js";
 import { freePort } from "./installation.js";
 import { startInstance } from "./instance.js";
 import { guardedFolder } from "./guarded-folder.js";
-import { runCommand } from "./program.js";
+import { runCommand, startProgram } from "./program.js";
 import { startProxy } from "./proxy.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 /** The start fails soon, with one line, and the process ends. */
@@ -81,8 +79,7 @@ test("somebody's lock, or a network that is cut during the start, stops it and c
   const proxy = await startProxy(url);
   context.after(() => proxy.stop());
   const starting = assertRefused(proxy.url, /: no answer within 3 s: SELECT version FROM animal_store\.version\n$/);
-  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-  await until("it waits", async () => (await postgres.query(waiting, [], url)).length === 1);
+  await lockWaits(postgres, url);
   proxy.cut();
   await Promise.all([starting, release()]);
 });
@@ -136,18 +133,32 @@ test("a start and check miss each table and each function", { skip: skipFaults }
   }
 });
 
-test("three first starts at the same instant all serve, on one schema", { skip: skipFaults }, async (context) => {
+test("three first starts at the same instant all serve, on one schema, and make one key, which works on all", { skip: skipFaults }, async (context) => {
   const url = await postgres.createDatabase();
   const { release } = await lock(context, url, "SELECT pg_advisory_xact_lock(4207849471)"); // The migrations' own.
-  const starting = startService(context, [url, url, url]);
-  const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'advisory' AND datname = current_database()";
-  await until("all three wait", async () => (await postgres.query(waiting, [], url)).length === 3);
+  const starts = [1, 2, 3].map(() => startProgram(["--database", url]));
+  const settled = Promise.allSettled(starts);
+  context.after(async () => (await settled).forEach(({ value }) => value?.kill()));
+  await lockWaits(postgres, url, { of: "pg_advisory_xact_lock", count: 3 });
   await postgres.query("SELECT pg_sleep(2.5)"); // Longer than other locks are waited for.
   await release();
-  const { clients } = await starting;
-  const added = await Promise.all(clients.map((client) => client.add({ name: "Rex", categoryId: 1 })));
-  assert.deepEqual(added.map(({ text }) => JSON.parse(text).id).sort(), [1, 2, 3]);
+  const programs = await Promise.all(starts);
+  assert.match((await runCommand(["keys", "list", "--database", url])).stdout, /^key_\w+  active  free .* first key\n$/);
+  const shown = programs.flatMap(({ firstKey }) => firstKey ?? []);
+  assert.equal(shown.length, 1);
+  const clients = programs.map((program) => newClient(program, shown[0]));
+  context.after(() => clients.forEach((client) => client.close()));
+  const added = await Promise.all(clients.map((client) => {
+    return until("the key works", async () => {
+      const { status, text } = await client.add({ name: "Rex", categoryId: 1 });
+      return status === 201 && JSON.parse(text).id;
+    });
+  }));
+  assert.deepEqual(added.sort(), [1, 2, 3]);
   assert.equal((await postgres.query("SELECT FROM animal_store.version", [], url)).length, 1);
+  const serves = / \(postgres:\/\/\S+, (made just now, )?0 animals, 1 key\)\n$/;
+  assert.ok(programs.every((program) => serves.test(program.stdout())));
+  assert.ok(programs.some((program) => program.stdout().includes("made just now")));
 });
 
 test("a schema that is up to date is used at once, although a start that makes one has stalled", { skip: skipFaults }, async (context) => {
@@ -163,9 +174,7 @@ test("a start that is killed while it makes the schema leaves nothing behind, an
   const { release } = await lock(context, url, "CREATE SCHEMA animal_store"); // It waits for this one's fate, holding its lock.
   const starting = startInstance(url);
   starting.catch(() => undefined);
-  const waiting = "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
-  await until("it waits", async () => (await postgres.query(waiting, [], url)).length === 1);
-  const [{ pid }] = await postgres.query(waiting, [], url);
+  const [{ pid }] = await lockWaits(postgres, url);
   await postgres.query("SELECT pg_terminate_backend($1)", [pid]);
   await assert.rejects(starting, /terminat/);
   await release();

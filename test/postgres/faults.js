@@ -5,7 +5,7 @@
 import pg from "pg";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
-import { startInstances } from "./instance.js";
+import { startInstance } from "./instance.js";
 import { startProxy } from "./proxy.js";
 
 /** No limit that could be felt. */
@@ -17,8 +17,7 @@ export const enterprise = { plan: "enterprise", perMinute: 1_000_000, perDay: 1_
  * @param urls the address that each instance uses
  */
 export async function startService(context, urls, { plan = enterprise, pool } = {}) {
-  const starting = urls.map(async (url) => (await startInstances(context, 1, url, { pool }))[0]);
-  const instances = await Promise.all(starting);
+  const instances = await Promise.all(urls.map((url) => startInstance(url, { context, pool })));
   const { id, key } = await instances[0].keys.create(plan);
   const clients = instances.map((instance) => newClient(instance, key));
   context.after(() => clients.forEach((client) => client.close()));
@@ -54,12 +53,18 @@ export async function lock(context, url, statement) {
 
 export const lockCounter = "SELECT FROM animal_store.counter FOR UPDATE";
 
-/** Resolves with the backend in which a batch of creates waits for a lock. */
-export function waitingAdd(postgres, url) {
+/** Resolves with the backends that wait for a lock, once they are so many. @param of a part of their statements */
+export function lockWaits(postgres, url, { of = "", count = 1 } = {}) {
   const question = `SELECT pid FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ 'animal_store.add'`;
-  return until("a batch of creates waits", async () => (await postgres.query(question, [], url))[0]);
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ~ $1`;
+  return until("they wait for a lock", async () => {
+    const waiting = await postgres.query(question, [of], url);
+    return waiting.length >= count && waiting;
+  });
 }
+
+/** A batch of creates, as `lockWaits` has it. */
+export const addingBatch = { of: "animal_store.add" };
 
 const heartbeatMs = 10;
 

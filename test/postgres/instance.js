@@ -16,15 +16,17 @@ const thisFile = fileURLToPath(import.meta.url);
 /**
  * Starts an instance and resolves when it listens. Rejects with its reason if it cannot start.
  *
+ * @param context a test, after which it is killed
  * @param pool options of a `Pool` of `pg` beside the address
  */
-export async function startInstance(url, { pool = {} } = {}) {
+export async function startInstance(url, { context, pool = {} } = {}) {
   const config = JSON.stringify({ connectionString: url, connectionTimeoutMillis: 1_000, keepAlive: true, ...pool });
   const stdio = ["ignore", "ignore", "pipe", "ipc"];
   const child = fork(thisFile, [config], { cwd: guardedFolder("instance"), stdio });
   let said = "";
   child.stderr.setEncoding("utf8").on("data", (text) => (said += text));
-  const exited = once(child, "exit").then(([code, signal]) => ({ code, signal }));
+  const exited = once(child, "exit");
+  context?.after(() => child.kill("SIGKILL") && exited);
   const waiting = new Map();
   child.on("message", ({ call, error, result }) => {
     const { resolve, reject } = waiting.get(call);
@@ -38,34 +40,20 @@ export async function startInstance(url, { pool = {} } = {}) {
     return receive();
   };
   const listening = receive(); // Call 0, which nobody has to send.
-  const ended = exited.then(({ code, signal }) => Promise.reject(new Error(`The instance ended with ${signal ?? code}: ${said}`)));
+  const ended = exited.then(([code, signal]) => Promise.reject(new Error(`The instance ended with ${signal ?? code}: ${said}`)));
   const { port } = await Promise.race([listening, ended]);
   return {
     origin: `http://127.0.0.1:${port}`,
-    pid: child.pid,
-    exited,
     /** What it has reported to its operator. */
     reports: () => said,
     /** The methods of `service.keys`. */
     keys: Object.fromEntries(keyMethods.map((method) => [method, (...args) => call(method, ...args)])),
     /** Sends a signal that does not end it. */
     signal: (name) => child.kill(name),
-    /** Ends it, and resolves when it has ended: `{ code, signal }`. */
-    kill(name = "SIGKILL") {
-      child.kill(name);
-      return exited;
-    },
   };
 }
 
 const keyMethods = ["create", "list", "revoke", "plan", "rotate", "unban"];
-
-/** Starts several on one address. Each is killed after the test. */
-export async function startInstances(context, count, url, options) {
-  const starting = Array.from({ length: count }, () => startInstance(url, options));
-  context.after(() => Promise.allSettled(starting.map(async (one) => (await one).kill())));
-  return Promise.all(starting);
-}
 
 async function serve() {
   const pool = new pg.Pool(JSON.parse(process.argv[2]));
@@ -78,10 +66,6 @@ async function serve() {
       (result) => process.send({ call, result }),
       (error) => process.send({ call, error: error.message }),
     );
-  });
-  process.once("SIGTERM", () => {
-    server.close(() => service.close().then(() => pool.end()).then(() => process.disconnect()));
-    server.closeIdleConnections();
   });
 }
 

@@ -23,15 +23,23 @@ const seed = Number(process.env.LIMITS_SEED ?? Math.floor(Math.random() * 2 ** 3
 /** Steps of the clock, which is set back now and then, too: within a batch's time, about a second, about a window, about a ban, about a day. */
 const steps = [0, 1, 999, 1_000, 1_001, 30_000, 59_999, 60_000, 299_999, 300_000, 3_600_000, 86_399_999, 86_400_000];
 
+const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+
+/** What an instance has, on a new database whose clock is the given one. */
+async function start(context, clock) {
+  const { options, remove } = await createPlace(clock);
+  context.after(remove);
+  const database = new Database(options.database, assert.fail);
+  const log = await PostgresKeyLog.open({ database, clock, report: assert.fail });
+  return { database, limiter: new PostgresLimiter(database, clock), keys: new KeyStore(log, { clock, randomBytes }) };
+}
+
 test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed})`, { skip }, async (context) => {
   const random = new SeededRandom(seed);
   const below = (max) => random.integer(0, max - 1);
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
-  const { options, remove } = await createPlace(clock);
-  context.after(remove);
   const inMemory = new MemoryLimiter({ clock });
-  const database = new Database(options.database, assert.fail);
-  const inDatabase = new PostgresLimiter(database, clock);
+  const { database, limiter: inDatabase } = await start(context, clock);
   const keys = Array.from({ length: 12 }, (_, index) => {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
     return { id: `key_${index}`, plan: { name: "enterprise", quota } };
@@ -91,22 +99,16 @@ function inOrderOfBatch(calls, limiter) {
 
 test("a failure of the database is 'unavailable', with the full quota if nothing is known; any other error is not hidden", async () => {
   const clock = new ManualClock();
-  const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
   const failingWith = (error) => new PostgresLimiter({ run: () => Promise.reject(error) }, clock);
   const away = failingWith(new DatabaseError("unknown", new Error("away")));
   const { kind, limit, remaining } = await away.take("key_1", plan);
-  assert.deepEqual([kind, limit, remaining], ["unavailable", 60, 60]);
+  assert.deepEqual([kind, limit, remaining], ["unavailable", 1, 1]);
   await assert.rejects(failingWith(new TypeError("a fault of ours")).take("key_1", plan), TypeError);
 });
 
 test("a clock of the database that is set back lengthens no window and no ban, and brings none back", { skip }, async (context) => {
   const clock = new ManualClock();
-  const { options, remove } = await createPlace(clock);
-  context.after(remove);
-  const database = new Database(options.database, assert.fail);
-  const limiter = new PostgresLimiter(database, clock);
-  const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report: assert.fail }), { clock, randomBytes });
-  const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+  const { keys, limiter } = await start(context, clock);
   const { id: unbanned } = await keys.create();
   const take = async (keyId) => {
     const { kind, retryAfterSeconds } = await limiter.take(keyId, plan);
@@ -147,12 +149,10 @@ test("a clock of the database that is set back lengthens no window and no ban, a
 
 test("the limits' clock is the database's: that of an instance may be an hour off", { skip }, async (context) => {
   const clock = new ManualClock();
-  const { options, remove } = await createPlace(clock);
-  context.after(remove);
-  const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+  const { database } = await start(context, clock);
   for (const offMs of [0, 3_600_000, -3_600_000]) {
     const own = new ManualClock({ wallMs: clock.wallMs() + offMs });
-    const limiter = new PostgresLimiter(new Database(options.database, assert.fail), own);
+    const limiter = new PostgresLimiter(database, own);
     const resetSeconds = clock.wallMs() / 1_000 + 60;
     const served = await limiter.take(`key ${offMs}`, plan);
     assert.deepEqual([served.kind, served.remaining, served.resetSeconds], ["allowed", 0, resetSeconds]);
@@ -164,7 +164,6 @@ test("the limits' clock is the database's: that of an instance may be an hour of
 
 test("if the statement for new keys fails, the requests of known keys in the same batch are served", async () => {
   const clock = new ManualClock();
-  const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
   const served = [1, 1_000, 1, 61_000, 1, 86_401_000, 0, 0, 0, 0];
   const answers = [{ keys: ["known", "new"], limits: [served, served.map(() => 0)] }];
   const run = async () => {
@@ -189,12 +188,7 @@ test("take() of a batch in which the plan changes says of every refusal when a r
 
 test("unban() of a key that was never banned forgets its refusals, and its next ban lasts as long as a first one", { skip }, async (context) => {
   const clock = new ManualClock();
-  const { options, remove } = await createPlace(clock);
-  context.after(remove);
-  const database = new Database(options.database, assert.fail);
-  const limiter = new PostgresLimiter(database, clock);
-  const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report: assert.fail }), { clock, randomBytes });
-  const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+  const { keys, limiter } = await start(context, clock);
   const { id } = await keys.create();
   const takeEachSecond = async (count) => {
     const kinds = [];

@@ -5,12 +5,13 @@
 import assert from "node:assert/strict";
 import { appendFileSync, existsSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { lineWithChecksum } from "../../build/src/log/checksum.js";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
+import { lockWaits } from "./faults.js";
 import { guardedFolder, processesIn, sendSignal } from "./guarded-folder.js";
 import { createKey, runCommand, startProgram } from "./program.js";
 
@@ -18,27 +19,20 @@ const names = ["Rex", 'A "quoted", \\ name', "éàü 🐕‍🦺", "a\tb\u007f\u
 const statuses = ["available", "pending", "sold"];
 const categoryIds = ["0", "-9223372036854775808", "9223372036854775807", "42"];
 
-let postgres;
+const oncePet = (index) => ({ name: `Once ${index}`, categoryId: index, status: "sold" });
+
+const postgres = await startPostgres();
+after(() => postgres?.stop());
 /** A data folder with animals of every kind, a key with a used quota of the day, and hashes of the keys "once-…". */
-let folder;
-let key;
-before(async () => {
-  postgres = await startPostgres();
-  if (postgres !== undefined) {
-    folder = guardedFolder("data");
-    const flags = ["--plan", "enterprise", "--per-minute", "100000", "--per-day", "50000", "--data", folder];
-    key = (await runCommand(["keys", "create", ...flags])).stdout.trim();
-    await addMany(["--data", folder], 3_000);
-    await serving(["--data", folder], key, async (client) => {
-      for (const index of [1, 2, 3]) {
-        assert.equal((await client.add(oncePet(index), { "idempotency-key": `once-${index}` })).status, 201);
-      }
-    });
+const folder = guardedFolder("data");
+const flags = ["--plan", "enterprise", "--per-minute", "100000", "--per-day", "50000", "--data", folder];
+const key = (await runCommand(["keys", "create", ...flags])).stdout.trim();
+await addMany(["--data", folder], 3_000);
+await serving(["--data", folder], key, async (client) => {
+  for (const index of [1, 2, 3]) {
+    assert.equal((await client.add(oncePet(index), { "idempotency-key": `once-${index}` })).status, 201);
   }
 });
-after(() => postgres?.stop());
-
-const oncePet = (index) => ({ name: `Once ${index}`, categoryId: index, status: "sold" });
 
 /** Adds animals by `import` of NewPet lines. */
 async function addMany(store, count) {
@@ -202,10 +196,7 @@ async function whileWaitingFor(url, command, use) {
   await holder.query("BEGIN; LOCK TABLE animal_store.once");
   const cwd = guardedFolder("waiting");
   const running = runCommand([...command, "--database", url], { cwd });
-  await until("the command waits for the lock", async () => {
-    const waiting = await postgres.query("SELECT FROM pg_locks WHERE relation = 'animal_store.once'::regclass AND NOT granted", [], url);
-    return waiting.length > 0;
-  });
+  await lockWaits(postgres, url);
   await use(cwd, holder);
   const ended = await running;
   await holder.end();
@@ -227,14 +218,16 @@ test("an import that is killed, or whose connection ends, leaves nothing behind,
   assert.equal((await runCommand(["import", folder, "--database", url])).code, 0);
 });
 
-test("an import is refused while a server holds the folder, and of a folder without data", { skip }, async () => {
-  const url = await postgres.createDatabase();
+test("while a server holds the folder an import and an export are refused, and an import of a folder without data", { skip }, async () => {
+  const database = ["--database", await postgres.createDatabase()];
   const empty = guardedFolder("empty");
-  const refused = await runCommand(["import", empty, "--database", url]);
+  const refused = await runCommand(["import", empty, ...database]);
   assert.deepEqual([refused.code, refused.stderr], [1, `Cannot import ${empty}: it has none of keys.jsonl, limits.json, pets.jsonl\n`]);
   await serving(["--data", folder], key, async () => {
-    const { code, stderr } = await runCommand(["import", folder, "--database", url]);
-    assert.deepEqual([code, /^Cannot run import: another server or command uses the folder/.test(stderr)], [1, true], stderr);
+    for (const command of ["import", "export"]) {
+      const { code, stderr } = await runCommand([command, folder, ...database]);
+      assert.deepEqual([code, stderr.startsWith(`Cannot run ${command}: another server or command uses the folder`)], [1, true], stderr);
+    }
   });
 });
 
@@ -327,16 +320,6 @@ test("a ban that was lifted is not moved, although limits.json was saved before"
   }
 });
 
-test("keys are not moved into a database with animals", { skip }, async () => {
-  const url = await postgres.createDatabase();
-  await addMany(["--database", url], 2);
-  const keysOnly = guardedFolder("keys");
-  writeFileSync(join(keysOnly, "keys.jsonl"), readFileSync(join(folder, "keys.jsonl")));
-  const { code, stderr } = await runCommand(["import", keysOnly, "--database", url]);
-  assert.equal(code, 1);
-  assert.match(stderr, /: the database has 2 animals, and ids are kept in an empty one only; nothing was imported\n$/);
-});
-
 test("an animal and a key that are made while an import runs come after those of the folder", { skip }, async () => {
   const url = await postgres.createDatabase();
   let made;
@@ -345,10 +328,7 @@ test("an animal and a key that are made while an import runs come after those of
       postgres.query("SELECT animal_store.add(gen_random_uuid(), '{Late}', '{1}', '{sold}', '{null}')::text AS answer", [], url),
       postgres.query("SELECT animal_store.append_key_event(1, 'late', NULL, NULL) AS is_appended", [], url),
     ]);
-    await until("both wait", async () => {
-      const waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'Late|late' AND datname = current_database()";
-      return (await postgres.query(waiting, [], url)).length === 2;
-    });
+    await lockWaits(postgres, url, { of: "Late|late", count: 2 });
     await holder.query("ROLLBACK");
   });
   assert.equal(ended.code, 0, ended.stderr);
@@ -402,14 +382,4 @@ test("of a database without keys no keys.jsonl is written, and what a killed exp
   assert.deepEqual(exported, { code: 0, stdout: "exported 2 animals and 0 keys\n", stderr: "" });
   assert.deepEqual(readdirSync(backup).filter((name) => !name.endsWith(".lock")).sort(), ["limits.json", "pets.jsonl"]);
   assert.equal(readFileSync(join(backup, "pets.jsonl"), "utf8").split("\n").length, 3);
-});
-
-test("an export is refused while a server holds the folder", { skip }, async () => {
-  const url = await postgres.createDatabase();
-  const held = guardedFolder("held");
-  const bearer = await createKey(["--data", held]);
-  await serving(["--data", held], bearer, async () => {
-    const { code, stderr } = await runCommand(["export", held, "--database", url]);
-    assert.deepEqual([code, /^Cannot run export: another server or command uses the folder/.test(stderr)], [1, true], stderr);
-  });
 });

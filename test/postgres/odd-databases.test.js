@@ -3,21 +3,18 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { systemClock as clock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
 import { purge } from "../../build/src/postgres/purge.js";
-import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";
+import { lockWaits } from "./faults.js";
 import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
 
-let running;
-before(async () => {
-  running = await startPostgres();
-});
+const running = await startPostgres();
 after(() => running?.stop());
 
 const open = (pool) => openPostgres({ pool, clock, report: assert.fail });
@@ -115,7 +112,7 @@ test("a start that waits for another one can be stopped", { skip, timeout: 10_00
   await stalled.query("SELECT pg_advisory_lock(4207849471)"); // That of `prepareSchema`.
   const stopping = new AbortController();
   const opening = openPostgres({ pool, clock, report: assert.fail, signal: stopping.signal });
-  await until("it waits", async () => (await running.query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
+  await lockWaits(running, url);
   stopping.abort();
   await assert.rejects(opening, { name: "AbortError" });
 });

@@ -2,10 +2,10 @@
  * PgBouncer in front of PostgreSQL, in transaction mode.
  */
 
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { until } from "../../build/test/support/until.js";
+import { startProcess } from "../../build/test/support/program.js";
 import { removeFolder } from "./guarded-folder.js";
 import { freePort, ownFolder, skipFaults, user } from "./installation.js";
 
@@ -36,16 +36,10 @@ export async function startPgBouncer(postgres, { settings = {} } = {}) {
   const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`);
   const databases = `* = host=127.0.0.1 port=${postgres.port} user=app`;
   writeFileSync(join(folder, "pgbouncer.ini"), ["[databases]", databases, "[pgbouncer]", ...lines, ""].join("\n"));
-  const child = spawn(program, ["pgbouncer.ini"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user });
+  const options = { cwd: folder, stdio: ["ignore", "ignore", "pipe"], ...user };
+  const { process: child } = await startProcess(undefined, program, ["pgbouncer.ini"], /process up/, options);
   child.unref();
-  let said = "";
-  child.stderr.on("data", (text) => (said += text)).unref();
-  await until("PgBouncer listens", () => {
-    if (child.exitCode !== null || child.signalCode !== null) {
-      throw new Error(`PgBouncer has ended: ${said}`);
-    }
-    return said.includes("process up");
-  });
+  child.stderr.unref();
   return {
     urlOf: (url) => Object.assign(new URL(url), { hostname: "127.0.0.1", port }).href,
     stop: () => removeFolder(folder),

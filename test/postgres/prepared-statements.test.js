@@ -3,15 +3,12 @@
  */
 
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { skip, startPostgres } from "./postgres-server.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 /** A database on a pool of one connection, with what is prepared there. */

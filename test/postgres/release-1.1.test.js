@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { skip, startPostgres } from "./postgres-server.js";
 import { newClient } from "../../build/test/support/client.js";
 import { runCommand, startProgram } from "./program.js";
@@ -13,13 +13,9 @@ import { runCommand, startProgram } from "./program.js";
 const made = readFileSync(new URL("release-1.1.sql", import.meta.url), "utf8");
 const [key, banned] = ["as_v2BLoe7CqVjNO06xHWbQCaaZLw64NXrBVJFsz51o8S8", "as_KYvNy0ptUp2ZuysHex7bVwMpTta8LMSWJo0pHJBRnJH"];
 
-let postgres;
-let url;
-before(async () => {
-  postgres = await startPostgres();
-  url = await postgres?.createDatabase();
-  await postgres?.query(made, [], url);
-});
+const postgres = await startPostgres();
+const url = await postgres?.createDatabase();
+await postgres?.query(made, [], url);
 after(() => postgres?.stop());
 
 test("a database of release 1.1 is served with its animals, keys, limits and idempotency keys", { skip }, async (context) => {

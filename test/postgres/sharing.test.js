@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { encodeKeyEvent } from "../../dist/keys/key-line.js";
 import { createKeyId, createSecret, digestOf } from "../../dist/keys/key.js";
 import { createPlan } from "../../dist/limits/plans.js";
@@ -12,10 +12,7 @@ import { newClient } from "../../build/test/support/client.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { startService, timeUntil } from "./faults.js";
 
-let postgres;
-before(async () => {
-  postgres = await startPostgres();
-});
+const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 /** Three instances on a new database. */

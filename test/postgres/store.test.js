@@ -25,14 +25,19 @@ testPetStore("in PostgreSQL", async () => {
   };
 });
 
-test("an idempotency key whose animal was deleted by hand adds it again, and fails no other create", { skip }, async (context) => {
+const pet = { name: "Rex", categoryId: 1n, status: "available" };
+const hash = "0123456789abcdefghijkl";
+
+async function openStore(context) {
   const { pool, remove } = await createPlace();
   context.after(remove);
   const database = new Database(pool, assert.fail);
   await prepareSchema(database);
-  const store = new PostgresPetStore(database, systemClock);
-  const pet = { name: "Rex", categoryId: 1n, status: "available" };
-  const hash = "0123456789abcdefghijkl";
+  return { pool, store: new PostgresPetStore(database, systemClock) };
+}
+
+test("an idempotency key whose animal was deleted by hand adds it again, and fails no other create", { skip }, async (context) => {
+  const { pool, store } = await openStore(context);
   await store.add(pet, hash);
   await pool.query("DELETE FROM animal_store.pets");
   const [again, other] = await Promise.all([store.add(pet, hash), store.add(pet)]);
@@ -41,13 +46,7 @@ test("an idempotency key whose animal was deleted by hand adds it again, and fai
 });
 
 test("an idempotency key counts for 24 hours, also if no purge has removed it", { skip }, async (context) => {
-  const { pool, remove } = await createPlace();
-  context.after(remove);
-  const database = new Database(pool, assert.fail);
-  await prepareSchema(database);
-  const store = new PostgresPetStore(database, systemClock);
-  const pet = { name: "Rex", categoryId: 1n, status: "available" };
-  const hash = "0123456789abcdefghijkl";
+  const { pool, store } = await openStore(context);
   const ids = [];
   for (const age of ["0", "23 hours 59 minutes", "24 hours 1 minute"]) {
     await pool.query("UPDATE animal_store.once SET at = now() - $1::interval", [age]);
@@ -57,11 +56,7 @@ test("an idempotency key counts for 24 hours, also if no purge has removed it", 
 });
 
 test("lists that are asked for at once are those of each query alone, with frequent and rare statuses", { skip }, async (context) => {
-  const { pool, remove } = await createPlace();
-  context.after(remove);
-  const database = new Database(pool, assert.fail);
-  await prepareSchema(database);
-  const store = new PostgresPetStore(database, systemClock);
+  const { store } = await openStore(context);
   const random = new SeededRandom(Math.floor(Math.random() * 2 ** 32));
   const statuses = random.times(3_000, () => (random.oneIn(500) ? "sold" : random.pick(["available", "pending"])));
   const added = await Promise.all(statuses.map((status, index) => store.add({ name: `Rex ${index}`, categoryId: 1n, status })));
