@@ -6,7 +6,7 @@
  * gets another class, and from then on the runtime builds every such object property by property, for the life of the
  * process: a request takes 15 % more processor time or more. One tick kept alive keeps the class.
  *
- * For the program alone: the process of an embedder is not changed. test/bench/tick-shape.js shows the effect.
+ * For the program alone: the process of an embedder is not changed.
  */
 
 import { executionAsyncResource } from "node:async_hooks";
