@@ -7,9 +7,8 @@ import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banRule } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { int64Max, int64Min } from "../pets/pet.ts";
-import { headerComponents } from "./fields.ts";
-import { apiPaths } from "./paths.ts";
-import { responseComponents } from "./responses.ts";
+import { paths } from "./paths.ts";
+import { headerComponents, responseComponents } from "./responses.ts";
 import { type JsonObject, schemas } from "./schemas.ts";
 
 export interface OpenApiDescription {
@@ -52,7 +51,7 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
       { name: "animals", description: "List, add and fetch animals." },
       { name: "limits", description: "What is left of the key's quotas." },
     ],
-    paths: apiPaths(),
+    paths,
     components: {
       securitySchemes: {
         apiKey: {
@@ -63,8 +62,8 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
         },
       },
       schemas,
-      responses: responseComponents(),
-      headers: headerComponents(),
+      responses: responseComponents,
+      headers: headerComponents,
     },
   };
 }

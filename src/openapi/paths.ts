@@ -15,41 +15,25 @@ const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 const deprecationFields: readonly string[] = ["Deprecation", "Sunset", "Link-successor"];
 
 const misty: JsonObject = { id: 2, name: "Misty", categoryId: 7, status: "sold" };
-
-const petContent: JsonObject = {
-  schema: { $ref: "#/components/schemas/Pet" },
-  examples: { rex: { value: rex } },
-};
+const petSchema: JsonObject = { $ref: "#/components/schemas/Pet" };
+const petContent: JsonObject = { schema: petSchema, examples: { rex: { value: rex } } };
 
 const petsContent: JsonObject = {
-  schema: { type: "array", maxItems: limitMax, items: { $ref: "#/components/schemas/Pet" } },
+  schema: { type: "array", maxItems: limitMax, items: petSchema },
   examples: { page: { summary: "`limit=2`", value: [rex, misty] }, none: { summary: "No match", value: [] } },
 };
 
-const limitsContent: JsonObject = {
-  schema: { $ref: "#/components/schemas/Limits" },
-  examples: {
-    free: {
-      value: {
-        plan: "free",
-        minute: { limit: publishedQuotas.free.perMinute, remaining: 59, reset: 1795262460 },
-        day: { limit: publishedQuotas.free.perDay, remaining: 999, reset: 1795348800 },
-      },
-    },
-  },
+const limitsExample: JsonObject = {
+  plan: "free",
+  minute: { limit: publishedQuotas.free.perMinute, remaining: 59, reset: 1795262460 },
+  day: { limit: publishedQuotas.free.perDay, remaining: 999, reset: 1795348800 },
 };
 
-const newPetBody: JsonObject = {
-  required: true,
-  description: `At most ${bounds.contentBytesMax} bytes of UTF-8.`,
-  content: {
-    "application/json": {
-      schema: { $ref: "#/components/schemas/NewPet" },
-      examples: {
-        required: { summary: "Required members", value: { name: "Rex", categoryId: 5 } },
-        all: { summary: "All members", value: { name: "Misty", categoryId: 7, status: "sold" } },
-      },
-    },
+const newPetContent: JsonObject = {
+  schema: { $ref: "#/components/schemas/NewPet" },
+  examples: {
+    required: { summary: "Required members", value: { name: "Rex", categoryId: 5 } },
+    all: { summary: "All members", value: { name: "Misty", categoryId: 7, status: "sold" } },
   },
 };
 
@@ -76,7 +60,11 @@ const createPet: JsonObject = {
     "`outcome_unknown`.",
   tags: ["animals"],
   parameters: [idempotencyKeyParameter],
-  requestBody: newPetBody,
+  requestBody: {
+    required: true,
+    description: `At most ${bounds.contentBytesMax} bytes of UTF-8.`,
+    content: { "application/json": newPetContent },
+  },
   responses: {
     201: response("The new animal.", petContent, ["Location", "Idempotent-Replayed"]),
     ...errorResponses([
@@ -116,16 +104,17 @@ const getLimits: JsonObject = {
     "response show only the quota with fewer requests left.",
   tags: ["limits"],
   responses: {
-    200: response("The plan and the quotas.", limitsContent),
+    200: response("The plan and the quotas.", {
+      schema: { $ref: "#/components/schemas/Limits" },
+      examples: { free: { value: limitsExample } },
+    }),
     ...errorResponses(),
   },
 };
 
-/** The paths, relative to the base address. */
-export function apiPaths(): JsonObject {
-  return {
-    "/pets": { get: listPets, post: createPet },
-    "/pets/{petId}": { get: getPet },
-    "/limits": { get: getLimits },
-  };
-}
+/** Relative to the base address. */
+export const paths: JsonObject = {
+  "/pets": { get: listPets, post: createPet },
+  "/pets/{petId}": { get: getPet },
+  "/limits": { get: getLimits },
+};

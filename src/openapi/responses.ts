@@ -1,13 +1,80 @@
 /**
- * The responses of the OpenAPI description. Statuses and messages come from the table of errors that the service runs
- * on, so an example is what a client receives.
+ * The responses of the OpenAPI description, with the header fields that mean something to a caller: none of HTTP
+ * itself, of caches or of CORS. Statuses and messages come from the service's own table of errors.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "../http/error-codes.ts";
-import { headerReferences } from "./fields.ts";
-import type { Json, JsonObject } from "./schemas.ts";
+import { deprecationField, sunsetField } from "../pets/get.ts";
+import { int64, type Json, type JsonObject } from "./schemas.ts";
 
-const everyFields = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"] as const;
+/** A field that every response has which lists it. Without an example its value is the constant of its schema. */
+function field(description: string, schema: JsonObject, example?: string | number): JsonObject {
+  return { required: true, description, schema, ...(example !== undefined && { example }) };
+}
+
+/** The header components. A key may name one of several uses: `Link-next` is a `Link`. */
+export const headerComponents: JsonObject = {
+  "X-Request-Id": field(
+    "The id of this request in the service's log: the client's own, if it sent a valid one, or a new one.",
+    { type: "string", pattern: "^[A-Za-z0-9._-]{1,64}$" },
+    "5f0c6a17b2d9",
+  ),
+  "X-RateLimit-Limit": field(
+    "The limit in effect: requests per window of the quota, minute or day, that has fewer left.",
+    { type: "integer", minimum: 1 },
+    60,
+  ),
+  "X-RateLimit-Remaining": field(
+    "Requests left, after this one; 0 during a ban.",
+    { type: "integer", minimum: 0 },
+    59,
+  ),
+  "X-RateLimit-Reset": field(
+    "Unix seconds: when that quota is full again, or a ban ends.",
+    int64({ minimum: 0 }),
+    1795262460,
+  ),
+  "Retry-After": field(
+    "Seconds to wait: a retry after that time is served (RFC 9110, 10.2.3).",
+    { type: "integer", minimum: 1 },
+    42,
+  ),
+  "WWW-Authenticate": field(
+    "The scheme to authenticate with; with `error` if the key is not valid or may not do this (RFC 6750).",
+    {
+      type: "string",
+      enum: ["", ', error="invalid_token"', ', error="insufficient_scope"'].map(
+        (error) => `Bearer realm="animal-store"${error}`,
+      ),
+    },
+    'Bearer realm="animal-store"',
+  ),
+  Location: field(
+    "The address of the new animal.",
+    { type: "string", format: "uri-reference", pattern: "/pets/[1-9][0-9]*$" },
+    "/v1/pets/1",
+  ),
+  "Idempotent-Replayed": {
+    required: false,
+    description: "Present if an earlier request with this `Idempotency-Key` added the animal, and this one added none.",
+    schema: { type: "string", const: "true" },
+  },
+  "Link-next": {
+    required: false,
+    description: "The next page, with the same `limit` and `status`; absent on the last page (RFC 8288).",
+    schema: { type: "string", pattern: '^<[^>]*/pets\\?([^>]*&)?after=[0-9]+>; rel="next"$' },
+    example: '</v1/pets?limit=2&after=2>; rel="next"',
+  },
+  "Link-successor": field(
+    "The operation that replaces this one (RFC 5829, 3.2; RFC 8288).",
+    { type: "string", pattern: '^<[^>]*/pets>; rel="successor-version"$' },
+    '</v1/pets>; rel="successor-version"',
+  ),
+  Deprecation: field("Since when the operation is deprecated (RFC 9745).", { type: "string", const: deprecationField }),
+  Sunset: field("When the operation is scheduled for removal (RFC 8594).", { type: "string", const: sunsetField }),
+};
+
+const everyFields = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ["WWW-Authenticate"],
@@ -15,54 +82,43 @@ const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   429: ["Retry-After"],
 };
 
-/** The errors that happen before the route is known, by their components. */
-const earlyErrors = {
+/** The errors of every operation. Each component is a response with all its codes. */
+const sharedErrors: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]>> = {
   MalformedRequest: ["malformed_request"],
   Unauthorized: ["missing_api_key", "invalid_api_key"],
   RequestTimeout: ["request_timeout"],
   UriTooLong: ["uri_too_long"],
   TooManyRequests: ["rate_limited", "key_banned"],
   HeaderFieldsTooLarge: ["header_fields_too_large"],
-} as const;
-
-/** The errors of every operation. Each component is a response with all its codes. */
-const sharedErrors: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]>> = {
-  ...earlyErrors,
   InternalError: ["internal_error"],
   StorageUnavailable: ["storage_unavailable"],
 };
 
-const earlyCodes: readonly ErrorCode[] = Object.values(earlyErrors).flat();
-const sharedCodes: readonly ErrorCode[] = Object.values(sharedErrors).flat();
+/** Those that happen once the route is known. */
+const lateErrors = ["InternalError", "StorageUnavailable"];
 
 export function response(description: string, content: JsonObject, fields: readonly string[] = []): JsonObject {
-  return {
-    description,
-    headers: headerReferences([...fields, ...everyFields]),
-    content: { "application/json": content },
-  };
+  const headers = [...fields, ...everyFields].map((key) => [
+    key.startsWith("Link-") ? "Link" : key,
+    { $ref: `#/components/headers/${key}` },
+  ]);
+  return { description, headers: Object.fromEntries(headers), content: { "application/json": content } };
 }
 
 /** One response for these codes, which all have its status. */
-function errorResponse(status: number, codes: readonly ErrorCode[], fields: readonly string[] = []): JsonObject {
+function errorResponse(codes: readonly ErrorCode[], status: number, fields: readonly string[] = []): JsonObject {
   const narrowed = { properties: { code: { enum: codes }, status: { const: status } } };
   const examples = codes.map((code) => [code, { value: JSON.parse(errorJson(code)) as Json }]);
   return response(
     codes.map((code) => `\`${code}\`: ${errorKinds[code].message}`).join("\n\n"),
-    {
-      schema: { allOf: [{ $ref: "#/components/schemas/Error" }, narrowed] },
-      examples: Object.fromEntries(examples) as JsonObject,
-    },
+    { schema: { allOf: [{ $ref: "#/components/schemas/Error" }, narrowed] }, examples: Object.fromEntries(examples) },
     [...(fieldsByStatus[status] ?? []), ...fields],
   );
 }
 
-export function responseComponents(): JsonObject {
-  const responses = Object.entries(sharedErrors).map(
-    ([name, codes]) => [name, errorResponse(errorKinds[codes[0]].status, codes)] as const,
-  );
-  return Object.fromEntries(responses);
-}
+export const responseComponents: JsonObject = Object.fromEntries(
+  Object.entries(sharedErrors).map(([name, codes]) => [name, errorResponse(codes, statusOf(codes[0]))]),
+);
 
 /**
  * The error responses of an operation, one a status.
@@ -71,19 +127,19 @@ export function responseComponents(): JsonObject {
  * @param routeFields fields of the responses that are given once the route is known
  */
 export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields: readonly string[] = []): JsonObject {
-  const codes = [...sharedCodes, ...ownCodes];
-  const statuses = [...new Set(codes.map((code) => errorKinds[code].status))];
-  const responses = statuses.map((status) => {
-    const ofStatus = codes.filter((code) => errorKinds[code].status === status);
-    const fields = ofStatus.some((code) => earlyCodes.includes(code)) ? [] : routeFields;
-    const shared = fields.length === 0 ? sharedName(ofStatus) : undefined;
-    const described = shared === undefined ? errorResponse(status, ofStatus, fields) : { $ref: shared };
-    return [String(status), described] as const;
+  const statuses = new Set([...Object.values(sharedErrors).flat(), ...ownCodes].map(statusOf));
+  const responses = Array.from(statuses, (status) => {
+    const shared = Object.entries(sharedErrors).find(([, codes]) => statusOf(codes[0]) === status);
+    const [name, sharedCodes] = shared ?? ["", []];
+    const own = ownCodes.filter((code) => statusOf(code) === status);
+    const fields = shared === undefined || lateErrors.includes(name) ? routeFields : [];
+    const isShared = shared !== undefined && own.length + fields.length === 0;
+    const reference = { $ref: `#/components/responses/${name}` };
+    return [status, isShared ? reference : errorResponse([...sharedCodes, ...own], status, fields)];
   });
   return Object.fromEntries(responses);
 }
 
-function sharedName(codes: readonly ErrorCode[]): string | undefined {
-  const found = Object.entries(sharedErrors).find(([, shared]) => shared.join() === codes.join());
-  return found === undefined ? undefined : `#/components/responses/${found[0]}`;
+function statusOf(code: ErrorCode): number {
+  return errorKinds[code].status;
 }

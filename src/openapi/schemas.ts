@@ -17,81 +17,72 @@ export interface JsonObject {
 
 export const rex: JsonObject = { id: 1, name: "Rex", categoryId: 5, status: "available" };
 
+export function int64(range: JsonObject): JsonObject {
+  return { type: "integer", format: "int64", ...range };
+}
+
+/** An object of these members only. All of them are required unless `required` names some. */
+function objectOf(description: string, properties: JsonObject, required = Object.keys(properties)): JsonObject {
+  return { type: "object", description, required, additionalProperties: false, properties };
+}
+
 /** The characters of the Unicode property White_Space, for a character class that every regex engine reads alike. */
 const whiteSpace =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
-/** At least one character that is not white space, and no U+0000. */
-const namePattern = `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`;
+const status: JsonObject = { $ref: "#/components/schemas/PetStatus" };
+const quota: JsonObject = { $ref: "#/components/schemas/Quota" };
 
-const petStatusSchema: JsonObject = {
-  type: "string",
-  enum: petStatuses,
-  description: "The availability of the animal.",
-};
-
-const nameSchema: JsonObject = {
+const name: JsonObject = {
   type: "string",
   minLength: 1,
   maxLength: nameCodePointsMax,
-  pattern: namePattern,
+  pattern: `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`,
   description:
     `The animal's name: 1 to ${nameCodePointsMax} Unicode code points, not only white space, without U+0000 and lone ` +
     "surrogates. It is kept exactly as sent.",
 };
 
-const categoryIdSchema: JsonObject = {
-  type: "integer",
-  format: "int64",
-  minimum: Number(int64Min),
-  maximum: Number(int64Max),
+const categoryId: JsonObject = {
+  ...int64({ minimum: Number(int64Min), maximum: Number(int64Max) }),
   description:
     `The category of the animal: an integer from ${int64Min} to ${int64Max}, exact to the last digit. Parsers that ` +
     "read numbers as doubles round those beyond 2^53.",
 };
 
-const newPetSchema: JsonObject = {
-  type: "object",
-  description: "An animal to add. Other members are refused, `id` too.",
-  required: ["name", "categoryId"],
-  additionalProperties: false,
-  properties: {
-    name: nameSchema,
-    categoryId: categoryIdSchema,
-    // A default beside the reference would make the member required in the types that openapi-typescript writes.
-    status: {
-      allOf: [{ $ref: "#/components/schemas/PetStatus" }, { default: defaultPetStatus }],
-      description: `The availability of the animal, \`${defaultPetStatus}\` by default.`,
-    },
-  },
-  examples: [{ name: "Rex", categoryId: 5, status: "available" }],
+const id: JsonObject = {
+  ...int64({ minimum: 1 }),
+  description: "Assigned by the service: 1, 2, 3, … in the order of creation, never reused.",
 };
 
-const petSchema: JsonObject = {
-  type: "object",
-  description: "An animal of the catalogue.",
-  required: ["id", "name", "categoryId", "status"],
-  additionalProperties: false,
-  properties: {
-    id: {
-      type: "integer",
-      format: "int64",
-      minimum: 1,
-      description: "Assigned by the service: 1, 2, 3, … in the order of creation, never reused.",
-    },
-    name: nameSchema,
-    categoryId: categoryIdSchema,
-    status: { $ref: "#/components/schemas/PetStatus" },
-  },
-  examples: [rex],
+/** A default beside the reference would make the member required in the types that openapi-typescript writes. */
+const newStatus: JsonObject = {
+  allOf: [status, { default: defaultPetStatus }],
+  description: `The availability of the animal, \`${defaultPetStatus}\` by default.`,
 };
 
-const errorSchema: JsonObject = {
-  type: "object",
-  description: "The content of every error response.",
-  required: ["code", "message", "status"],
-  additionalProperties: false,
-  properties: {
+export const schemas: JsonObject = {
+  PetStatus: { type: "string", enum: petStatuses, description: "The availability of the animal." },
+  NewPet: {
+    ...objectOf(
+      "An animal to add. Other members are refused, `id` too.",
+      { name, categoryId, status: newStatus },
+      ["name", "categoryId"],
+    ),
+    examples: [{ name: "Rex", categoryId: 5, status: "available" }],
+  },
+  Pet: { ...objectOf("An animal of the catalogue.", { id, name, categoryId, status }), examples: [rex] },
+  Limits: objectOf("The plan of the key and what is left of both quotas.", {
+    plan: { type: "string", enum: planNames, description: "The plan of the key." },
+    minute: quota,
+    day: quota,
+  }),
+  Quota: objectOf("The quota of one window.", {
+    limit: { type: "integer", minimum: 1, description: "Requests per window." },
+    remaining: { type: "integer", minimum: 0, description: "Requests left in this window." },
+    reset: { ...int64({ minimum: 0 }), description: "When the quota is full again, in Unix seconds." },
+  }),
+  Error: objectOf("The content of every error response.", {
     code: {
       type: "string",
       enum: Object.keys(errorKinds),
@@ -99,45 +90,7 @@ const errorSchema: JsonObject = {
     },
     message: { type: "string", minLength: 1, description: "What went wrong, for people. The wording may change." },
     status: { type: "integer", description: "The HTTP status code." },
-  },
-};
-
-const quotaSchema: JsonObject = {
-  type: "object",
-  description: "The quota of one window.",
-  required: ["limit", "remaining", "reset"],
-  additionalProperties: false,
-  properties: {
-    limit: { type: "integer", minimum: 1, description: "Requests per window." },
-    remaining: { type: "integer", minimum: 0, description: "Requests left in this window." },
-    reset: {
-      type: "integer",
-      format: "int64",
-      minimum: 0,
-      description: "When the quota is full again, in Unix seconds.",
-    },
-  },
-};
-
-const limitsSchema: JsonObject = {
-  type: "object",
-  description: "The plan of the key and what is left of both quotas.",
-  required: ["plan", "minute", "day"],
-  additionalProperties: false,
-  properties: {
-    plan: { type: "string", enum: planNames, description: "The plan of the key." },
-    minute: { $ref: "#/components/schemas/Quota" },
-    day: { $ref: "#/components/schemas/Quota" },
-  },
-};
-
-export const schemas: JsonObject = {
-  PetStatus: petStatusSchema,
-  NewPet: newPetSchema,
-  Pet: petSchema,
-  Limits: limitsSchema,
-  Quota: quotaSchema,
-  Error: errorSchema,
+  }),
 };
 
 /** The query of listPets; any other parameter is refused. */
@@ -153,7 +106,7 @@ export const listParameters: readonly JsonObject[] = [
     name: "status",
     in: "query",
     description: "Only animals of this status.",
-    schema: { $ref: "#/components/schemas/PetStatus" },
+    schema: status,
     example: "available",
   },
   {
@@ -162,7 +115,7 @@ export const listParameters: readonly JsonObject[] = [
     description:
       `Only animals with a greater id: an integer from 0 to ${int64Max}, whether an animal has it or not. Instead ` +
       "of choosing one, follow the `Link` of the previous page.",
-    schema: { type: "integer", format: "int64", minimum: 0, maximum: Number(int64Max) },
+    schema: int64({ minimum: 0, maximum: Number(int64Max) }),
     example: 0,
   },
 ];
@@ -188,6 +141,6 @@ export const petIdParameter: JsonObject = {
   in: "path",
   required: true,
   description: "The id of the animal. Everything else is 404.",
-  schema: { type: "integer", format: "int64", minimum: 1, maximum: Number(int64Max) },
+  schema: int64({ minimum: 1, maximum: Number(int64Max) }),
   example: 1,
 };
