@@ -5,8 +5,6 @@
 
 import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
 
-import { expositionType, family, head, Histogram, type Labels } from "./prometheus-text.ts";
-
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {
   readonly animalCount?: number;
@@ -23,19 +21,12 @@ const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIO
 const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const diskBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
-interface RequestSeries {
-  readonly labels: Labels;
-  readonly durations: Histogram;
-}
-
 export class Metrics {
-  readonly contentType: string = expositionType;
+  /** Of the Prometheus text format. */
+  readonly contentType: string = "text/plain; version=0.0.4; charset=utf-8";
   readonly #eventLoopDelay: IntervalHistogram;
-  readonly #requests = new Map<string, RequestSeries>();
-  readonly #refusals = new Map<string, number>([
-    ["rate_limited", 0],
-    ["key_banned", 0],
-  ]);
+  readonly #requests = new Map<string, Sample<Histogram>>();
+  readonly #refusals = { rate_limited: 0, key_banned: 0 };
   readonly #appends = new Histogram(diskBounds);
   readonly #syncs = new Histogram(diskBounds);
 
@@ -51,14 +42,14 @@ export class Metrics {
     let series = this.#requests.get(entry);
     if (series === undefined) {
       const labels = { route, method: methodLabel, status: String(status) };
-      series = { labels, durations: new Histogram(requestBounds) };
+      series = { labels, value: new Histogram(requestBounds) };
       this.#requests.set(entry, series);
     }
-    series.durations.observe(durationMs / 1_000);
+    series.value.observe(durationMs / 1_000);
   }
 
   countRefusal(reason: "rate_limited" | "key_banned"): void {
-    this.#refusals.set(reason, (this.#refusals.get(reason) ?? 0) + 1);
+    this.#refusals[reason] += 1;
   }
 
   countGroup({ appendMs, syncMs }: { readonly appendMs: number; readonly syncMs: number }): void {
@@ -67,58 +58,46 @@ export class Metrics {
   }
 
   /** The page that Prometheus reads. */
-  expose(gauges: Gauges): string {
-    return this.#exposeRequests(gauges) + this.#exposeStore(gauges) + this.#exposeProcess();
-  }
-
-  #exposeRequests({ bannedKeyCount, banCount }: Gauges): string {
-    const series = [...this.#requests.values()];
-    const totals = series.map(({ labels, durations }) => ({ labels, value: durations.count }));
-    const refusals = [...this.#refusals].map(([reason, value]) => ({ labels: { reason }, value }));
-    const durations = "animal_store_request_duration_seconds";
-    return (
-      family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals) +
-      head(durations, "histogram", "From reading the header fields to giving the response to Node.") +
-      series.map((one) => one.durations.lines(durations, one.labels)).join("") +
-      family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals) +
-      gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount) +
-      counter("animal_store_bans_total", "Bans since the start.", banCount)
-    );
-  }
-
-  #exposeStore({ animalCount, logBytes, isHealthy }: Gauges): string {
-    const append = "animal_store_append_duration_seconds";
-    const sync = "animal_store_fsync_duration_seconds";
-    return (
-      gauge("animal_store_animals", "Animals in the catalogue.", animalCount) +
-      gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes) +
-      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy ? 1 : 0) +
-      head(append, "histogram", "Writing one group of animals to the log.") +
-      this.#appends.lines(append, {}) +
-      head(sync, "histogram", "fdatasync of one group of animals.") +
-      this.#syncs.lines(sync, {})
-    );
+  expose({ animalCount, logBytes, isHealthy, banCount, bannedKeyCount }: Gauges): string {
+    const requests = [...this.#requests.values()];
+    const totals = requests.map(({ labels, value }) => ({ labels, value: value.count }));
+    const refusals = Object.entries(this.#refusals).map(([reason, value]) => ({ labels: { reason }, value }));
+    return [
+      family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals),
+      histogram(
+        "animal_store_request_duration_seconds",
+        "From reading the header fields to giving the response to Node.",
+        requests,
+      ),
+      family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals),
+      gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount),
+      counter("animal_store_bans_total", "Bans since the start.", banCount),
+      gauge("animal_store_animals", "Animals in the catalogue.", animalCount),
+      gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes),
+      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy ? 1 : 0),
+      histogram("animal_store_append_duration_seconds", "Writing one group of animals to the log.", [
+        { value: this.#appends },
+      ]),
+      histogram("animal_store_fsync_duration_seconds", "fdatasync of one group of animals.", [{ value: this.#syncs }]),
+      this.#exposeProcess(),
+    ].join("");
   }
 
   #exposeProcess(): string {
     const delay = this.#eventLoopDelay;
-    const cpu = process.cpuUsage();
+    const delayHelp = "Delay of a 10 ms timer since the last scrape; includes the 10 ms.";
     const delays = [50, 99, 100].map((percentile) => ({
       labels: { percentile: String(percentile) }, // `quantile` is reserved for summaries.
       value: delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9,
     }));
     delay.reset();
-    return (
-      family(
-        "animal_store_event_loop_delay_seconds",
-        "gauge",
-        "Delay of a 10 ms timer since the last scrape; includes the 10 ms.",
-        delays,
-      ) +
-      gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()) +
-      counter("process_cpu_seconds_total", "User and system CPU time.", (cpu.user + cpu.system) / 1e6) +
-      gauge("process_start_time_seconds", "Start of the process, Unix time.", performance.timeOrigin / 1_000)
-    );
+    const cpu = process.cpuUsage();
+    return [
+      family("animal_store_event_loop_delay_seconds", "gauge", delayHelp, delays),
+      gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
+      counter("process_cpu_seconds_total", "User and system CPU time.", (cpu.user + cpu.system) / 1e6),
+      gauge("process_start_time_seconds", "Start of the process, Unix time.", performance.timeOrigin / 1_000),
+    ].join("");
   }
 }
 
@@ -128,4 +107,69 @@ function gauge(name: string, help: string, value: number | undefined): string {
 
 function counter(name: string, help: string, value: number): string {
   return family(name, "counter", help, [{ value }]);
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+interface Sample<Value> {
+  readonly labels?: Labels | undefined;
+  readonly value: Value;
+}
+
+export function family(name: string, type: "counter" | "gauge", help: string, samples: Sample<number>[]): string {
+  return head(name, type, help) + samples.map(({ labels = {}, value }) => line(name, labels, value)).join("");
+}
+
+function histogram(name: string, help: string, samples: Sample<Histogram>[]): string {
+  return head(name, "histogram", help) + samples.map(({ labels = {}, value }) => value.lines(name, labels)).join("");
+}
+
+/** Counts durations in buckets. */
+export class Histogram {
+  readonly #bounds: readonly number[];
+  readonly #counts: Float64Array;
+  #sum = 0;
+
+  /** @param bounds upper bounds in seconds, ascending; an infinite one is added */
+  constructor(bounds: readonly number[]) {
+    this.#bounds = bounds;
+    this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  get count(): number {
+    return this.#counts.reduce((total, count) => total + count, 0);
+  }
+
+  observe(seconds: number): void {
+    let index = 0;
+    while (seconds > (this.#bounds[index] ?? Infinity)) {
+      index++;
+    }
+    this.#counts[index] = (this.#counts[index] ?? 0) + 1;
+    this.#sum += seconds;
+  }
+
+  lines(name: string, labels: Labels): string {
+    let text = "";
+    let cumulative = 0;
+    this.#counts.forEach((count, index) => {
+      cumulative += count;
+      const bound = this.#bounds[index];
+      text += line(`${name}_bucket`, { ...labels, le: bound === undefined ? "+Inf" : String(bound) }, cumulative);
+    });
+    return text + line(`${name}_sum`, labels, this.#sum) + line(`${name}_count`, labels, cumulative);
+  }
+}
+
+function head(name: string, type: "counter" | "gauge" | "histogram", help: string): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+}
+
+function line(name: string, labels: Labels, value: number): string {
+  const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escapeLabel(text)}"`);
+  return `${name}${pairs.length === 0 ? "" : `{${pairs.join(",")}}`} ${value}\n`;
+}
+
+function escapeLabel(text: string): string {
+  return text.replace(/[\\"\n]/g, (character) => (character === "\n" ? "\\n" : `\\${character}`));
 }

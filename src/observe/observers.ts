@@ -4,23 +4,33 @@
 
 import type { Clock } from "../base/clock.ts";
 import { Metrics } from "./metrics.ts";
-import { RequestLog } from "./request-log.ts";
 
-/** What is observed of a request. */
 export interface ObservedRequest {
   readonly requestId: string;
   /** "" if the bytes were not a request. */
   readonly method: string;
   /** "none" if the request was refused before it was routed. */
   readonly routePattern: string;
-  /** Undefined without a valid key. */
   readonly keyId: string | undefined;
   readonly address: string;
   readonly trace: string | undefined;
-  /** Monotonic. Undefined if the bytes were not a request: it has no duration. */
+  /** Monotonic. Undefined if the bytes were not a request. */
   readonly receivedMs: number | undefined;
-  /** Says why a request was refused. */
   readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
+}
+
+/** A line of the request log, as README.md describes it: without credentials and without the request target. */
+export interface RequestLine {
+  readonly time: string;
+  readonly id: string;
+  readonly method: string;
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+  readonly bytes: number;
+  readonly key: string | null;
+  readonly address: string;
+  readonly trace: string | null;
 }
 
 export interface ObserverOptions {
@@ -30,15 +40,21 @@ export interface ObserverOptions {
   readonly writeRequests: ((text: string) => void) | undefined;
 }
 
+/** A write for each line would cost more than its request. */
+const flushDelayMs = 100;
+const pendingCharactersMax = 65_536;
+
 export class Observers {
   readonly metrics: Metrics | undefined;
   readonly #clock: Clock;
-  readonly #requestLog: RequestLog | undefined;
+  readonly #write: ObserverOptions["writeRequests"];
+  #pending = "";
+  #timer: NodeJS.Timeout | undefined;
 
   constructor({ clock, hasMetrics, writeRequests }: ObserverOptions) {
     this.#clock = clock;
     this.metrics = hasMetrics ? new Metrics() : undefined;
-    this.#requestLog = writeRequests === undefined ? undefined : new RequestLog(writeRequests);
+    this.#write = writeRequests;
   }
 
   /** @param status 0 if the connection broke before the response */
@@ -49,21 +65,42 @@ export class Observers {
     if (status === 429 && (rate?.kind === "rate_limited" || rate?.kind === "key_banned")) {
       this.metrics?.countRefusal(rate.kind);
     }
-    this.#requestLog?.add({
-      time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
-      id: request.requestId,
-      method,
-      route: routePattern,
-      status,
-      ms: Math.round(durationMs * 1_000) / 1_000,
-      bytes: contentBytes,
-      key: request.keyId ?? null,
-      address: request.address,
-      trace: request.trace ?? null,
-    });
+    if (this.#write !== undefined) {
+      this.#log({
+        time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
+        id: request.requestId,
+        method,
+        route: routePattern,
+        status,
+        ms: Math.round(durationMs * 1_000) / 1_000,
+        bytes: contentBytes,
+        key: request.keyId ?? null,
+        address: request.address,
+        trace: request.trace ?? null,
+      });
+    }
+  }
+
+  #log(line: RequestLine): void {
+    this.#pending += `${JSON.stringify(line)}\n`;
+    if (this.#pending.length >= pendingCharactersMax) {
+      this.#flush();
+    } else {
+      this.#timer ??= setTimeout(() => this.#flush(), flushDelayMs).unref();
+    }
   }
 
   close(): void {
-    this.#requestLog?.flush();
+    this.#flush();
+  }
+
+  #flush(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const text = this.#pending;
+    this.#pending = "";
+    if (text !== "") {
+      this.#write?.(text);
+    }
   }
 }

@@ -10,10 +10,8 @@ import type { AddressInfo, Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { openAnimalStore } from "../../src/index.ts";
-import { Histogram, family } from "../../src/observe/prometheus-text.ts";
-import { Metrics } from "../../src/observe/metrics.ts";
-import { Observers } from "../../src/observe/observers.ts";
-import type { RequestLine } from "../../src/observe/request-log.ts";
+import { family, Histogram, Metrics } from "../../src/observe/metrics.ts";
+import { Observers, type RequestLine } from "../../src/observe/observers.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
