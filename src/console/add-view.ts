@@ -4,7 +4,7 @@
  */
 
 import type { CatalogueView } from "./catalogue-view.ts";
-import type { ApiRequest } from "./curl.ts";
+import type { ApiRequest } from "./api-request.ts";
 import { byId, element, fieldById, notify, shown } from "./dom.ts";
 import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { guard, onPress, onSubmit } from "./press.ts";

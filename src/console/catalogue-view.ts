@@ -2,7 +2,7 @@
  * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here.
  */
 
-import { nextQuery } from "./api-address.ts";
+import { nextQuery } from "./api-request.ts";
 import { byId, element, fieldById, notify, setText, shown } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";
 import { onPress, onSubmit, setAtEnd } from "./press.ts";
@@ -14,20 +14,11 @@ interface Page {
   readonly offset: number;
 }
 
-export interface CatalogueView {
-  /** Lists the first page of what the form asks for. */
-  list(): Promise<void>;
-  /** Marks an animal that was just added. Returns whether it stands on the page that is shown. */
-  add(pet: Pet): boolean;
-  /** Opens the page on which an added animal stands. */
-  open(pet: Pet): Promise<void>;
-  /** For another key. */
-  forget(): void;
-}
+export type CatalogueView = ReturnType<typeof createCatalogueView>;
 
 const pageSizeDefault = "20";
 
-export function createCatalogueView(session: Session): CatalogueView {
+export function createCatalogueView(session: Session) {
   /** From the first page to the one shown; empty if nothing is listed. */
   let trail: readonly Page[] = [];
   let pets: readonly Pet[] = [];
@@ -66,6 +57,7 @@ export function createCatalogueView(session: Session): CatalogueView {
     notify("list-notice", "", end === 0 ? emptyText(given("status")) : "");
   }
 
+  /** Marks an animal that was just added. Returns whether it stands on the page that is shown. */
   function add(pet: Pet): boolean {
     addedId = pet.id;
     const isListed = pets.some(({ id }) => id === pet.id);

@@ -20,7 +20,6 @@ export function byId(id: string): HTMLElement {
   return document.getElementById(id) as HTMLElement;
 }
 
-/** A field of a form. */
 export function fieldById(id: string): HTMLInputElement {
   return byId(id) as HTMLInputElement;
 }
@@ -35,7 +34,6 @@ export function shownLines(text: string): readonly Child[] {
   return text.split("\n").flatMap((line, index) => [index === 0 ? "" : "\n", ...shown(line)]);
 }
 
-/** A part that is folded until the person opens it. */
 export function fold(head: readonly Child[], ...content: readonly Child[]): HTMLElement {
   return element("details", element("summary", ...head), ...content);
 }

@@ -14,11 +14,7 @@ export interface Pet {
 
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
 
-/**
- * As `JSON.parse`, but each number becomes a string with its text. The content of this API is an object or an array.
- *
- * @throws {SyntaxError} the text is no JSON
- */
+/** As `JSON.parse`, but each number becomes a string with its text. @throws {SyntaxError} */
 export function parseExact(text: string): unknown {
   return JSON.parse(text.replace(stringOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`)));
 }
@@ -29,11 +25,7 @@ export interface JsonPiece {
   readonly text: string;
 }
 
-/**
- * The text in lines and indented; every name, string and number exactly as it stands.
- *
- * @throws {SyntaxError} the text is no JSON
- */
+/** The text in lines and indented; every name, string and number exactly as it stands. @throws {SyntaxError} */
 export function layOutJson(text: string): readonly JsonPiece[] {
   JSON.parse(text);
   const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}[\]:,]+|[{}[\]:,]/g) ?? [];

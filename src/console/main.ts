@@ -3,7 +3,7 @@
  */
 
 import { startAddView } from "./add-view.ts";
-import { apiAddress } from "./api-address.ts";
+import { apiAddress } from "./api-request.ts";
 import { createCatalogueView } from "./catalogue-view.ts";
 import { setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";

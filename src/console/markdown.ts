@@ -1,6 +1,6 @@
 /**
- * The part of Markdown that the description uses: headings, paragraphs, tables and `code`. It is read into plain
- * values, never into markup: what is not understood stays text.
+ * The part of Markdown that the description uses. It is read into plain values, never into markup: what is not
+ * understood stays text.
  */
 
 /** Kinds are the names of the elements that show them. */

@@ -11,14 +11,9 @@ import type { Exchange } from "./session.ts";
 
 const tickMs = 1_000;
 
-export interface QuotaView {
-  /** Takes in what a response says of the quota of the key. */
-  show(exchange: Exchange): void;
-  /** For another key. */
-  forget(): void;
-}
+export type QuotaView = ReturnType<typeof createQuotaView>;
 
-export function createQuotaView(): QuotaView {
+export function createQuotaView() {
   let quota: Quota | undefined;
   /** By the browser's clock; undefined if the key is not refused. */
   let refusedUntilMs: number | undefined;
@@ -48,6 +43,7 @@ export function createQuotaView(): QuotaView {
     }
   }
 
+  /** Takes in what a response says of the quota of the key. */
   function show({ request, response, body, code }: Exchange): void {
     const field = (name: string): string | null => response?.headers.get(name) ?? null;
     const nowMs = Date.now();

@@ -1,9 +1,7 @@
 /**
- * The quota of a key as its responses tell it, in the browser's own time: only differences of the server's times count
- * (`X-RateLimit-Reset` minus `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing.
- *
- * `GET /limits` tells of both windows, header fields of one. What was said of the other stays, as an upper bound:
- * within a window a number only falls.
+ * The quota of a key as its responses tell it. Only differences of the server's times count (`X-RateLimit-Reset` minus
+ * `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing. `GET /limits` tells of both windows,
+ * header fields of one. What was said of the other stays, as an upper bound.
  */
 
 export interface Bucket {
@@ -29,18 +27,10 @@ export interface Limits {
   readonly day: ShownBucket;
 }
 
-interface ShownBucket {
-  readonly limit: string;
-  readonly remaining: string;
-  /** Unix seconds. */
-  readonly reset: string;
-}
+type ShownBucket = Readonly<Record<"limit" | "remaining" | "reset", string>>;
 
 /** What the fields of a response say of one bucket. */
-export interface Rate {
-  readonly limit: number;
-  readonly remaining: number;
-  readonly reset: number;
+export interface Rate extends Pick<Bucket, "limit" | "remaining" | "reset"> {
   /** Milliseconds from the response to the reset. */
   readonly leftMs: number;
 }

@@ -1,11 +1,10 @@
 /**
- * The reference, drawn from the service's own description: what all operations share, the animal, then each operation,
- * which can fill a form with its example.
+ * The reference, drawn from the service's own description. Each operation can fill a form with its example.
  */
 
 import { byId, type Child, element, fieldById, fold, requestLine, shown } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";
-import { type Block, type Line, readInline, readMarkdown } from "./markdown.ts";
+import { type Line, readInline, readMarkdown } from "./markdown.ts";
 import { type ApiReference, type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";
 
@@ -77,13 +76,11 @@ function lists(members: readonly Listed[]): readonly HTMLElement[] {
 }
 
 function blocks(markdown = ""): readonly HTMLElement[] {
-  return readMarkdown(markdown).map(blockElement);
-}
-
-function blockElement(block: Block): HTMLElement {
-  return block.kind === "table"
-    ? element("table", row("th", block.head), ...block.rows.map((cells) => row("td", cells)))
-    : element(block.kind, ...line(block.line));
+  return readMarkdown(markdown).map((block) =>
+    block.kind === "table"
+      ? element("table", row("th", block.head), ...block.rows.map((cells) => row("td", cells)))
+      : element(block.kind, ...line(block.line)),
+  );
 }
 
 function row(name: "th" | "td", cells: readonly Line[]): HTMLElement {

@@ -1,73 +1,49 @@
 /**
- * What the reference shows, taken from the OpenAPI description of the service. What every operation has stands once;
- * an operation has only its own. Whatever the description lacks is left out.
+ * What the reference shows of the OpenAPI description: once what every operation has, and of an operation only its own.
  */
 
-/** The members that are read here, as `parseExact` reads them: numbers are texts. */
+/** What is read here, as `parseExact` reads it: numbers are texts. */
 export interface Description {
   readonly info: { readonly description?: string };
   readonly servers: readonly { readonly url: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
-  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly paths: Named<Named<Part>>;
+  readonly components: Named<Named<Part>>;
 }
 
-interface DescribedOperation {
+type Named<Value> = Readonly<Record<string, Value>>;
+
+/** An operation, a parameter, a request, a response, a schema or a header field, or a reference to one. */
+interface Part {
+  readonly $ref?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly deprecated?: boolean;
-  readonly parameters?: readonly (Reference | Parameter)[];
-  readonly requestBody?: Reference | Content;
-  readonly responses?: Readonly<Record<string, Reference | DescribedResponse>>;
-}
-
-interface Reference {
-  readonly $ref: string;
-}
-
-interface Described {
-  readonly description?: string;
-}
-
-interface Parameter extends Described {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly schema?: Reference | Schema;
+  readonly parameters?: readonly Part[];
+  readonly requestBody?: Part;
+  readonly responses?: Named<Part>;
+  readonly headers?: Named<Part>;
+  readonly content?: Named<Media>;
+  readonly name?: string;
+  readonly in?: string;
+  readonly schema?: Part;
   readonly example?: unknown;
-}
-
-/** Of a request or a response. */
-interface Content {
-  readonly content?: Readonly<Record<string, Media>>;
-}
-
-interface Media {
-  readonly schema?: Reference | Schema;
-  readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-}
-
-interface DescribedResponse extends Content, Described {
-  readonly headers?: Readonly<Record<string, Reference | Described>>;
-}
-
-interface Schema extends Described {
+  readonly examples?: readonly unknown[];
   readonly type?: string;
-  readonly allOf?: readonly (Reference | Schema)[];
+  readonly allOf?: readonly Part[];
   readonly enum?: readonly string[];
   readonly minimum?: string;
   readonly maximum?: string;
   readonly maxLength?: string;
   readonly default?: string;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, Reference | Schema>>;
-  readonly items?: Reference | Schema;
-  readonly examples?: readonly unknown[];
+  /** Of a parameter "true", of an object its required members. */
+  readonly required?: boolean | readonly string[];
+  readonly properties?: Named<Part>;
+  readonly items?: Part;
 }
 
-interface ShownError {
-  readonly code?: string;
-  readonly message: string;
-  readonly status: string;
+interface Media {
+  readonly schema?: Part;
+  readonly examples?: Named<{ readonly value: unknown }>;
 }
 
 /** A parameter, a member of the content, a header field, a response or an error. */
@@ -82,38 +58,21 @@ export interface Listed extends Member {
   readonly title: "Parameters" | "Responses" | "Header fields" | "Errors";
 }
 
-export interface Operation extends Pick<DescribedOperation, "summary" | "description" | "deprecated"> {
-  readonly method: string;
-  readonly path: string;
-  readonly members: readonly Listed[];
-  /** The first example of a request: its target below the base address, and its content. */
-  readonly target: string;
-  readonly content: unknown;
-  /** JSON of a successful response; undefined if it is made of animals. */
-  readonly example: string | undefined;
-}
+export type Operation = ReturnType<typeof readOperation>;
+export type ApiReference = ReturnType<typeof readReference>;
 
-export interface ApiReference {
-  /** Of every operation. */
-  readonly shared: readonly Listed[];
-  readonly operations: readonly Operation[];
-  readonly pet: { readonly members: readonly Member[]; readonly example: string };
-}
-
-/** Operations in the order of the description. */
-export function readReference(root: Description): ApiReference {
+/** What all operations share, the operations in the order of the description, and the animal. */
+export function readReference(root: Description) {
   const operations = Object.entries(root.paths).flatMap(([path, item]) =>
     Object.entries(item)
       .filter(([method]) => method === "get" || method === "post")
       .map(([method, described]) => readOperation(root, method, path, described)),
   );
   const shared = operations[0]?.members.filter((one) => operations.every(({ members }) => has(members, one))) ?? [];
-  const schemes = Object.values(root.components["securitySchemes"] ?? {}) as readonly Described[];
+  const schemes = Object.values(root.components["securitySchemes"] ?? {});
+  const keys = schemes.map(({ description }) => listed("Parameters", "Authorization", "header", description));
   return {
-    shared: [
-      ...schemes.map(({ description }) => listed("Parameters", "Authorization", "header", description)),
-      ...shared,
-    ],
+    shared: [...keys, ...shared],
     operations: operations.map((operation) => ({
       ...operation,
       members: operation.members.filter((one) => !has(shared, one)),
@@ -130,32 +89,35 @@ function has(members: readonly Listed[], { name, text }: Listed): boolean {
   return members.some((other) => other.name === name && other.text === text);
 }
 
-function readOperation(root: Description, method: string, path: string, described: DescribedOperation): Operation {
+function readOperation(root: Description, method: string, path: string, described: Part) {
   const parameters = (described.parameters ?? []).map((parameter) => resolve(root, parameter));
   const responses = Object.entries(described.responses ?? {}).map(
     ([status, response]) => ({ status, ...resolve(root, response) }),
   );
   const successes = responses.filter(({ status }) => status < "400");
   const media = mediaOf(successes[0]);
+  const members: readonly Listed[] = [
+    ...parameters.map(({ name = "", in: place, required, schema = {}, description }) =>
+      listed("Parameters", name, note(place, required === true, resolve(root, schema)), description),
+    ),
+    ...successes.map((one) => listed("Responses", one.status, typeName(mediaOf(one)?.schema), one.description)),
+    ...readFields(root, responses),
+    ...responses.flatMap(readErrors),
+  ];
   return {
     ...described,
     method: method.toUpperCase(),
     path,
-    members: [
-      ...parameters.map(({ name, in: place, required, schema = {}, description }) =>
-        listed("Parameters", name, note(place, required, resolve(root, schema)), description),
-      ),
-      ...successes.map((one) => listed("Responses", one.status, typeName(mediaOf(one)?.schema), one.description)),
-      ...readFields(root, responses),
-      ...responses.flatMap(readErrors),
-    ],
+    members,
+    // The first example of a request: its target below the base address, and its content.
     target: exampleTarget(path, parameters),
     content: firstExample(mediaOf(resolve(root, described.requestBody ?? {}))),
+    // JSON of a successful response; undefined if it is made of animals.
     example: typeName(media?.schema).startsWith("Pet") ? undefined : exampleJson(firstExample(media) ?? {}),
   };
 }
 
-function mediaOf(content: Content | undefined): Media | undefined {
+function mediaOf(content: Part | undefined): Media | undefined {
   return Object.values(content?.content ?? {})[0];
 }
 
@@ -163,7 +125,7 @@ function firstExample(media: Media | undefined): unknown {
   return Object.values(media?.examples ?? {})[0]?.value;
 }
 
-function exampleTarget(path: string, parameters: readonly Parameter[]): string {
+function exampleTarget(path: string, parameters: readonly Part[]): string {
   const queried = parameters.filter((one) => one.in === "query").map(({ name, example }) => [name, String(example)]);
   const query = new URLSearchParams(Object.fromEntries(queried) as Record<string, string>);
   const filled = path.replace(/\{(.+?)\}/g, (_, name) => String(parameters.find((one) => one.name === name)?.example));
@@ -171,33 +133,32 @@ function exampleTarget(path: string, parameters: readonly Parameter[]): string {
 }
 
 /** Each field once, whichever responses have it. */
-function readFields(root: Description, responses: readonly DescribedResponse[]): readonly Listed[] {
+function readFields(root: Description, responses: readonly Part[]): readonly Listed[] {
   const fields = new Map(responses.flatMap(({ headers = {} }) => Object.entries(headers)));
   return [...fields].map(([name, field]) => listed("Header fields", name, "", resolve(root, field).description));
 }
 
-/** An example of an error response is an error of the service. */
-function readErrors(response: DescribedResponse): readonly Listed[] {
-  const values = Object.values(mediaOf(response)?.examples ?? {}).map(({ value }) => value as ShownError);
-  return values.flatMap(({ code, message, status }) => (code ? [listed("Errors", code, status, message)] : []));
+function readErrors(response: Part): readonly Listed[] {
+  return Object.values(mediaOf(response)?.examples ?? {}).flatMap(({ value }) => {
+    const { code, message, status = "" } = value as Readonly<Record<string, string>>;
+    return code === undefined ? [] : [listed("Errors", code, status, message)];
+  });
 }
 
 /** As it is added, and what the service adds to it. */
-function readPet(root: Description): ApiReference["pet"] {
-  const { Pet: pet = {}, NewPet: newPet = {} } = (root.components["schemas"] ?? {}) as Readonly<Record<string, Schema>>;
+function readPet(root: Description) {
+  const { Pet: pet = {}, NewPet: newPet = {} } = root.components["schemas"] ?? {};
+  const required = [newPet.required ?? []].flat();
   const members = Object.entries({ ...pet.properties, ...newPet.properties }).map(([name, member]) => {
     const schema = resolve(root, member);
-    return { name, note: note("", newPet.required?.includes(name), schema), text: schema.description };
+    return { name, note: note("", required.includes(name), schema), text: schema.description };
   });
   return { members, example: exampleJson(pet.examples?.[0] ?? {}) };
 }
 
 /** As "Pet", or "Pet[]". */
-function typeName(schema: Reference | Schema = {}): string {
-  if ("$ref" in schema) {
-    return schema.$ref.split("/").at(-1) ?? "";
-  }
-  return schema.items === undefined ? "" : `${typeName(schema.items)}[]`;
+function typeName({ $ref = "", items }: Part = {}): string {
+  return items === undefined ? ($ref.split("/").at(-1) ?? "") : `${typeName(items)}[]`;
 }
 
 /** Numbers are texts here. No example has a string of digits alone, which a test checks. */
@@ -206,7 +167,7 @@ function exampleJson(value: unknown): string {
 }
 
 /** In a few words: "query, integer, 1 to 100, default 20". */
-function note(place: string, isRequired: boolean | undefined, schema: Schema): string {
+function note(place: string | undefined, isRequired: boolean, schema: Part): string {
   const { type, enum: values, minimum, maximum, maxLength, default: fallback } = schema;
   const parts = [
     place,
@@ -219,13 +180,9 @@ function note(place: string, isRequired: boolean | undefined, schema: Schema): s
   return parts.filter(Boolean).join(", ");
 }
 
-/** Follows a `$ref` into the components, and joins what `allOf` lists. */
-function resolve<Value extends object>(root: Description, value: Reference | Value): Value {
-  if ("$ref" in value) {
-    const [, , kind = "", name = ""] = value.$ref.split("/");
-    // Which kind is at the end of a reference is the description's promise.
-    return resolve(root, root.components[kind]?.[name] as Reference | Value);
-  }
-  const { allOf = [] } = value as Schema; // Nothing else has it.
-  return Object.assign({}, ...allOf.map((part) => resolve(root, part)), value);
+/** Follows a `$ref` into the components, or joins what `allOf` lists. */
+function resolve(root: Description, { $ref, allOf = [], ...own }: Part): Part {
+  const [, , kind = "", name = ""] = ($ref ?? "").split("/");
+  const parts = $ref === undefined ? allOf : [root.components[kind]?.[name] ?? {}];
+  return Object.assign({}, ...parts.map((part) => resolve(root, part)), own);
 }

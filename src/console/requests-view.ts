@@ -3,7 +3,7 @@
  * raw text and the `curl` line are one press away. A form sends any other GET.
  */
 
-import { curlLine, methodOf } from "./curl.ts";
+import { curlLine, methodOf } from "./api-request.ts";
 import { byId, type Child, element, fieldById, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
 import { layOutJson } from "./exact-json.ts";
 import { guard, onSubmit } from "./press.ts";
@@ -55,12 +55,11 @@ function exchangeElement({ request, response, content, ms }: Exchange): HTMLElem
   return details;
 }
 
-/** May be higher than its box, which the keyboard can scroll. */
 function contentElement(content: string): HTMLElement {
   const box = element("pre", ...jsonLines(content));
   box.role = "group";
   box.ariaLabel = "Content";
-  box.tabIndex = 0;
+  box.tabIndex = 0; // It may be higher than its box, which the keyboard can scroll.
   return box;
 }
 

@@ -1,10 +1,10 @@
 /**
- * The key, in memory only, and the one place that calls the API. The person at the page starts each, one at a time: no
- * press counts while the page is busy. So the key cannot change while a request is under way.
+ * The key, in memory only, and the one place that calls the API. No press counts while the page is busy, so the key
+ * cannot change while a request is under way.
  */
 
 import { adviceFor } from "./advice.ts";
-import { type ApiRequest, methodOf } from "./curl.ts";
+import { type ApiRequest, methodOf } from "./api-request.ts";
 import { type Child, element, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { setBusy } from "./press.ts";
@@ -75,8 +75,8 @@ async function transfer(request: ApiRequest, key: string): Promise<Exchange> {
   return { request, ms, response, content, body, code: String(code) };
 }
 
-/** The types of the members are unknown: a proxy may have made the content. */
-function read(content: string): { readonly code?: unknown; readonly message?: unknown } {
+/** The type of the code is unknown: a proxy may have made the content. */
+function read(content: string): { readonly code?: unknown } {
   try {
     return (parseExact(content) ?? {}) as object;
   } catch {
@@ -85,8 +85,8 @@ function read(content: string): { readonly code?: unknown; readonly message?: un
 }
 
 /** What went wrong and what to do, for a notice. */
-export function explain({ response, content, code }: Exchange): readonly Child[] {
-  const { message = "" } = read(content);
+export function explain({ response, body, code }: Exchange): readonly Child[] {
+  const { message = "" } = body as { readonly message?: unknown };
   const status = response?.status ?? "";
   return [element("strong", ...shown(`${status} ${code}`)), " ", ...shown(String(message)), " ", adviceFor(code)];
 }

@@ -3,10 +3,7 @@
  * what follows, or look like a space; the page shows the code point of each instead.
  */
 
-/**
- * Control, format, unassigned, surrogate and ignorable characters, separators but the space, and Braille's blank. Not
- * the selector that gives a pictograph its colours.
- */
+/** Also Braille's blank; but neither the space nor the selector that gives a pictograph its colours. */
 const hiddenCharacters = /((?!(?<=\p{ExtPict})\ufe0f)[\p{C}\p{DI}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs})/u;
 
 /** Parts of the text: those at even indexes are plain, those at odd indexes are code points as "U+202E". */
@@ -14,7 +11,7 @@ export function visibleParts(text: string): readonly string[] {
   return text.split(hiddenCharacters).map((part, index) => (index % 2 === 0 ? part : codePoint(part)));
 }
 
-/** Writes each hidden character of JSON text as an escape: the same JSON, and nothing in it deceives a reader. */
+/** The same JSON, with each hidden character as an escape. */
 export function escapeHidden(json: string): string {
   return json.replace(new RegExp(hiddenCharacters, "gu"), (character) =>
     Array.from({ length: character.length }, (_, index) => `\\u${hexadecimal(character.charCodeAt(index))}`).join(""),

@@ -1,0 +1,48 @@
+/**
+ * A request to the API, its `curl` line for a POSIX shell in which `KEY` holds the API key, and where the API is.
+ */
+
+/** Without the key, which is added where the request is sent. */
+export interface ApiRequest {
+  /** Absolute address. */
+  readonly url: string;
+  /** Besides `Authorization`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Makes it a POST. */
+  readonly content?: string;
+}
+
+export function methodOf({ content }: ApiRequest): "GET" | "POST" {
+  return content === undefined ? "GET" : "POST";
+}
+
+/** With -g, brackets in the path are no pattern. */
+export function curlLine({ url, fields = {}, content }: ApiRequest): string {
+  return [
+    `curl -gi ${quoteForShell(url)}`,
+    '-H "Authorization: Bearer $KEY"',
+    ...Object.entries(fields).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
+    ...(content === undefined ? [] : [`--data-raw ${quoteForShell(content)}`]),
+  ].join(" \\\n  ");
+}
+
+export function quoteForShell(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/**
+ * The base address of the API, without a slash at its end: one of this origin as it is named. Another origin must not
+ * be called from here, so only its path is used, as a bare one, below the same prefix as this page.
+ */
+export function apiAddress(page: string, server: string): string {
+  const root = new URL(".", page);
+  const named = new URL(server, root);
+  const isAbsolute = /^https?:/i.test(server);
+  const url = isAbsolute && named.origin === root.origin ? named : new URL(`.${named.pathname}`, root);
+  return url.href.replace(/\/$/, "");
+}
+
+/** The query of the link to the next page (RFC 8288), as "?limit=…"; undefined if there is none. */
+export function nextQuery(link: string | null): string | undefined {
+  return /<[^>?]*(\?[^>]*)>\s*;\s*rel="?next"?/.exec(link ?? "")?.[1];
+}
