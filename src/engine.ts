@@ -1,6 +1,5 @@
 /**
- * What a service keeps, and where: in a data folder that it has locked (keys.jsonl, limits.json, pets.jsonl), or in a
- * database (postgres/postgres-engine.ts).
+ * What a service keeps, and where: here in a data folder that it has locked; postgres-engine.ts keeps it in a database.
  */
 
 import { randomBytes } from "node:crypto";
@@ -26,12 +25,10 @@ export interface Engine {
   /** Resolves to undefined if the store of an embedder has the animals. */
   countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */
-  gauges(): EngineGauges;
+  gauges(): Omit<Gauges, "isHealthy">;
   /** Resolves when everything accepted is durable, and every resource is released. */
   close(): Promise<void>;
 }
-
-export type EngineGauges = Omit<Gauges, "isHealthy">;
 
 export interface FolderOptions {
   readonly disk: Disk;
@@ -45,20 +42,13 @@ export interface FolderOptions {
   readonly onGroup: (times: AppendTimes) => void;
 }
 
-/**
- * Locks the folder and reads its files.
- *
- * @throws {FolderInUseError} another service or command uses the folder
- * @throws {DamagedLogError} pets.jsonl is damaged where no crash could have damaged it; it is unchanged
- * @throws {KeyError} its code is `key_file_damaged`: keys.jsonl is damaged
- */
+/** Locks the folder and reads its files. @throws {Error} as `openAnimalStore` */
 export async function openFolder(options: FolderOptions): Promise<Engine> {
   const { clock, signal } = options;
   const lock = await lockFolder(options.disk, options.dataDir);
   // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
-  const release = (): Promise<void> => {
-    return lock.release().catch((error: unknown) => options.report(`warning: ${messageOf(error)}`));
-  };
+  const release = (): Promise<void> =>
+    lock.release().catch((error: unknown) => options.report(`warning: ${messageOf(error)}`));
   try {
     const limiter = new MemoryLimiter({ clock });
     const onUnban = (keyId: string): void => limiter.unban(keyId);
@@ -78,16 +68,16 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
         await release(); // Even if the store fails to close: the next service needs the folder.
       }
     };
-    const gauges = (): EngineGauges => gaugesOf(store, limiter);
-    return { store, limiter, keys, gauges, countAnimals: async () => gauges().animalCount, close };
+    // An embedder's own store has no figures.
+    const ownStore = store instanceof JsonLinesPetStore ? store : undefined;
+    const gauges: Engine["gauges"] = () => ({
+      ...(ownStore && { animalCount: ownStore.animalCount, logBytes: ownStore.logBytes }),
+      banCount: limiter.banCount,
+      bannedKeyCount: limiter.bannedKeyCount,
+    });
+    return { store, limiter, keys, gauges, countAnimals: async () => ownStore?.animalCount, close };
   } catch (error) {
     await release();
     throw error;
   }
-}
-
-function gaugesOf(store: PetStore, { banCount, bannedKeyCount }: MemoryLimiter): EngineGauges {
-  // An embedder's own store has no figures, and an embedder no metrics.
-  const figures = store instanceof JsonLinesPetStore && { animalCount: store.animalCount, logBytes: store.logBytes };
-  return { ...figures, banCount, bannedKeyCount };
 }

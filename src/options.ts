@@ -1,5 +1,5 @@
 /**
- * The options of an embedded service, checked when it is opened. The server's settings are checked by the same code.
+ * The options of an embedded service and of the server, checked when it is opened.
  */
 
 import { resolve } from "node:path";
@@ -39,7 +39,7 @@ export interface CheckedOptions {
   readonly storage: string | DatabasePool;
   /** If undefined, links are paths: nothing that a client sends may decide where they lead. */
   readonly baseUrl: string | undefined;
-  /** Where the API is mounted. */
+  /** Where the API is mounted: the path of the base address, or "/v1". */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
@@ -50,48 +50,37 @@ export interface CheckedOptions {
   readonly report: (message: string) => void;
 }
 
-/** Where the API is mounted if there is no base address. */
-const defaultBasePath = "/v1";
 export const trustedProxyCountMax = 32;
 
 /** The description has two base addresses, and 32 kB at most. */
 const baseUrlLengthMax = 256;
 const stalledBytesMax = 1_048_576;
 
-const optionNames: ReadonlySet<string> = new Set([
-  "dataDir",
-  "database",
-  "baseUrl",
-  "stagingBaseUrl",
-  "trustProxy",
-  "corsOrigins",
-  "store",
-  "metrics",
-  "report",
-]);
-
+const optionNames: readonly string[] = [
+  "dataDir", "database", "store", "baseUrl", "stagingBaseUrl", "trustProxy", "corsOrigins", "metrics", "report",
+];
 const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWritable", "close"];
 
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   if (typeof options !== "object" || options === null) {
-    throw new RangeError("Cannot open animal store: options must be an object, with dataDir or database at least");
+    throw refusal("options must be an object, with dataDir or database at least");
   }
-  const unknown = Object.keys(options).find((name) => !optionNames.has(name));
+  const unknown = Object.keys(options).find((name) => !optionNames.includes(name));
   if (unknown !== undefined) {
-    throw new RangeError(`Cannot open animal store: there is no option "${oneLine(unknown)}"`);
+    throw refusal(`there is no option "${unknown}"`);
   }
   if (options.report !== undefined && typeof options.report !== "function") {
-    throw new RangeError("Cannot open animal store: report must be a function");
+    throw refusal("report must be a function");
   }
   if (options.metrics !== undefined && typeof options.metrics !== "boolean") {
-    throw new RangeError("Cannot open animal store: metrics must be true or false");
+    throw refusal("metrics must be true or false");
   }
   const baseUrl = checked("baseUrl", options.baseUrl, parseBaseUrl);
   return {
     storage: checkStorage(options),
     baseUrl,
-    basePath: baseUrl === undefined ? defaultBasePath : new URL(baseUrl).pathname,
+    basePath: baseUrl === undefined ? "/v1" : new URL(baseUrl).pathname,
     stagingBaseUrl: checked("stagingBaseUrl", options.stagingBaseUrl, parseBaseUrl),
     trustedProxyCount: checked("trustProxy", options.trustProxy, checkTrustedProxyCount) ?? 0,
     corsOrigins: checked("corsOrigins", options.corsOrigins, parseOrigins) ?? [],
@@ -101,14 +90,17 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
   };
 }
 
+function refusal(text: string): RangeError {
+  return new RangeError(oneLine(`Cannot open animal store: ${text}`));
+}
+
 /** The text as one line without API keys: line breaks and other control characters become spaces. */
 export function oneLine(text: string): string {
   return withoutSecrets(text).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
 }
 
 /**
- * Returns the address without a slash at its end and in ASCII, because it becomes part of header fields: its host in
- * lower case and Punycode (WHATWG URL). The path is compared with request targets character by character, so it may
+ * Returns the address without a slash at its end and in ASCII, because it becomes part of header fields. The path may
  * hold nothing that a client could write in two ways, and nothing that a shell would read in the first start's curl.
  *
  * @throws {RangeError} saying what it must be
@@ -136,11 +128,7 @@ export function parseBaseUrl(text: string): string {
   return url;
 }
 
-/**
- * Origins as a browser sends them in `Origin`: scheme, host in ASCII, port, no path (RFC 6454, 6.2).
- *
- * @throws {RangeError} naming the first text that is not an origin
- */
+/** Origins as a browser sends them (RFC 6454, 6.2). @throws {RangeError} naming the first text that is not one */
 export function parseOrigins(texts: readonly string[]): readonly string[] {
   if (!Array.isArray(texts)) {
     throw new RangeError('must be an array of origins, or ["*"]');
@@ -159,7 +147,6 @@ export function parseOrigins(texts: readonly string[]): readonly string[] {
   return origins;
 }
 
-/** @throws {RangeError} saying what it must be */
 function checkTrustedProxyCount(count: number): number {
   if (!Number.isInteger(count) || count < 0 || count > trustedProxyCountMax) {
     throw new RangeError(`must be an integer from 0 to ${trustedProxyCountMax}`);
@@ -185,28 +172,27 @@ function reportOnStderr(message: string): void {
   }
 }
 
-/** Does not use `checked`, whose message would contain the whole pool, with its password. */
+/** Not by `checked`, whose message would contain the whole pool, with its password. */
 function checkStorage({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
   if (database !== undefined) {
     if (typeof database?.connect !== "function" || typeof database.on !== "function") {
-      throw new RangeError("Cannot open animal store: database must be a pool of connections, such as a Pool of pg");
+      throw refusal("database must be a pool of connections, such as a Pool of pg");
     }
     if (dataDir !== undefined || store !== undefined) {
-      throw new RangeError("Cannot open animal store: database takes the place of dataDir and store; give it alone");
+      throw refusal("database takes the place of dataDir and store; give it alone");
     }
     return database;
   }
   if (typeof dataDir !== "string" || dataDir === "" || dataDir.includes("\0")) {
-    throw new RangeError("Cannot open animal store: dataDir must be the path of a folder");
+    throw refusal("dataDir must be the path of a folder");
   }
   return resolve(dataDir);
 }
 
-/** Does not use `checked`, whose message would contain the whole store. */
 function checkStore(store: PetStore): PetStore {
   const missing = storeMethods.find((name) => typeof store?.[name] !== "function");
   if (missing !== undefined) {
-    throw new RangeError(`Cannot open animal store: store must have the method "${missing}"`);
+    throw refusal(`store must have the method "${missing}"`);
   }
   return store;
 }
@@ -221,6 +207,6 @@ function checked<Given, Value>(
   } catch (error) {
     const reason = error instanceof RangeError ? error.message : "is of the wrong type";
     const received = typeof given === "string" ? JSON.stringify(given) : inspect(given, { depth: 1 });
-    throw new RangeError(oneLine(`Cannot open animal store: ${name} ${reason}, received ${received}`));
+    throw refusal(`${name} ${reason}, received ${received}`);
   }
 }

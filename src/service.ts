@@ -1,7 +1,6 @@
 /**
- * The service: connects what is kept with the handling of requests, and closes both.
- *
- * There is no global state, so several services in one process do not affect each other.
+ * The service: connects what is kept with the handling of requests, and closes both. There is no global state, so
+ * several services in one process do not affect each other.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -33,10 +32,9 @@ export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "p
 
 export interface AnimalStore {
   /**
-   * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. The base path is looked for
-   * in `url` and `originalUrl`. Outside it `next()` is called, if given; otherwise the service responds. If the
-   * content has been read before, `next(error)` is called. A request that has a response already is left alone. After
-   * `close()`, creates return 503; reads still work.
+   * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. Outside the base path
+   * `next()` is called, if given; otherwise the service responds. If the content has been read before, `next(error)` is
+   * called. A request that has a response already is left alone. After `close()` creates return 503, reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
@@ -46,10 +44,7 @@ export interface AnimalStore {
   readonly healthy: boolean;
   /** The metrics as Prometheus text (version 0.0.4). @throws {Error} the option `metrics` was not given */
   metrics(): string;
-  /**
-   * Resolves when everything accepted is on disk, its responses have been sent, and the folder is free. Closing twice
-   * is fine. Rejects if the `close` of a store of your own does.
-   */
+  /** Resolves when everything accepted is on disk, and the folder is free. Rejects if the `close` of a store does. */
   close(): Promise<void>;
 }
 
@@ -66,30 +61,25 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** @internal Injectable dependencies: tests bring a clock and a disk, the server its observers and a signal. */
+/** @internal Tests bring a clock and a disk, the server the rest. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers | undefined;
-  /**
-   * Aborted when the server begins to stop. It ends the opening, which then rejects with the signal's reason, and the
-   * folder is free again.
-   */
+  /** Aborted when the server begins to stop: ends the opening, which rejects with its reason and frees the folder. */
   readonly signal?: AbortSignal;
   /** Besides those of the service itself. */
   readonly publicPages?: readonly PublicPage[];
 }
 
-/** @internal As `openAnimalStore`, with injectable dependencies, and more of the service than an embedder needs. */
+/** @internal As `openAnimalStore`, with more of the service than an embedder needs. */
 export async function openService(options: CheckedOptions, dependencies: Dependencies = {}): Promise<Service> {
   const { clock = systemClock, disk = nodeDisk, signal } = dependencies;
-  let { observers } = dependencies;
-  // What is not always used is loaded when it is.
-  if (options.hasMetrics) {
-    const { Observers } = await import("./observe/observers.ts");
-    observers = new Observers({ clock, hasMetrics: true, writeRequests: undefined });
-  }
-  const { storage, report, store } = options;
+  const { storage, report, store, hasMetrics } = options;
+  // Loaded only if they are used.
+  const observers = hasMetrics
+    ? new (await import("./observe/observers.ts")).Observers({ clock, hasMetrics, writeRequests: undefined })
+    : dependencies.observers;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
   const engine =
     typeof storage === "string"
@@ -103,8 +93,8 @@ export class Service implements AnimalStore {
   readonly description: OpenApiDescription;
   /** For our own listener. */
   readonly pipeline: Pipeline;
-  readonly #engine: Engine;
-  readonly #options: CheckedOptions;
+  readonly options: CheckedOptions;
+  readonly engine: Engine;
   readonly #following: NodeJS.Timeout;
   readonly #observers: Observers | undefined;
   /** Of the connections that `handle` has seen. */
@@ -114,8 +104,8 @@ export class Service implements AnimalStore {
 
   constructor(options: CheckedOptions, engine: Engine, dependencies: Dependencies & { readonly clock: Clock }) {
     const { clock, observers, publicPages = [] } = dependencies;
-    this.#options = options;
-    this.#engine = engine;
+    this.options = options;
+    this.engine = engine;
     this.#observers = observers;
     this.description = describeApi(options);
     const descriptionPage = jsonResponse(200, Buffer.from(descriptionJson(this.description)));
@@ -141,25 +131,16 @@ export class Service implements AnimalStore {
     this.#following = setInterval(() => void engine.keys.follow(), bounds.keyPollMs).unref();
   }
 
-  /** Where the API is mounted. */
-  get basePath(): string {
-    return this.#options.basePath;
-  }
-
   get keys(): KeyStore {
-    return this.#engine.keys;
+    return this.engine.keys;
   }
 
   get healthy(): boolean {
-    return !this.#isStopping && this.#engine.store.isWritable();
+    return !this.#isStopping && this.engine.store.isWritable();
   }
 
   get gauges(): Gauges {
-    return { ...this.#engine.gauges(), isHealthy: this.healthy };
-  }
-
-  countAnimals(): Promise<number | undefined> {
-    return this.#engine.countAnimals();
+    return { ...this.engine.gauges(), isHealthy: this.healthy };
   }
 
   metrics(): string {
@@ -170,7 +151,7 @@ export class Service implements AnimalStore {
   }
 
   readonly handle: AnimalStore["handle"] = (incoming, outgoing, next) => {
-    const { basePath, baseUrl } = this.#options;
+    const { basePath, baseUrl } = this.options;
     const located = locate(incoming, basePath);
     if (located === undefined && next !== undefined) {
       next();
@@ -202,15 +183,12 @@ export class Service implements AnimalStore {
       next(error);
       return;
     }
-    this.#options.report(error.message);
+    this.options.report(error.message);
     outgoing.writeHead(500, { "Content-Type": "application/json; charset=utf-8" });
     outgoing.end(errorJson("internal_error"));
   }
 
-  /**
-   * Makes `healthy` false, and every response of `handle` close its connection. Changes of keys are no longer followed.
-   * Requests still get responses.
-   */
+  /** From here on `handle` closes each connection after its response, and changes of keys are not followed. */
   beginStopping(): void {
     this.#isStopping = true;
     clearInterval(this.#following);
@@ -223,7 +201,7 @@ export class Service implements AnimalStore {
 
   async #close(): Promise<void> {
     this.beginStopping();
-    await this.#engine.close();
+    await this.engine.close();
     await eventLoopTurn(); // The program may exit now: what was stored last has its response sent first.
   }
 }

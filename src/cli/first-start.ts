@@ -25,7 +25,7 @@ export async function mustHaveRoom({ keys }: Service, { storage }: Settings): Pr
 
 /** @param origin where this machine reaches the server @throws {Error} the key cannot be kept */
 export async function showFirstKey(
-  { keys, basePath }: Service,
+  { keys, options: { basePath } }: Service,
   origin: string,
   { settings, terminal }: { readonly settings: Settings; readonly terminal: Terminal },
 ): Promise<void> {

@@ -152,7 +152,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
     const reachedHost = isAnyAddress ? "127.0.0.1" : settings.host;
     await showFirstKey(service, `http://${hostInUrl(reachedHost)}:${port}`, start).catch(fail);
-    const url = `http://${hostInUrl(settings.host)}:${port}${service.basePath}`;
+    const url = `http://${hostInUrl(settings.host)}:${port}${service.options.basePath}`;
     start.terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
     await aborted(stopping);
     report("stopping: finishing the requests under way");
@@ -171,7 +171,7 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service;
   const keyCount = keys.keyring.list().filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
-  const animals = counted((await service.countAnimals()) ?? 0, "animal");
+  const animals = counted((await service.engine.countAnimals()) ?? 0, "animal");
   return [place, ...(keys.exists ? [] : ["made just now"]), animals, counted(keyCount, "key")].join(", ");
 }
 
