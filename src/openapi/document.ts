@@ -1,6 +1,5 @@
 /**
- * The OpenAPI description: exactly the operations that a client calls. It is made from the tables that the code runs
- * on: error codes, bounds, plans, the animal.
+ * The OpenAPI description of exactly the operations that a client calls, made from the tables that the code runs on.
  */
 
 import { failuresPerMinute } from "../limits/address-limiter.ts";
@@ -32,7 +31,6 @@ export interface DescribedAddresses {
 /** The version of the interface, not of the program: it changes only if existing clients would break. */
 const interfaceVersion = "1.0.0";
 
-/** The description as an object; `descriptionJson` is the page. */
 export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddresses): OpenApiDescription {
   const staging = stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }];
   return {
@@ -68,16 +66,13 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
   };
 }
 
-/**
- * The description as JSON. The bounds of an int64 are no JavaScript numbers: the object has the nearest ones, which
- * `JSON.stringify` writes as other integers.
- */
+/** The description as JSON. The object has the numbers nearest to the bounds of an int64: here they become exact. */
 export function descriptionJson(description: OpenApiDescription): string {
   const json = JSON.stringify(description);
   return [int64Min, int64Max].reduce((text, bound) => text.replaceAll(`:${Number(bound)}`, `:${bound}`), json);
 }
 
-/** What holds for all operations, as Markdown. */
+/** As Markdown. */
 function introduction(): string {
   const plans = Object.entries(publishedQuotas).map(
     ([name, { perMinute, perDay }]) => `| ${name} | ${perMinute} | ${perDay} |`,

@@ -1,5 +1,5 @@
 /**
- * The operations of the OpenAPI description, each with every response that it can give.
+ * The operations of the OpenAPI description, by path, each with every response that it can give.
  */
 
 import { bounds } from "../base/bounds.ts";
@@ -112,7 +112,6 @@ const getLimits: JsonObject = {
   },
 };
 
-/** Relative to the base address. */
 export const paths: JsonObject = {
   "/pets": { get: listPets, post: createPet },
   "/pets/{petId}": { get: getPet },

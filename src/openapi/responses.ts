@@ -1,6 +1,6 @@
 /**
- * The responses of the OpenAPI description, with the header fields that mean something to a caller: none of HTTP
- * itself, of caches or of CORS. Statuses and messages come from the service's own table of errors.
+ * The responses of the OpenAPI description, with the header fields that mean something to a caller: none of caches or
+ * of CORS.
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "../http/error-codes.ts";
@@ -24,11 +24,7 @@ export const headerComponents: JsonObject = {
     { type: "integer", minimum: 1 },
     60,
   ),
-  "X-RateLimit-Remaining": field(
-    "Requests left, after this one; 0 during a ban.",
-    { type: "integer", minimum: 0 },
-    59,
-  ),
+  "X-RateLimit-Remaining": field("Requests left, after this one; 0 during a ban.", { type: "integer", minimum: 0 }, 59),
   "X-RateLimit-Reset": field(
     "Unix seconds: when that quota is full again, or a ban ends.",
     int64({ minimum: 0 }),
@@ -121,9 +117,8 @@ export const responseComponents: JsonObject = Object.fromEntries(
 );
 
 /**
- * The error responses of an operation, one a status.
+ * The error responses of an operation, one a status: those of every operation and its own.
  *
- * @param ownCodes those beyond the errors of every operation
  * @param routeFields fields of the responses that are given once the route is known
  */
 export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields: readonly string[] = []): JsonObject {

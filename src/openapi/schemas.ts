@@ -1,5 +1,5 @@
 /**
- * The schemas and parameters of the OpenAPI description, made from the tables that the code runs on.
+ * The schemas and parameters of the OpenAPI description.
  */
 
 import { errorKinds } from "../http/error-codes.ts";
