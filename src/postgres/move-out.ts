@@ -18,17 +18,12 @@ import { onceAge } from "./functions.ts";
 import { readLimits } from "./limits-table.ts";
 import type { Moved, MoveOptions } from "./move-in.ts";
 
-/** The files of a data folder. */
 export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
 
 const rowsMax = 5_000;
 const bufferBytes = 1_048_576;
 
-/**
- * Writes the files, which are not there. They are synced, their names are not.
- *
- * @param query of a transaction that has not run a statement yet
- */
+/** The files are synced, their names are not. @param query of a transaction that has not run a statement yet */
 export async function moveOut(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
   const { disk, clock } = options;
   await query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
@@ -53,15 +48,8 @@ const cursorText = `DECLARE exported NO SCROLL CURSOR FOR
   FROM animal_store.pets LEFT JOIN animal_store.once ON pet_id = pets.id AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
-/**
- * The lines of the catalogue. Each animal is a group of its own: the file gets its name only once it is synced, so no
- * line of it can be torn.
- */
-async function* cataloguePieces(
-  query: Query,
-  animalCount: number,
-  { clock, report }: MoveOptions,
-): AsyncGenerator<Uint8Array> {
+/** Each animal is a group of its own: the file gets its name only once it is synced, so no line of it can be torn. */
+async function* cataloguePieces(query: Query, animalCount: number, { clock, report }: MoveOptions) {
   const onProgress = reportProgress(clock, (done) => report(`exported ${done} of ${animalCount} animals`));
   const chunk = createChunk(bufferBytes);
   const line = createPetLine();
@@ -82,9 +70,9 @@ async function* cataloguePieces(
         end = 0;
       }
       const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
+      const once = hash === null ? undefined : String(hash);
       line.group = count;
       line.atSeconds = Number(atSeconds);
-      const once = hash === null ? undefined : String(hash);
       end = encodePetLine(chunk, end, newPetToJson(count, pet), line, once);
     }
   }
