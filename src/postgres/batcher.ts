@@ -1,15 +1,19 @@
 /**
- * Group commit over the network: all items that wait go into one statement. A batch begins one turn of the event loop
- * after its first item came, or when a lane becomes free, so that requests which were read together share it.
+ * Group commit over the network: all items that wait go into one statement. A batch begins a turn of the event loop
+ * after its first item, so that requests which were read together share it.
  */
 
+import type { MaybePromise } from "../base/when-ready.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 
 interface Waiting<Item, Result> {
   readonly item: Item;
-  readonly resolve: (result: Result) => void;
+  readonly resolve: (result: MaybePromise<Result>) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** Returns a result for each item, which may come later than the batch ends. If it rejects, all of its items do. */
+type Run<Item, Result> = (items: readonly Item[]) => Promise<readonly MaybePromise<Result>[]>;
 
 export interface BatcherOptions<Item> {
   /** Batches under way at a time. */
@@ -20,20 +24,16 @@ export interface BatcherOptions<Item> {
   readonly sizeOf?: (item: Item) => number;
 }
 
-/**
- * Items that wait at most. A client may send many requests without reading a response; while the database is slow, each
- * would take about 4 kB until memory ends.
- */
+/** Items that wait at most: while the database is slow, each request takes about 4 kB. */
 export const waitingMax = 10_000;
 
 export class Batcher<Item, Result> {
-  readonly #run: (items: readonly Item[]) => Promise<readonly Result[]>;
+  readonly #run: Run<Item, Result>;
   readonly #options: BatcherOptions<Item>;
   #queue: Waiting<Item, Result>[] = [];
   #idleLanes: number;
 
-  /** @param run returns a result for each item. If it rejects, all of its items do. */
-  constructor(run: (items: readonly Item[]) => Promise<readonly Result[]>, options: BatcherOptions<Item>) {
+  constructor(run: Run<Item, Result>, options: BatcherOptions<Item>) {
     this.#run = run;
     this.#options = options;
     this.#idleLanes = options.lanes;

@@ -1,24 +1,17 @@
 /**
  * The catalogue in the database. Creates that wait go into one statement, and so do gets and lists.
  *
- * If the answer to a batch of creates is lost, nobody knows whether it was stored. So each batch carries a random id
- * that is stored with it. Storing that id once more, on another connection, decides: if it is new, the batch was not
- * stored and never will be, since ids are unique; if not, the row says which ids the batch got.
+ * A batch of creates carries a random id that is stored with it. If the answer is lost, storing that id once more
+ * decides: if it is new, the batch was not stored and never will be. If not, the row says which ids the batch got.
  */
 
 import { randomUUID } from "node:crypto";
 
-import type { Clock } from "../base/clock.ts";
-import {
-  type JsonText,
-  OutcomeUnknownError,
-  type PetPage,
-  type PetQuery,
-  type PetStore,
-  StorageUnavailableError,
-  type StoredPet,
-} from "../pets/pet-store.ts";
 import { bounds } from "../base/bounds.ts";
+import type { Clock } from "../base/clock.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
+import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
+import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
 import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
@@ -39,20 +32,6 @@ interface Added {
   readonly isReplay: boolean;
 }
 
-/** The answer to its batch was lost. */
-interface InDoubt {
-  readonly deciding: Promise<readonly Added[]>;
-  readonly index: number;
-}
-
-interface LostBatch {
-  readonly commitId: string;
-  /** When it was sent, by the wall clock, which goes on while a machine sleeps. */
-  readonly sentMs: number;
-  readonly items: readonly Item[];
-  readonly cause: unknown;
-}
-
 /** A batch that was stored, or given up: then `last` is null. */
 interface Commit {
   readonly last: number | null;
@@ -62,7 +41,7 @@ interface Commit {
 type PetRow = readonly [id: number, name: string, categoryId: string, status: PetStatus];
 
 const getsMax = 500;
-/** The most animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
+/** Animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
 const listedMax = 1_000;
 
 /** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
@@ -81,7 +60,7 @@ export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #inProgress = new AddsInProgress();
-  readonly #creates = new Batcher<Item, Added | InDoubt>((items) => this.#add(items), {
+  readonly #creates = new Batcher<Item, Added>((items) => this.#add(items), {
     lanes: 1,
     sizeMax: batchLength, // A statement stores all of them or none.
   });
@@ -93,7 +72,6 @@ export class PostgresPetStore implements PetStore {
   });
   /** Resolves when a stop has no time left for decisions. */
   readonly #stopEnd: Promise<undefined>;
-  /** Adds that are not settled. A set of them made a batch of 256 a tenth slower: V8 kept many that were settled. */
   #addingCount = 0;
   #closing: Promise<void> | undefined;
   #onLastAdd = (): void => {};
@@ -146,15 +124,14 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #addOne(newPet: NewPet, hash: string | undefined): Promise<StoredPet> {
-    const outcome = await this.#creates.add({ newPet, hash });
-    const { id, json, isReplay } = "deciding" in outcome ? (await outcome.deciding)[outcome.index]! : outcome;
+    const { id, json, isReplay } = await this.#creates.add({ newPet, hash });
     return isReplay ? replay(id, json, newPet) : { id, json };
   }
 
   /** A batch in doubt is decided while the next one is sent, so that other creates do not wait for it. */
-  async #add(items: readonly Item[]): Promise<readonly (Added | InDoubt)[]> {
+  async #add(items: readonly Item[]): Promise<readonly MaybePromise<Added>[]> {
     const commitId = randomUUID();
-    const sentMs = this.#clock.wallMs();
+    const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock it goes on while a machine sleeps.
     const values = [
       commitId,
       items.map(({ newPet }) => newPet.name),
@@ -166,17 +143,21 @@ export class PostgresPetStore implements PetStore {
     try {
       rows = await this.#database.run(addText, values);
     } catch (error) {
-      if (!isUnknown(error)) {
+      if (!(error instanceof DatabaseError) || error.effect === "none") {
         throw notStored(error);
       }
-      const deciding = this.#decide({ commitId, sentMs, items, cause: error });
-      return items.map((_item, index) => ({ deciding, index }));
+      const deciding = this.#decide(items, commitId, sentMs, error);
+      return items.map(async (_item, index) => (await deciding)[index]!); // One for each item.
     }
     return addedOf(items, answerOf(rows) as Commit);
   }
 
-  /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
-  async #decide({ commitId, sentMs, items, cause }: LostBatch): Promise<readonly Added[]> {
+  /**
+   * Finds out what became of a batch whose answer was lost.
+   *
+   * @throws {StorageUnavailableError} @throws {OutcomeUnknownError}
+   */
+  async #decide(items: readonly Item[], commitId: string, sentMs: number, cause: unknown): Promise<readonly Added[]> {
     const deciding = this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
     const rows = await Promise.race([deciding, this.#stopEnd]);
     const commit = rows && (answerOf(rows) as Commit);
@@ -215,10 +196,6 @@ export class PostgresPetStore implements PetStore {
 
 function notStored(cause: unknown): StorageUnavailableError {
   return new StorageUnavailableError("the database did not store the animal", { cause });
-}
-
-function isUnknown(error: unknown): boolean {
-  return error instanceof DatabaseError && error.effect === "unknown";
 }
 
 /** The ids are those up to `last`, in the order of the items, without the replays. */
