@@ -1,5 +1,5 @@
 /**
- * Why a statement failed, and what that says about its effect.
+ * Why a statement failed, and what that says of its effect.
  */
 
 import { messageOf } from "../base/error-message.ts";
@@ -28,11 +28,6 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
 }
 
-/** Whether it waited for too long, also for a lock. */
-export function isWait(error: unknown): boolean {
-  return isTimeout(error) || sqlState(error) === "55P03";
-}
-
 /** The SQLSTATE of an error that the database itself reported. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof Error && "severity" in error && "code" in error ? String(error.code) : undefined;
@@ -44,9 +39,8 @@ export function isVictim(error: unknown): boolean {
 }
 
 /**
- * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself:
- * classes 08, 57P, 25P, 58 and XX. Nor does it with 40003, which says that it does not know. Nor does an error of the
- * socket, or a time-out.
+ * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself
+ * (08, 57P, 25P, 58, XX), or does not know (40003).
  */
 export function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);

@@ -1,50 +1,41 @@
 /**
- * Runs statements on a pool, and knows whether the database can be reached.
- *
- * While it cannot, statements fail at once, so that requests do not pile up. Only probes are sent: the log of keys
- * sends one four times a second, so everything works again soon after the database does.
+ * Runs statements on a pool, and knows whether the database can be reached. While it cannot, statements fail at once:
+ * requests do not pile up. Only probes are sent: the log of keys sends one four times a second.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
-import { DatabaseError, isRolledBack, isTimeout, isVictim, isWait, sqlState, TimeoutError } from "./database-error.ts";
+import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
-import { PreparedStatements } from "./prepared-statements.ts";
+import { type DatabasePool, type PoolClient, PreparedStatements, type Row, sendReplicated } from "./pool.ts";
 
-/**
- * How long a connection may take to open or to become free, and how long a statement may take. A connection that was
- * begun while the database was away delays the recovery by up to this time.
- */
+/** To open a connection, or until one is free. One begun while the database was away delays the recovery as long. */
 const connectMs = 1_500;
 const statementMs = 3_000;
-/** How long a statement of a transaction may wait for a lock. */
 export const lockMs = 2_000;
-/** How long a transaction may wait for the next statement of this process, which may read a file first. */
+/** Between two statements of a transaction: this process may read a file meanwhile. */
 const idleMs = 30_000;
-/** How long it may take to learn what became of a statement whose answer was lost, and the pause between tries. */
+/** To learn what became of a statement whose answer was lost. */
 export const decisionMs = 10_000;
 const decisionPauseMs = 100;
-/** The commit waits for the disk although another default is set. One that waits for a standby, too, stays. */
+/** Waits for the disk although another default is set. A wait for a standby stays. */
 const durableText =
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
-/**
- * The SQLSTATEs of what every statement of ours fails with: a replica, as after a failover, where the next connection
- * may lead elsewhere, and a schema that was removed.
- */
+/** Every statement fails: on a replica, while the next connection may lead elsewhere, and without the schema. */
 const unusableStates: ReadonlySet<string | undefined> = new Set(["25006", "3F000"]);
 
-/** Runs a statement of a transaction. @param limitMs how long its answer may take */
+/** Runs a statement of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
   readonly #pool: DatabasePool;
   readonly #report: (message: string) => void;
-  #isAvailable = true;
+  /** Changed here only. */
+  isAvailable = true;
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
   readonly #connectionLimit = new ConnectionLimit();
@@ -60,13 +51,9 @@ export class Database {
     pool.on("error", ignore); // A connection that breaks while nobody uses it: the pool drops it.
   }
 
-  get isAvailable(): boolean {
-    return this.#isAvailable;
-  }
-
   /** Runs a statement as a transaction of its own, twice if it is rolled back for others. @throws {DatabaseError} */
   async run(text: string, values: unknown[] = []): Promise<readonly Row[]> {
-    if (!this.#isAvailable) {
+    if (!this.isAvailable) {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
     }
     try {
@@ -118,10 +105,10 @@ export class Database {
   }
 
   /**
-   * Runs several statements on one connection as one transaction. Only for starts and commands, because its locks last
-   * as long as this process takes. If it is stopped meanwhile, PostgreSQL rolls back after 30 s.
+   * Runs several statements as one transaction. Only for starts and commands: its locks last as long as this process
+   * takes, or, if it is stopped, 30 s.
    *
-   * @param eachMs how long the answer to a statement may take that has no limit of its own
+   * @param eachMs how long an answer may take
    * @throws {Error} after a wait, with the beginning of the statement
    */
   async transaction<Result>(work: (query: Query) => Promise<Result>, eachMs: number = statementMs): Promise<Result> {
@@ -131,7 +118,8 @@ export class Database {
         const sent = sendReplicated(client, () => client.query({ text, values }));
         const answer = await within(limitMs, sent).catch((error: unknown) => {
           const [start] = text.trim().split("\n");
-          throw isWait(error) ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
+          const isWait = isTimeout(error) || sqlState(error) === "55P03"; // The latter for a lock.
+          throw isWait ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
         });
         return answer.rows;
       };
@@ -213,8 +201,8 @@ export class Database {
 
   #setAvailable(failure: unknown): void {
     const isAvailable = failure === undefined;
-    if (isAvailable !== this.#isAvailable) {
-      this.#isAvailable = isAvailable;
+    if (isAvailable !== this.isAvailable) {
+      this.isAvailable = isAvailable;
       const reason = `the database cannot be used, requests get 503 until it can: ${messageOf(failure)}`;
       this.#report(isAvailable ? "the database can be used again" : `warning: ${reason}`);
     }

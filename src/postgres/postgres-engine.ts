@@ -13,11 +13,9 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
-import { purge } from "./purge.ts";
 import { prepareSchema } from "./schema.ts";
 
 export interface PostgresOptions {
-  /** It stays open when the engine is closed. */
   readonly pool: DatabasePool;
   readonly clock: Clock;
   readonly report: (message: string) => void;
@@ -26,6 +24,8 @@ export interface PostgresOptions {
 }
 
 const purgeMs = 3_600_000;
+/** Blocks of 8 kB, of each table: about 10,000 rows. So no statement takes long, and no batch waits long for rows. */
+const pieceBlocks = 100;
 
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
@@ -50,13 +50,26 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     };
     isOpen = true;
     const countAnimals = async (): Promise<number> => {
-      const [row] = await database.run("SELECT last::text AS last FROM animal_store.counter", []);
+      const [row] = await database.run("SELECT last::text AS last FROM animal_store.counter");
       return Number(row?.["last"]);
     };
     return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), countAnimals, close };
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/**
+ * Removes what no longer has an effect, a piece of each table at a time. Stops between two pieces. Never rejects: what
+ * fails is tried again by the next purge.
+ */
+export async function purge(database: Database, stopping: AbortSignal): Promise<void> {
+  let blockCount = 1;
+  for (let block = 0; block < blockCount && !stopping.aborted; block += pieceBlocks) {
+    const text = "SELECT animal_store.purge($1, $2)::text AS blocks";
+    const [row] = await database.run(text, [block, block + pieceBlocks]).catch(() => []);
+    blockCount = Number(row?.["blocks"] ?? 0);
   }
 }
 

@@ -1,6 +1,5 @@
 /**
- * Whether the user may do what this release does, and whether tables and functions are there. Without these questions a
- * start would succeed, and each request fail.
+ * Whether the user may do what this release does. Otherwise a start would succeed, and each request fail.
  */
 
 import type { Query } from "./database.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
-import { purge } from "../../build/src/postgres/purge.js";
+import { purge } from "../../build/src/postgres/postgres-engine.js";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";

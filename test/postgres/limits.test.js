@@ -11,7 +11,7 @@ import { Database } from "../../build/src/postgres/database.js";
 import { DatabaseError } from "../../build/src/postgres/database-error.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
-import { purge } from "../../build/src/postgres/purge.js";
+import { purge } from "../../build/src/postgres/postgres-engine.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";
