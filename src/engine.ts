@@ -10,6 +10,7 @@ import { messageOf } from "./base/error-message.ts";
 import { lockFolder } from "./disk/lock.ts";
 import { bounds } from "./base/bounds.ts";
 import { KeyStore } from "./keys/key-store.ts";
+import type { Relief } from "./keys/key.ts";
 import type { Limiter } from "./limits/limiter.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { LimitsSnapshot } from "./limits/limits-file.ts";
@@ -51,10 +52,9 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     lock.release().catch((error: unknown) => options.report(`warning: ${messageOf(error)}`));
   try {
     const limiter = new MemoryLimiter({ clock });
-    const onUnban = (keyId: string): void => limiter.unban(keyId);
-    const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onUnban });
-    const unbannedMs = (keyId: string): number | undefined => keys.keyring.get(keyId)?.unbannedMs;
-    const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, unbannedMs });
+    const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
+    const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onRelief });
+    const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, reliefs: keys.keyring });
     signal?.throwIfAborted();
     const store = options.store ?? (await openPetStore(options));
     const saving = setInterval(() => void snapshot.save(), bounds.limitsSaveMs).unref();

@@ -28,7 +28,7 @@ import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
-export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban">;
+export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban" | "reset">;
 
 export interface AnimalStore {
   /**

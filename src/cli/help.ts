@@ -58,6 +58,7 @@ ${dataFlag}
   plan ID             changes a key's plan
   rotate ID           gives a key a new secret and prints it
   unban ID            lifts a key's ban
+  reset ID            gives a key all its requests back
 
 ${dataFlag}
 
@@ -107,7 +108,13 @@ ${dataFlag}
 `,
   "keys unban": `Usage: animal-store keys unban ID [FLAGS]
 
-Lifts a key's ban.
+Lifts a key's ban. The next one within 24 hours still lasts twice as long.
+
+${dataFlag}
+`,
+  "keys reset": `Usage: animal-store keys reset ID [FLAGS]
+
+Makes the minute and the day full again, lifts a ban, and makes the next ban as short as a first one.
 
 ${dataFlag}
 `,

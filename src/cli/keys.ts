@@ -61,6 +61,7 @@ const commands: Readonly<Record<string, Command>> = {
   plan: { takesId: true, flags: ["plan", "per-minute", "per-day"], run: changePlan },
   rotate: { takesId: true, flags: ["grace"], run: rotate },
   unban: { takesId: true, flags: [], run: unban },
+  reset: { takesId: true, flags: [], run: reset },
 };
 
 /**
@@ -114,14 +115,13 @@ async function withKeys(
   }
   const { dataDir } = storage;
   const store = await KeyStore.open({ ...dependencies, dataDir, report });
-  const unbannedMs = (keyId: string): number | undefined => store.keyring.get(keyId)?.unbannedMs;
   return use(store, async () => {
     const limiter = new MemoryLimiter(dependencies);
     const saved = await readSavedLimits(dependencies.disk, dataDir);
     if (typeof saved === "string") {
       report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
     } else if (saved !== undefined) {
-      restoreLimits(limiter, saved, unbannedMs);
+      restoreLimits(limiter, saved, store.keyring);
     }
     return limiter;
   });
@@ -146,6 +146,11 @@ async function unban({ id, store, terminal, readLimits, nowMs }: Invocation): Pr
   const isBanned = banEndMs(id, await readLimits()) > nowMs;
   await store.unban(id);
   terminal.report(isBanned ? `lifted the ban of ${id}` : `${id} was not banned when its limits were last saved`);
+}
+
+async function reset({ id, store, terminal }: Invocation): Promise<void> {
+  await store.reset(id);
+  terminal.report(`both windows of ${id} are full, and it is not banned`);
 }
 
 async function changePlan({ id, flags, store, terminal }: Invocation): Promise<void> {

@@ -20,7 +20,7 @@ import { appendKeyLine } from "./append-key-line.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
 import { applyKeyLines, type KeyFault } from "./key-reader.ts";
-import { KeyError, type KeyEvent } from "./key.ts";
+import { KeyError, type KeyEvent, type Relief } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
 export interface KeyFileOptions {
@@ -31,8 +31,8 @@ export interface KeyFileOptions {
   readonly report: (message: string) => void;
   /** Whether reading takes the lock too, which needs the right to write in the folder. A server must. */
   readonly locksReads?: boolean;
-  /** Called for each unban that is read. */
-  readonly onUnban?: (keyId: string) => void;
+  /** Called for each unban and reset that is read. */
+  readonly onRelief?: (event: Relief) => void;
 }
 
 export const keyFileName = "keys.jsonl";
@@ -196,29 +196,33 @@ export class KeyFile extends KeyLog {
 
   async #applyRest(content: Buffer): Promise<KeyFault | undefined> {
     const { length } = this.#applied;
-    const { lengthBytes, fault } = await applyKeyLines(content, length, this.keyring, this.#options.onUnban);
+    const { lengthBytes, fault } = await applyKeyLines(content, length, this.keyring, this.#options.onRelief);
     this.#applied = content.subarray(0, lengthBytes);
     return fault;
   }
 
   /** Takes the keys of another file over, if it is sound and has not changed for a while. */
   async #judge(content: Buffer | undefined, isSettled: boolean): Promise<KeyFault | undefined> {
-    const { clock, onUnban, report } = this.#options;
+    const { clock, onRelief, report } = this.#options;
     if (content === undefined || !isSettled) {
       return { kind: "replaced", text: content === undefined ? "was removed" : replacedText };
     }
     const ring = new Keyring({ clock });
-    const { fault } = await applyKeyLines(content, 0, ring);
+    const reliefs: Relief[] = [];
+    const { fault } = await applyKeyLines(content, 0, ring, (event) => reliefs.push(event));
     if (fault !== undefined || content.length === 0) {
       return { kind: "replaced", text: `${replacedText}, and ${fault?.text ?? "is empty"}` };
     }
-    const lastUnban = (keyId: string): number => this.keyring.get(keyId)?.unbannedMs ?? 0;
-    const unbanned = ring.list().filter(({ id, unbannedMs = 0 }) => unbannedMs > lastUnban(id));
+    // Not those before: requests may have been used, or a ban set, since.
+    const later = reliefs.filter(({ id, timeMs }) => {
+      const { unbannedMs = 0, resetMs = 0 } = this.keyring.get(id) ?? {};
+      return timeMs > Math.max(unbannedMs, resetMs);
+    });
     this.keyring.takeOver(ring);
     this.#applied = content;
     this.#reported = undefined;
     report(`${this.#path} ${replacedText}; all keys were read from it again`);
-    unbanned.forEach(({ id }) => onUnban?.(id)); // Not those before: a ban may have been set since.
+    later.forEach((event) => onRelief?.(event));
     return undefined;
   }
 }

@@ -9,6 +9,7 @@
  *     {"event":"plan","time":…,"id":…,"plan":…,"perMinute"?:…,"perDay"?:…,"crc":…}
  *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
  *     {"event":"unbanned","time":…,"id":…,"crc":…}
+ *     {"event":"reset","time":…,"id":…,"crc":…}
  *
  * `time`, `expires` and `graceUntil` look like `2026-11-21T12:00:00.000Z`. `sha256` is the SHA-256 of the secret in
  * hexadecimal; the secret itself is not in the file. The numbers of a plan are written for Enterprise only: those of
@@ -45,6 +46,7 @@ function ownMembers(event: KeyEvent): object {
       return { sha256: event.sha256, graceUntil: isoTime(event.graceUntilMs) };
     case "revoked":
     case "unbanned":
+    case "reset":
       return {};
   }
 }
@@ -114,6 +116,7 @@ function eventOf(members: Members): KeyEvent | undefined {
       return { event, ...happened, sha256: digest, graceUntilMs: Date.parse(textOf(graceUntil)) };
     case "revoked":
     case "unbanned":
+    case "reset":
       return { event, ...happened };
     default:
       return undefined;

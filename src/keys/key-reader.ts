@@ -8,6 +8,7 @@ import type { ReadableFile } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
 import { decodeKeyEvent, keyLineBytesMax } from "./key-line.ts";
+import type { Relief } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
 export interface KeyFault {
@@ -31,7 +32,7 @@ export async function applyKeyLines(
   content: Buffer,
   from: number,
   ring: Keyring,
-  onUnban?: (keyId: string) => void,
+  onRelief?: (event: Relief) => void,
 ): Promise<KeysRead> {
   const inTurns: ReadableFile = {
     read: async (target, position) => {
@@ -40,7 +41,7 @@ export async function applyKeyLines(
     },
     size: () => content.length - from,
   };
-  const end = await readLog(inTurns, new KeyLines(ring, onUnban), { tornBytesMax: keyLineBytesMax });
+  const end = await readLog(inTurns, new KeyLines(ring, onRelief), { tornBytesMax: keyLineBytesMax });
   if (end.kind === "whole") {
     return { lengthBytes: content.length, fault: undefined };
   }
@@ -58,11 +59,11 @@ export async function applyKeyLines(
 
 class KeyLines implements LineReader {
   readonly #ring: Keyring;
-  readonly #onUnban: ((keyId: string) => void) | undefined;
+  readonly #onRelief: ((event: Relief) => void) | undefined;
 
-  constructor(ring: Keyring, onUnban: ((keyId: string) => void) | undefined) {
+  constructor(ring: Keyring, onRelief: ((event: Relief) => void) | undefined) {
     this.#ring = ring;
-    this.#onUnban = onUnban;
+    this.#onRelief = onRelief;
   }
 
   take(bytes: DataView, start: number, end: number): LineFault | undefined {
@@ -75,8 +76,8 @@ class KeyLines implements LineReader {
     if (reason !== undefined) {
       return { kind: "wrong", reason };
     }
-    if (event.event === "unbanned") {
-      this.#onUnban?.(event.id);
+    if (event.event === "unbanned" || event.event === "reset") {
+      this.#onRelief?.(event);
     }
     return undefined;
   }

@@ -27,7 +27,7 @@ export interface KeyStoreOptions {
 }
 
 /** The change, as a word for error messages. */
-type Verb = "revoke" | "change" | "rotate" | "unban";
+type Verb = "revoke" | "change" | "rotate" | "unban" | "reset";
 
 const defaultPlan = "free";
 
@@ -167,6 +167,15 @@ export class KeyStore {
   /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
   async unban(id: string): Promise<void> {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
+  }
+
+  /**
+   * Makes both windows full again, lifts a ban, and makes the next one as short as the first.
+   *
+   * @throws {KeyError} `unknown_key`, `revoked_key`
+   */
+  async reset(id: string): Promise<void> {
+    await this.#change(id, "reset", (_key, timeMs) => ({ event: "reset", timeMs, id }));
   }
 
   /** Resolves when no change or look is under way. From then on, changes are refused and the log is not followed. */

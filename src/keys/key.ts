@@ -29,6 +29,8 @@ export interface ApiKey {
   readonly graceUntilMs: number | undefined;
   /** The last `unban`. */
   readonly unbannedMs: number | undefined;
+  /** The last `reset`. */
+  readonly resetMs: number | undefined;
 }
 
 /** What every event has: its time in Unix milliseconds, and the key's id. */
@@ -50,7 +52,10 @@ export type KeyEvent =
   | (EventBase & { readonly event: "revoked" })
   | (EventBase & { readonly event: "plan"; readonly plan: Plan })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
-  | (EventBase & { readonly event: "unbanned" });
+  | Relief;
+
+/** What gives a key requests back. */
+export type Relief = EventBase & { readonly event: "unbanned" | "reset" };
 
 export type KeyState = "active" | "expired" | "revoked";
 

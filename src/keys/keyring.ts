@@ -134,7 +134,7 @@ export class Keyring {
       return "the secret of another key was made again";
     }
     const { id, plan, label, expiresMs, isReadOnly } = event;
-    const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined };
+    const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined, resetMs: undefined };
     const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...never };
     const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
     this.#keys.set(id, held);
@@ -163,6 +163,9 @@ export class Keyring {
         return this.#rotate(held, event);
       case "unbanned":
         held.result = { kind: "key", key: { ...key, unbannedMs: event.timeMs } };
+        return undefined;
+      case "reset":
+        held.result = { kind: "key", key: { ...key, resetMs: event.timeMs } };
         return undefined;
     }
   }

@@ -38,6 +38,11 @@ export interface SavedLimits {
   readonly keys: readonly SavedKey[];
 }
 
+/** When a key was last unbanned and last reset, in Unix milliseconds: what was saved before ends with it. */
+export interface Reliefs {
+  get(keyId: string): { readonly unbannedMs?: number | undefined; readonly resetMs?: number | undefined } | undefined;
+}
+
 export interface LimitsSnapshotOptions {
   readonly disk: Disk;
   readonly dataDir: string;
@@ -45,8 +50,7 @@ export interface LimitsSnapshotOptions {
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: (message: string) => void;
-  /** When the key was last unbanned, in Unix milliseconds: a saved ban that was set before is lifted. */
-  readonly unbannedMs?: (keyId: string) => number | undefined;
+  readonly reliefs?: Reliefs;
 }
 
 export const limitsFileName = "limits.json";
@@ -122,7 +126,7 @@ export class LimitsSnapshot {
   }
 
   async #restore(): Promise<void> {
-    const { disk, dataDir, limiter, report, unbannedMs } = this.#options;
+    const { disk, dataDir, limiter, report, reliefs } = this.#options;
     const saved = await readSavedLimits(disk, dataDir);
     if (saved === undefined) {
       return;
@@ -132,7 +136,7 @@ export class LimitsSnapshot {
       report(`warning: ${this.#path} ${saved} and was moved to ${asidePath}; all limits start unused`);
       return;
     }
-    restoreLimits(limiter, saved, unbannedMs);
+    restoreLimits(limiter, saved, reliefs);
   }
 }
 
@@ -208,7 +212,7 @@ function savedKey(id: string, { minute, day, ban }: KeyLimits, nowMs: number): S
 export function restoreLimits(
   limiter: MemoryLimiter,
   { savedMs, keys }: SavedLimits,
-  unbannedMs: LimitsSnapshotOptions["unbannedMs"] = () => undefined,
+  reliefs: Reliefs = new Map(),
 ): void {
   const { timeline } = limiter;
   const nowMs = timeline.nowMs();
@@ -216,28 +220,24 @@ export function restoreLimits(
   const instantOf = (wallMs: number, aheadMsMax: number): number =>
     Math.min(timeline.fromWallMs(wallMs) - setBackMs, nowMs + aheadMsMax);
   for (const { id, minute, day, streak, ban } of keys) {
+    const { unbannedMs = 0, resetMs = 0 } = reliefs.get(id) ?? {};
     const limits = unusedLimits();
-    if (minute !== undefined) {
+    if (minute !== undefined && minute.endsMs - minuteMs > resetMs) {
       Object.assign(limits.minute, { used: minute.used, endsMs: instantOf(minute.endsMs, minuteMs) });
     }
-    if (day !== undefined) {
+    if (day !== undefined && day.endsMs - dayMs > resetMs) {
       Object.assign(limits.day, { used: day.used, endsMs: instantOf(day.endsMs, dayMs) });
     }
     if (streak !== undefined) {
       const { refusalCount, secondEndsMs } = streak;
       Object.assign(limits.ban, { refusalCount, secondEndsMs: instantOf(secondEndsMs, secondMs) });
     }
-    if (ban !== undefined) {
-      const { durationMs } = ban;
-      const untilMs = instantOf(endOf(ban, unbannedMs(id)), durationMs);
-      Object.assign(limits.ban, { untilMs, durationMs });
+    const setMs = ban === undefined ? 0 : ban.untilMs - ban.durationMs;
+    if (ban !== undefined && setMs > resetMs) {
+      const { untilMs, durationMs } = ban;
+      const endMs = setMs > unbannedMs ? untilMs : Math.min(untilMs, unbannedMs);
+      Object.assign(limits.ban, { untilMs: instantOf(endMs, durationMs), durationMs });
     }
     limiter.restore(id, limits);
   }
-}
-
-/** When the ban ends: at the unban, if it was set before. Unix milliseconds. */
-function endOf({ untilMs, durationMs }: NonNullable<SavedKey["ban"]>, unbannedMs: number | undefined): number {
-  const wasSetBefore = unbannedMs !== undefined && untilMs - durationMs <= unbannedMs;
-  return wasSetBefore ? Math.min(untilMs, unbannedMs) : untilMs;
 }

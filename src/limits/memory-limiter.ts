@@ -31,7 +31,7 @@ export class MemoryLimiter implements Limiter {
     return this.#banCount;
   }
 
-  /** Grows with each request and unban: a snapshot made at a smaller count is out of date. */
+  /** Grows with each request, unban and reset: a snapshot made at a smaller count is out of date. */
   get changeCount(): number {
     return this.#changeCount;
   }
@@ -85,6 +85,12 @@ export class MemoryLimiter implements Limiter {
       liftBan(limits.ban, this.timeline.nowMs());
       this.#changeCount += 1;
     }
+  }
+
+  /** Makes the key's buckets full again and forgets its bans. */
+  reset(keyId: string): void {
+    this.#keys.delete(keyId);
+    this.#changeCount += 1;
   }
 
   /** Forgets a key whose buckets are closed and whose last ban has no effect on the next one. */

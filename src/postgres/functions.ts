@@ -57,7 +57,8 @@ BEGIN
 END $$;
 
 -- Appends the event with that number, which was decided on the event before it. Returns false if that is another one,
--- or if somebody else has taken the number. Unbanning takes effect in the same transaction, so it ends no later ban.
+-- or if somebody else has taken the number. An unban or a reset of the key "unbanned_id" takes effect in the same
+-- transaction, so it ends no later ban and gives back no later request.
 CREATE OR REPLACE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text)
 RETURNS boolean LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE now_ms bigint; BEGIN
@@ -69,7 +70,9 @@ DECLARE now_ms bigint; BEGIN
     )
     ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN false; END IF;
-  IF unbanned_id IS NOT NULL THEN
+  IF line::json ->> 'event' = 'reset' THEN
+    UPDATE animal_store.limits SET minute_ends = 0, day_ends = 0, ban_until = 0, ban_ms = 0 WHERE key_id = unbanned_id;
+  ELSIF unbanned_id IS NOT NULL THEN
     PERFORM FROM animal_store.limits WHERE key_id = unbanned_id FOR UPDATE; -- The clock is read after it.
     now_ms := animal_store.clock_ms();
     UPDATE animal_store.limits

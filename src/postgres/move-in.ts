@@ -174,7 +174,7 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
     report(`warning: limits.json ${saved}; all limits start unused`);
   } else if (saved !== undefined) {
     const limiter = new MemoryLimiter({ clock });
-    restoreLimits(limiter, saved, (keyId) => keyring.get(keyId)?.unbannedMs);
+    restoreLimits(limiter, saved, keyring);
     await writeLimits(query, limiter);
   }
   return keyring.list().length;

@@ -77,7 +77,8 @@ export class PostgresKeyLog extends KeyLog {
     const { database } = this.#options;
     const seq = this.#seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
-    const values = [seq, line, event.event === "unbanned" ? event.id : null, this.#lastLine ?? null];
+    const relievedId = event.event === "unbanned" || event.event === "reset" ? event.id : null;
+    const values = [seq, line, relievedId, this.#lastLine ?? null];
     try {
       return isAppended(await database.probe(appendText, values));
     } catch (error) {

@@ -9,10 +9,11 @@
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";
+import { migration2 } from "./migration-2.ts";
 import { checkMayCreate, checkSchema, checkUsage, hasSchema } from "./rights.ts";
 
 /** Migration n makes version n of n - 1. */
-const migrations: readonly string[] = [migration1];
+const migrations: readonly string[] = [migration1, migration2];
 
 export const schemaVersion: number = migrations.length;
 

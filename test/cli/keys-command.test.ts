@@ -155,6 +155,7 @@ test("what changes a key says so on standard error, also that there was nothing 
     [["plan", id, "--plan", "pro"], `${id} was on the plan pro already`],
     [["plan", id, "--plan", "enterprise", "--per-minute", "5", "--per-day", "7"], `${id} is on the plan enterprise`],
     [["unban", id], `${id} was not banned when its limits were last saved`],
+    [["reset", id], `both windows of ${id} are full, and it is not banned`],
     [["revoke", id], `revoked ${id}`],
     [["revoke", id], `${id} was revoked already`],
   ] as const) {
@@ -162,7 +163,7 @@ test("what changes a key says so on standard error, also that there was nothing 
   }
   await store.follow();
   assert.deepEqual(store.keyring.get(id)?.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
-  assert.deepEqual(folder.unbanned, [id]);
+  assert.deepEqual(folder.reliefs, [`unbanned ${id}`, `reset ${id}`]);
   assert.equal(ask(store, key), "invalid");
 });
 
@@ -179,7 +180,7 @@ test("keys rotate prints the new key alone, and the old one works for the grace 
 });
 
 const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = [
-  [[], /^Cannot run keys: the next word must be one of create, list, revoke, plan, rotate, unban; see keys --help$/],
+  [[], /^Cannot run keys: the next word must be one of create, list, revoke, plan, rotate, unban, reset; see keys --help$/],
   [["remove"], /must be one of/],
   [["--plan", "pro"], /must be one of/],
   [["create", "x"], /^Cannot run keys create: it takes flags only; see keys create --help$/],
@@ -220,10 +221,10 @@ for (const [args, message] of misuses) {
   });
 }
 
-test("keys revoke, plan, rotate and unban of a key that is not there exit with 1 and one line, and make no folder", async (context) => {
+test("keys revoke, plan, rotate, unban and reset of a key that is not there exit with 1 and one line, and make no folder", async (context) => {
   const folder = new KeyFolder(context);
   const id = "key_000000000000000";
-  for (const args of [["revoke", id], ["plan", id, "--plan", "pro"], ["rotate", id], ["unban", id]]) {
+  for (const args of [["revoke", id], ["plan", id, "--plan", "pro"], ["rotate", id], ["unban", id], ["reset", id]]) {
     const { code, out, error } = await keys(folder, ...args, "--data", join(folder.path, "none"));
     assert.deepEqual([code, out], [1, ""]);
     assert.match(error, /^Cannot \w+ key: no key has the id "key_000000000000000"\n$/);
@@ -251,6 +252,7 @@ test("keys COMMAND --help names every flag of the command, and does nothing", as
     plan: ["--plan", "--per-minute", "--per-day", "--data"],
     rotate: ["--grace", "--data"],
     unban: ["--data"],
+    reset: ["--data"],
   };
   const overview = await runHere(["keys", "--help"]);
   for (const [command, names] of Object.entries(flags)) {

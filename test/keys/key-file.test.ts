@@ -122,13 +122,24 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
     "a lost block of the disk at the end": `${lines[0]}${"\0".repeat(1_025)}`,
     "two damaged lines at the end": `${lines[0]}${damaged(lines[1] ?? "")}${damaged(lines[2] ?? "")}`,
     "a damaged line before a torn one": `${lines[0]}${damaged(lines[1] ?? "")}${lines[2]?.slice(0, 20)}`,
-    "an event of a newer release": `${lines[0]}${lineWithChecksum('{"event":"renamed"}')}`,
   };
   for (const [name, content] of Object.entries(files)) {
     await folder.overwrite(content);
     const message = new RegExp(`^Cannot read keys: .* is damaged at ${place}: `);
     await assert.rejects(folder.open(), { name: "KeyError", code: "key_file_damaged", message }, name);
     assert.equal(await folder.content(), content);
+  }
+});
+
+test("KeyStore.open() stops at an event that a newer release wrote, says so, and leaves the file as it was", async (context) => {
+  const folder = new KeyFolder(context);
+  const { ids, lines } = await followed(folder);
+  const paused = lineWithChecksum(`{"event":"paused","time":"2026-11-21T12:00:00.007Z","id":"${ids[0]}"}`);
+  for (const [content, line] of [[[lines[0], paused, lines[1]], 2], [[...lines, paused], 4]] as const) {
+    await folder.overwrite(content.join(""));
+    const message = new RegExp(`at line ${line}, byte \\d+: it is not an event .*; a newer release may have written it$`);
+    await assert.rejects(folder.open(), { code: "key_file_damaged", message });
+    assert.equal(await folder.content(), content.join(""));
   }
 });
 
@@ -240,16 +251,18 @@ for (const [how, [change, fault]] of Object.entries(unsoundFiles)) {
   });
 }
 
-test("KeyStore.follow() lifts no ban again when it reads all keys again, and lifts one of a later unban", async (context) => {
+test("KeyStore.follow() gives no key back again what was used, when it reads all keys again, and follows later events", async (context) => {
   const folder = new KeyFolder(context);
   const { store, ids: [id = "", otherId = ""] } = await followed(folder);
   await store.unban(id);
+  await store.reset(id);
   folder.clock.advance(1_000);
-  const later = encodeKeyEvent({ event: "unbanned", timeMs: folder.clock.wallMs(), id: otherId });
+  const timeMs = folder.clock.wallMs();
+  const later = (["unbanned", "reset"] as const).map((event) => encodeKeyEvent({ event, timeMs, id: otherId })).join("");
   await folder.overwrite(`${(await folder.lines()).filter((_, index) => index !== 2).join("")}${later}`);
   await settle(folder, store);
   assert.match(folder.reports.join("\n"), readAgain);
-  assert.deepEqual(folder.unbanned, [id, otherId]);
+  assert.deepEqual(folder.reliefs, [`unbanned ${id}`, `reset ${id}`, `unbanned ${otherId}`, `reset ${otherId}`]);
 });
 
 test("KeyStore.follow() notices a file replaced within one tick of the file system's clock", async (context) => {

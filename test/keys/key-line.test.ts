@@ -28,6 +28,7 @@ const events: Readonly<Record<string, KeyEvent>> = {
   "plan with numbers": { event: "plan", timeMs, id, plan: enterprise },
   rotated: { event: "rotated", timeMs, id, sha256, graceUntilMs: timeMs + 60_000 },
   unbanned: { event: "unbanned", timeMs, id },
+  reset: { event: "reset", timeMs, id },
 };
 
 function decode(line: string): DecodedLine {
@@ -58,6 +59,7 @@ test("encodeKeyEvent() writes the members of the grammar in its order", () => {
     `{"event":"plan",${happened},"plan":"enterprise","perMinute":5,"perDay":1000000000}`,
     `{"event":"rotated",${happened},"sha256":"${sha256}","graceUntil":"2026-11-21T12:01:00.007Z"}`,
     `{"event":"unbanned",${happened}}`,
+    `{"event":"reset",${happened}}`,
   ]);
 });
 

@@ -52,6 +52,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     revokedMs: undefined,
     graceUntilMs: undefined,
     unbannedMs: undefined,
+    resetMs: undefined,
   };
   assert.deepEqual(await store.list(), [expected]);
   assert.deepEqual(await (await folder.open()).list(), [expected]);
@@ -136,6 +137,7 @@ const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<
   change: (store, id) => store.plan(id, { plan: "pro" }),
   rotate: (store, id) => store.rotate(id),
   unban: (store, id) => store.unban(id),
+  reset: (store, id) => store.reset(id),
 };
 
 for (const [verb, change] of Object.entries(changes)) {
@@ -248,17 +250,21 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
   }
 });
 
-test("KeyStore.unban() calls onUnban once, in its own store and in those that follow", async (context) => {
+test("KeyStore.unban() and reset() call onRelief once, in their own store and in those that follow", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
+  const expected = [`unbanned ${id}`, `reset ${id}`];
   await store.unban(id);
-  assert.deepEqual(folder.unbanned, [id]);
-  await (await folder.openElsewhere()).unban(id);
-  assert.deepEqual(folder.unbanned, [id]);
+  await store.reset(id);
+  assert.deepEqual(folder.reliefs, expected);
+  const elsewhere = await folder.openElsewhere();
+  await elsewhere.unban(id);
+  await elsewhere.reset(id);
+  assert.deepEqual(folder.reliefs, expected);
   await store.follow();
   await store.follow();
-  assert.deepEqual(folder.unbanned, [id, id]);
+  assert.deepEqual(folder.reliefs, [...expected, ...expected]);
 });
 
 test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {

@@ -106,7 +106,7 @@ test("expiryMs() rejects the past and the present", () => {
 test("keyState() changes at the exact millisecond of the expiry", () => {
   const made: ApiKey = {
     id: "key_a", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: nowMs, expiresMs: nowMs + 20,
-    revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined,
+    revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined, resetMs: undefined,
   };
   const states = [19, 20].map((laterMs) => key.keyState(made, nowMs + laterMs));
   assert.deepEqual(states, ["active", "expired"]);

@@ -122,8 +122,30 @@ test("LimitsSnapshot lifts a ban that was set before the key's last unban, and n
   const bannedMs = folder.clock.wallMs() - second;
   await snapshot.save();
   for (const [unbannedMs, kind] of [[undefined, /key_banned/], [bannedMs - 1, /key_banned/], [bannedMs, /rate_limited/]] as const) {
-    await folder.start(0, { unbannedMs: (keyId) => (keyId === "key" ? unbannedMs : undefined) });
+    await folder.start(0, { reliefs: new Map([["key", { unbannedMs }]]) });
     assert.match(folder.take(), kind, String(unbannedMs));
+  }
+});
+
+test("LimitsSnapshot forgets what began before the key's last reset, and nothing later", async (context) => {
+  const folder = new Folder(context);
+  const snapshot = await folder.start();
+  folder.take();
+  const dayBeganMs = folder.clock.wallMs();
+  folder.clock.advance(minute);
+  const minuteBeganMs = folder.clock.wallMs();
+  folder.ban();
+  const bannedMs = folder.clock.wallMs() - second;
+  await snapshot.save();
+  for (const [resetMs, used, banMs] of [
+    [dayBeganMs - 1, [60, 61], 5 * minute],
+    [dayBeganMs, [60, 0], 5 * minute],
+    [minuteBeganMs, [0, 0], 5 * minute],
+    [bannedMs, [0, 0], 0],
+  ] as const) {
+    await folder.start(0, { reliefs: new Map([["key", { resetMs }]]) });
+    const limits = folder.limiter.keys.get("key");
+    assert.deepEqual([limits?.minute.used, limits?.day.used, limits?.ban.durationMs], [...used, banMs], String(resetMs));
   }
 });
 
@@ -134,7 +156,7 @@ test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock
   folder.clock.advance(minute);
   folder.ban();
   await snapshot.save();
-  await folder.start(-hour, { unbannedMs: () => unbannedMs });
+  await folder.start(-hour, { reliefs: new Map([["key", { unbannedMs }]]) });
   assert.match(folder.take(), /key_banned/);
 });
 

@@ -1,5 +1,5 @@
 /**
- * The limits in the database decide as those in memory do: random histories of both, on one clock.
+ * The limits in the database decide as those in memory do: random histories of both, with unbans and resets, on one clock.
  */
 
 import assert from "node:assert/strict";
@@ -39,11 +39,12 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const below = (max) => random.integer(0, max - 1);
   const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
   const inMemory = new MemoryLimiter({ clock });
-  const { database, limiter: inDatabase } = await start(context, clock);
-  const keys = Array.from({ length: 12 }, (_, index) => {
+  const { database, limiter: inDatabase, keys: store } = await start(context, clock);
+  const keys = [];
+  for (let count = 0; count < 12; count += 1) {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
-    return { id: `key_${index}`, plan: { name: "enterprise", quota } };
-  });
+    keys.push({ id: (await store.create()).id, plan: { name: "enterprise", quota } });
+  }
   const kinds = new Map();
   for (let count = 0; count < decisionCount; ) {
     clock.advance(below(3) > 0 ? below(1_500) : steps[below(steps.length)]);
@@ -56,6 +57,11 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
       await lookAtAll();
       clock.stepWall(-below(200_000_000));
       await lookAtAll();
+    }
+    if (below(30) === 0) {
+      const [change, { id }] = [["unban", "reset"][below(2)], keys[below(keys.length)]];
+      await store[change](id);
+      inMemory[change](id);
     }
     const calls = Array.from({ length: 1 + below(80) }, () => [
       below(10) > 0 ? "take" : "peek",

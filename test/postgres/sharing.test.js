@@ -93,6 +93,21 @@ test("a ban on one instance is a ban on all, and so is its end", { skip }, async
   assert.deepEqual(await Promise.all(clients.map(codeOf)), ["rate_limited", "rate_limited", "rate_limited"]);
 });
 
+test("a reset on one instance gives the quota back on all: during a flood, two full windows at most are served", { skip }, async (context) => {
+  const plan = { plan: "enterprise", perMinute: 200, perDay: 100_000 };
+  const { instances, clients, id } = await startThree(context, { plan });
+  const flood = async () => {
+    const responses = await sendAtOnce(clients, 600, (client) => client.get("/v1/pets?limit=1"));
+    return responses.filter(({ status }) => status === 200).length;
+  };
+  const before = await flood();
+  const [during] = await Promise.all([flood(), instances[2].keys.reset(id)]);
+  const servedCount = before + during + (await flood());
+  assert.equal(servedCount, 400);
+  await instances[1].keys.reset(id);
+  assert.equal(await flood(), 200);
+});
+
 test("a wrong key is charged to its address by the instance that it was sent to, and by no other", { skip }, async (context) => {
   const { clients } = await startThree(context);
   const tryWrongKey = async (client) => {

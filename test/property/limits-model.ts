@@ -83,6 +83,12 @@ export class KeyModel {
     this.#refused = [];
   }
 
+  reset(): void {
+    this.#admitted.length = 0;
+    this.#bans.length = 0;
+    this.#refused = [];
+  }
+
   #isBanned(now: number): boolean {
     return this.#bans.some(({ endMs }) => now < endMs);
   }

@@ -1,5 +1,5 @@
 /**
- * Goal: no order of requests, waits, plan changes, unbans, restarts and clock steps makes the limiter say anything but
+ * Goal: no order of requests, waits, plan changes, unbans, resets, restarts and clock steps makes the limiter say anything but
  * what the model says. Method: worlds of a few hundred random steps with two keys; each decision is compared, whole,
  * with that of a model that keeps every instant and goes through all of them.
  *
@@ -82,6 +82,8 @@ class World {
       () => this.#restart(0),
       () => this.#restart(this.#random.pick(clockSteps)),
       () => this.#unban(key),
+      () => this.#reset(key),
+      () => this.#restart(0, key),
       () => this.#peek(key),
     ];
     // Requests are more frequent than other steps.
@@ -144,6 +146,11 @@ class World {
     key.model.unban(this.#nowMs);
   }
 
+  #reset(key: Key): void {
+    this.#limiter.reset(key.id);
+    key.model.reset();
+  }
+
   #peek(key: Key): void {
     const { limit, remaining, resetMs } = key.model.look(this.#nowMs, key.plan.quota);
     const expected = { limit, remaining, resetSeconds: this.#resetSeconds(resetMs) };
@@ -157,16 +164,18 @@ class World {
 
   /**
    * A new process reads what the old one wrote. Its monotonic clock begins elsewhere, so the time between is what the
-   * wall clock says, and none where that was set back.
+   * wall clock says, and none where that was set back. A key may have been reset once the old one had written.
    */
-  #restart(clockStepMs: number): void {
+  #restart(clockStepMs: number, reset?: Key): void {
     const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter)].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
+    const reliefs = new Map(reset && [[reset.id, { resetMs: this.#clock.wallMs() }]]);
+    reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
     this.#nowMs += Math.max(0, downMs);
     this.#limiter = new MemoryLimiter({ clock: this.#clock });
-    restoreLimits(this.#limiter, saved);
+    restoreLimits(this.#limiter, saved, reliefs);
   }
 
   /** A machine that has been up for a while, with a fraction that whole milliseconds leave off. */

@@ -52,6 +52,44 @@ test("getLimits is checked like every request: 401 without a key, 429 over the l
   assertPromised(head, { isHead: true });
 });
 
+test("a key that is reset has both windows full and no ban, and its next ban is as short as a first one", async (context) => {
+  const clock = new ManualClock();
+  const { service, port } = await runningService(context, { clock });
+  const { id, key } = await service.keys.create({ plan: "enterprise", perMinute: 1, perDay: 9 });
+  const untilBanned = async (): Promise<string | undefined> => {
+    for (let count = 0; count < 20; count++) {
+      const response = await exchange(port, request({ target, key }));
+      if (codeOf(response) === "key_banned") {
+        return response.value("retry-after");
+      }
+      clock.advance(1_000);
+    }
+    return "never";
+  };
+  assert.equal(await untilBanned(), "300");
+  clock.advance(300_000);
+  assert.equal(await untilBanned(), "600");
+  await service.keys.reset(id);
+  assert.match((await exchange(port, request({ target, key }))).content, /"remaining":0,.*"remaining":8,/);
+  assert.equal(await untilBanned(), "300");
+});
+
+test("a reset in the middle of a flood yields two full windows at most", async (context) => {
+  const { service, port } = await runningService(context, { clock: new ManualClock() });
+  const { id, key } = await service.keys.create({ plan: "enterprise", perMinute: 10, perDay: 1_000 });
+  let servedCount = 0;
+  const flood = async (count: number): Promise<void> => {
+    for (let sent = 0; sent < count; sent++) {
+      const { status } = await exchange(port, request({ target, key }));
+      servedCount += status === 200 ? 1 : 0;
+    }
+  };
+  await flood(5);
+  await Promise.all([service.keys.reset(id), flood(20), flood(20)]);
+  await flood(20);
+  assert.ok(servedCount >= 15 && servedCount <= 20, `${servedCount}`);
+});
+
 test("a rotated key has the counters and the ban of its id", async (context) => {
   const clock = new ManualClock();
   const { service, port } = await runningService(context, { clock });

@@ -21,7 +21,8 @@ export class KeyFolder {
   readonly path: string;
   readonly file: string;
   readonly reports: string[] = [];
-  readonly unbanned: string[] = [];
+  /** As "reset key_…". */
+  readonly reliefs: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
   /** Removed when the test is over. */
@@ -31,7 +32,7 @@ export class KeyFolder {
     this.file = join(this.path, "keys.jsonl");
   }
 
-  /** A store as a server has it: its reports and unbans are recorded. */
+  /** A store as a server has it: its reports, unbans and resets are recorded. */
   open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
     return KeyStore.open({
       disk: nodeDisk,
@@ -40,14 +41,14 @@ export class KeyFolder {
       randomBytes: this.randomBytes,
       locksReads: true,
       report: (message) => this.reports.push(message),
-      onUnban: (keyId) => this.unbanned.push(keyId),
+      onRelief: ({ event, id }) => this.reliefs.push(`${event} ${id}`),
       ...options,
     });
   }
 
   /** A store as a command has it, which records nothing here. */
   openElsewhere(): Promise<KeyStore> {
-    return this.open({ locksReads: false, report: () => undefined, onUnban: () => undefined });
+    return this.open({ locksReads: false, report: () => undefined, onRelief: () => undefined });
   }
 
   content(): Promise<string> {

@@ -1,5 +1,5 @@
 /**
- * Goal: `keys unban` lifts a ban, in a running server and in limits.json. Method: services that start on the two files.
+ * Goal: `keys unban` and `keys reset` lift a ban, in a running server and in limits.json. Method: services that start on the two files.
  */
 
 import assert from "node:assert/strict";
@@ -34,24 +34,26 @@ async function saveBan({ path, clock }: KeyFolder, id: string): Promise<void> {
   await writeFile(join(path, "limits.json"), lineWithChecksum(JSON.stringify(saved)));
 }
 
-test("keys unban lifts a ban in a running server", async (context) => {
-  const folder = new KeyFolder(context);
-  const { id } = await (await folder.open()).create();
-  await saveBan(folder, id);
-  const service = await open(folder);
-  const before = service.gauges.bannedKeyCount;
-  await (await folder.open()).unban(id);
-  await service.keys.follow();
-  const after = service.gauges.bannedKeyCount;
-  await service.close();
-  assert.deepEqual([before, after], [1, 0]);
-});
+for (const change of ["unban", "reset"] as const) {
+  test(`keys ${change} lifts a ban in a running server`, async (context) => {
+    const folder = new KeyFolder(context);
+    const { id } = await (await folder.open()).create();
+    await saveBan(folder, id);
+    const service = await open(folder);
+    const before = service.gauges.bannedKeyCount;
+    await (await folder.open())[change](id);
+    await service.keys.follow();
+    const after = service.gauges.bannedKeyCount;
+    await service.close();
+    assert.deepEqual([before, after], [1, 0]);
+  });
 
-test("keys unban lifts a ban while no server runs", async (context) => {
-  const folder = new KeyFolder(context);
-  const { id } = await (await folder.open()).create();
-  await saveBan(folder, id);
-  assert.equal(await bannedKeyCount(folder), 1);
-  await (await folder.open()).unban(id);
-  assert.equal(await bannedKeyCount(folder), 0);
-});
+  test(`keys ${change} lifts a ban while no server runs`, async (context) => {
+    const folder = new KeyFolder(context);
+    const { id } = await (await folder.open()).create();
+    await saveBan(folder, id);
+    assert.equal(await bannedKeyCount(folder), 1);
+    await (await folder.open())[change](id);
+    assert.equal(await bannedKeyCount(folder), 0);
+  });
+}
