@@ -8,8 +8,9 @@ export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";
 export type { DatabasePool, PoolClient, Row } from "./postgres/pool.ts";
 export type { OpenApiDescription } from "./openapi/document.ts";
-export type { Plan, PlanName, Quota } from "./limits/plans.ts";
-export { KeyError, type ApiKey, type KeyFault } from "./keys/key.ts";
+export type { PlanName } from "./limits/plans.ts";
+export { KeyError, type KeyFault } from "./keys/key.ts";
+export type { KeySummary } from "./keys/key-summary.ts";
 export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-choice.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {

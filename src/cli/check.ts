@@ -72,7 +72,7 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
   const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
-  const keyCount = (await keys.list()).length;
+  const keyCount = keys.keyring.list().length;
   if (!keys.exists) {
     return `${join(dataDir, keyFileName)} does not exist: a start would create it`;
   }

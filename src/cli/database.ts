@@ -5,14 +5,12 @@
 
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
-import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
-import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import type { KeyStore, KeyStoreOptions } from "../keys/key-store.ts";
 import { Database, within } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
 import { inspect } from "../postgres/inspect.ts";
-import { readLimits } from "../postgres/limits-table.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
-import { PostgresKeyLog } from "../postgres/postgres-key-log.ts";
+import { openKeys } from "../postgres/postgres-engine.ts";
 import { prepareSchema } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
@@ -78,20 +76,13 @@ export async function withDatabase<Result>(
   });
 }
 
-/** Runs `use` with the keys, and a function that reads the limits. @throws {UsageError} as `withDatabase` */
+/** Runs `use` with the keys. @throws {UsageError} as `withDatabase` */
 export function withDatabaseKeys(
   storage: DatabaseStorage,
   options: KeyStoreOptions & { readonly report: (message: string) => void },
-  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
+  use: (store: KeyStore) => Promise<void>,
 ): Promise<void> {
-  return withDatabase(storage, async (database) => {
-    const store = new KeyStore(await PostgresKeyLog.open({ ...options, database }), options);
-    await use(store, async () => {
-      const limiter = new MemoryLimiter(options);
-      await readLimits((text, values) => database.run(text, values), limiter);
-      return limiter;
-    });
-  });
+  return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
 }
 
 /**

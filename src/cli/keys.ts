@@ -14,8 +14,9 @@ import type { Disk } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import type { NewSecret, PlanChoice } from "../keys/key-choice.ts";
 import { KeyStore } from "../keys/key-store.ts";
-import { banEndMs, type KeySummary, summaryOf } from "../keys/key-summary.ts";
+import type { KeySummary } from "../keys/key-summary.ts";
 import type { RandomBytes } from "../keys/key.ts";
+import type { Keyring } from "../keys/keyring.ts";
 import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
@@ -40,10 +41,6 @@ interface Invocation {
   readonly store: KeyStore;
   readonly terminal: Terminal;
   readonly storage: Storage;
-  /** The limits as they are now in a database, or as a server last saved them in a folder. */
-  readonly readLimits: () => Promise<MemoryLimiter>;
-  /** Unix milliseconds. */
-  readonly nowMs: number;
 }
 
 export interface KeysDependencies {
@@ -87,10 +84,9 @@ export async function keys(
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
   const storage = readStorage(flags, terminal.environment);
-  const nowMs = dependencies.clock.wallMs();
   try {
-    await withKeys(storage, terminal, dependencies, (store, readLimits) => {
-      return command.run({ id: operands[0] ?? "", flags, store, readLimits, terminal, storage, nowMs });
+    await withKeys(storage, terminal, dependencies, (store) => {
+      return command.run({ id: operands[0] ?? "", flags, store, terminal, storage });
     });
     return exitDone;
   } catch (error) {
@@ -106,7 +102,7 @@ async function withKeys(
   storage: Storage,
   terminal: Terminal,
   dependencies: KeysDependencies,
-  use: (store: KeyStore, readLimits: () => Promise<MemoryLimiter>) => Promise<void>,
+  use: (store: KeyStore) => Promise<void>,
 ): Promise<void> {
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   if (storage.kind === "database") {
@@ -114,17 +110,17 @@ async function withKeys(
     return withDatabaseKeys(storage, { ...dependencies, report }, use);
   }
   const { dataDir } = storage;
-  const store = await KeyStore.open({ ...dependencies, dataDir, report });
-  return use(store, async () => {
+  const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
     const limiter = new MemoryLimiter(dependencies);
     const saved = await readSavedLimits(dependencies.disk, dataDir);
     if (typeof saved === "string") {
       report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
     } else if (saved !== undefined) {
-      restoreLimits(limiter, saved, store.keyring);
+      restoreLimits(limiter, saved, keyring);
     }
     return limiter;
-  });
+  };
+  return use(await KeyStore.open({ ...dependencies, dataDir, report, readLimits }));
 }
 
 async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {
@@ -142,8 +138,8 @@ async function revoke({ id, store, terminal }: Invocation): Promise<void> {
   terminal.report((await store.revoke(id)) ? `revoked ${id}` : `${id} was revoked already`);
 }
 
-async function unban({ id, store, terminal, readLimits, nowMs }: Invocation): Promise<void> {
-  const isBanned = banEndMs(id, await readLimits()) > nowMs;
+async function unban({ id, store, terminal }: Invocation): Promise<void> {
+  const isBanned = (await store.list()).some((key) => key.id === id && key.bannedUntil !== null);
   await store.unban(id);
   terminal.report(isBanned ? `lifted the ban of ${id}` : `${id} was not banned when its limits were last saved`);
 }
@@ -190,18 +186,16 @@ function showSecret(what: string, { id, key }: NewSecret, storage: Storage, term
   terminal.showKey(`${key}\n`);
 }
 
-async function list({ store, terminal, flags, storage, readLimits, nowMs }: Invocation): Promise<void> {
+async function list({ store, terminal, flags, storage }: Invocation): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
     terminal.stderr(`no keys in ${storage.kind === "folder" ? storage.dataDir : "the database"}\n`);
     return;
   }
-  const limiter = await readLimits();
-  const summaries = keys.map((key) => summaryOf(key, limiter, nowMs));
   if (flags.has("json")) {
-    terminal.stdout(summaries.map((summary) => `${JSON.stringify(summary)}\n`).join(""));
+    terminal.stdout(keys.map((key) => `${JSON.stringify(key)}\n`).join(""));
   } else {
-    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...summaries.map(cells)]));
+    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...keys.map(cells)]));
   }
 }
 

@@ -10,12 +10,14 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { createPlan } from "../limits/plans.ts";
 import {
   checkOptions, choiceNames, type KeyChoice, type NewSecret, type PlanChoice, planOptionNames, rotationNames,
 } from "./key-choice.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
+import { type KeySummary, summaryOf } from "./key-summary.ts";
 import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
 import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
@@ -24,6 +26,8 @@ import type { Keyring } from "./keyring.ts";
 export interface KeyStoreOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
+  /** For lists (default: as if nothing were used). */
+  readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
 }
 
 /** The change, as a word for error messages. */
@@ -71,10 +75,16 @@ export class KeyStore {
     }
   }
 
-  /** Returns every key, revoked ones too, in the order in which they were made, as the log is now. */
-  async list(): Promise<ApiKey[]> {
+  /**
+   * Returns every key, revoked ones too, in the order in which they were made, as the log is now.
+   *
+   * @throws {Error} the limits cannot be read
+   */
+  async list(): Promise<KeySummary[]> {
+    const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
     await this.#log.refresh();
-    return this.keyring.list();
+    const limiter = await readLimits(this.keyring);
+    return this.keyring.list().map((key) => summaryOf(key, limiter, clock.wallMs()));
   }
 
   /**

@@ -2,14 +2,14 @@
  * What lists show of a key: what it may do, and what is used of it.
  */
 
-import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import type { PlanName } from "../limits/plans.ts";import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { type ApiKey, type KeyState, keyState } from "./key.ts";
 
 /** Instants are ISO 8601, in UTC and whole seconds. */
 export interface KeySummary {
   readonly id: string;
   readonly state: KeyState | "banned";
-  readonly plan: string;
+  readonly plan: PlanName;
   readonly readOnly: boolean;
   readonly minute: { readonly limit: number; readonly used: number };
   readonly day: { readonly limit: number; readonly used: number };
@@ -21,9 +21,10 @@ export interface KeySummary {
   readonly label: string | null;
 }
 
+/** @internal @param nowMs Unix milliseconds */
 export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): KeySummary {
   const { minute, day } = limiter.quotas(key.id, key.plan);
-  const banUntilMs = banEndMs(key.id, limiter);
+  const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
   const state = keyState(key, nowMs);
   return {
     id: key.id,
@@ -38,11 +39,6 @@ export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): K
     graceUntil: key.graceUntilMs === undefined || key.graceUntilMs <= nowMs ? null : isoSeconds(key.graceUntilMs),
     label: key.label ?? null,
   };
-}
-
-/** Unix milliseconds; long ago if the key is not banned. */
-export function banEndMs(keyId: string, { keys, timeline }: MemoryLimiter): number {
-  return timeline.toWallMs(keys.get(keyId)?.ban.untilMs ?? -Infinity);
 }
 
 function isoSeconds(timeMs: number): string {

@@ -3,8 +3,9 @@
  * the database's clock, those of a limiter on its own.
  */
 
+import type { Clock } from "../base/clock.ts";
 import { type KeyLimits, shifted } from "../limits/key-limits.ts";
-import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 
 /** In the order of `LimitsNumbers`. */
@@ -26,13 +27,14 @@ const readText = `SELECT key_id, to_json(ARRAY[${columns}])::text AS numbers FRO
 const writeText = `INSERT INTO animal_store.limits (key_id, ${columns}, decided_at)
 SELECT key_id, ${columns}, animal_store.clock_ms() FROM json_populate_recordset(NULL::animal_store.limits, $1)`;
 
-/** Adds the limits of the table to the limiter. */
-export async function readLimits(query: Query, limiter: MemoryLimiter): Promise<void> {
+export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimiter> {
+  const limiter = new MemoryLimiter({ clock });
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
     const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
     limiter.restore(String(row["key_id"]), shifted(limitsOf(numbers), -aheadMs));
   }
+  return limiter;
 }
 
 /** Adds the limits of the limiter to the table, which has no rows of these keys. */

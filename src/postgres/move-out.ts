@@ -7,7 +7,6 @@ import { join } from "node:path";
 import { reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
-import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { createChunk } from "../log/chunks.ts";
 import { newPetToJson, type PetStatus } from "../pets/pet.ts";
@@ -31,8 +30,7 @@ export async function moveOut(query: Query, folder: string, options: MoveOptions
   if (keyRows.length > 0) {
     await writeFile(disk, join(folder, keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
   }
-  const limiter = new MemoryLimiter({ clock });
-  await readLimits(query, limiter);
+  const limiter = await readLimits(query, clock);
   await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
   const [counter] = await query("SELECT last::text AS last FROM animal_store.counter");
   const animalCount = Number(counter?.["last"]);

@@ -7,10 +7,11 @@ import { once } from "node:events";
 
 import type { Clock } from "../base/clock.ts";
 import type { Engine } from "../engine.ts";
-import { KeyStore } from "../keys/key-store.ts";
-import { Database } from "./database.ts";
+import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
+import { Database, type Query } from "./database.ts";
+import { readLimits } from "./limits-table.ts";
 import type { DatabasePool } from "./pool.ts";
-import { PostgresKeyLog } from "./postgres-key-log.ts";
+import { PostgresKeyLog, type PostgresKeyLogOptions } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
 import { prepareSchema } from "./schema.ts";
@@ -33,7 +34,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
     await unlessAborted(() => prepareSchema(database), signal);
-    const keys = new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
+    const keys = await openKeys({ database, clock, report, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
@@ -71,6 +72,13 @@ export async function purge(database: Database, stopping: AbortSignal): Promise<
     const [row] = await database.run(text, [block, block + pieceBlocks]).catch(() => []);
     blockCount = Number(row?.["blocks"] ?? 0);
   }
+}
+
+/** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
+export async function openKeys(options: PostgresKeyLogOptions & KeyStoreOptions): Promise<KeyStore> {
+  const { database, clock } = options;
+  const query: Query = (text, values) => database.run(text, values);
+  return new KeyStore(await PostgresKeyLog.open(options), { ...options, readLimits: () => readLimits(query, clock) });
 }
 
 /** A start waits for another one that makes the schema. That one may have stalled, so the waiting can be stopped. */

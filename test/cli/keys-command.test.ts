@@ -57,7 +57,7 @@ test("keys create takes each flag as --flag value and as --flag=value", async (c
   ] as const;
   await create(folder, ...values.flatMap(([name, value]) => [`--${name}`, value]));
   await create(folder, ...values.map(([name, value]) => `--${name}=${value}`));
-  for (const key of await (await folder.open()).list()) {
+  for (const key of (await folder.open()).keyring.list()) {
     assert.deepEqual(key.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
     assert.deepEqual([key.label, key.expiresMs], ["a=b --c", Date.UTC(2027, 0, 31)]);
   }
@@ -91,7 +91,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
   const folder = new KeyFolder(context);
   const { clock, path: dataDir } = folder;
   const { id } = await create(folder, "--plan=enterprise", "--per-minute=2", "--per-day=7", "--label", "shop");
-  const [plan] = (await (await folder.open()).list()).map((key) => key.plan);
+  const [plan] = (await folder.open()).keyring.list().map((key) => key.plan);
   assert.ok(plan !== undefined);
   const limiter = new MemoryLimiter({ clock });
   for (let count = 0; count < 12; count++) {

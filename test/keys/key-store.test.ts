@@ -54,8 +54,8 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     unbannedMs: undefined,
     resetMs: undefined,
   };
-  assert.deepEqual(await store.list(), [expected]);
-  assert.deepEqual(await (await folder.open()).list(), [expected]);
+  assert.deepEqual(store.keyring.list(), [expected]);
+  assert.deepEqual((await folder.open()).keyring.list(), [expected]);
 });
 
 test("KeyStore.create() writes a file for its owner alone, with only the SHA-256 of a key", async (context) => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import type { KeySummary } from "../../src/keys/key-summary.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
@@ -72,6 +73,33 @@ test("a key that is reset has both windows full and no ban, and its next ban is 
   await service.keys.reset(id);
   assert.match((await exchange(port, request({ target, key }))).content, /"remaining":0,.*"remaining":8,/);
   assert.equal(await untilBanned(), "300");
+});
+
+test("keys.list() tells what is used of each key, and until when it is banned", async (context) => {
+  const clock = new ManualClock();
+  const { service, port } = await runningService(context, { clock });
+  const { id, key } = await service.keys.create({ plan: "enterprise", perMinute: 2, perDay: 9, label: "shop", readOnly: true });
+  const listed = async (): Promise<KeySummary | undefined> => (await service.keys.list()).find((one) => one.id === id);
+  const made: KeySummary = {
+    id,
+    state: "active",
+    plan: "enterprise",
+    readOnly: true,
+    minute: { limit: 2, used: 0 },
+    day: { limit: 9, used: 0 },
+    bannedUntil: null,
+    created: "2026-11-21T12:00:00Z",
+    expires: null,
+    graceUntil: null,
+    label: "shop",
+  };
+  assert.deepEqual(await listed(), made);
+  for (let count = 0; count < 12; count++) {
+    await exchange(port, request({ target, key }));
+    clock.advance(1_000);
+  }
+  const used = { minute: { limit: 2, used: 2 }, day: { limit: 9, used: 2 } };
+  assert.deepEqual(await listed(), { ...made, ...used, state: "banned", bannedUntil: "2026-11-21T12:05:11Z" });
 });
 
 test("a reset in the middle of a flood yields two full windows at most", async (context) => {
