@@ -81,7 +81,7 @@ Prints a line for each key: id, state (active, banned, expired or revoked), plan
 used of the minute and of the day, end of a ban, creation, expiry, label. A running server saves the used requests and
 bans every few seconds.
 
-  --json              prints a JSON object for each key instead
+  --json              prints a JSON object for each key instead, also with its last request (kept for a day)
 ${dataFlag}
 `,
   "keys revoke": `Usage: animal-store keys revoke ID [FLAGS]

@@ -2,7 +2,8 @@
  * What lists show of a key: what it may do, and what is used of it.
  */
 
-import type { PlanName } from "../limits/plans.ts";import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import type { PlanName } from "../limits/plans.ts";import { unusedLimits } from "../limits/key-limits.ts";
+import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { type ApiKey, type KeyState, keyState } from "./key.ts";
 
 /** Instants are ISO 8601, in UTC and whole seconds. */
@@ -14,6 +15,8 @@ export interface KeySummary {
   readonly minute: { readonly limit: number; readonly used: number };
   readonly day: { readonly limit: number; readonly used: number };
   readonly bannedUntil: string | null;
+  /** Also if it was refused; null if there was none for a day, since it is kept no longer than limits are. */
+  readonly lastRequest: string | null;
   readonly created: string;
   readonly expires: string | null;
   /** After a rotation: until when old secrets work. */
@@ -24,7 +27,8 @@ export interface KeySummary {
 /** @internal @param nowMs Unix milliseconds */
 export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): KeySummary {
   const { minute, day } = limiter.quotas(key.id, key.plan);
-  const banUntilMs = limiter.timeline.toWallMs(limiter.keys.get(key.id)?.ban.untilMs ?? -Infinity);
+  const { ban, lastMs } = limiter.keys.get(key.id) ?? unusedLimits();
+  const banUntilMs = limiter.timeline.toWallMs(ban.untilMs);
   const state = keyState(key, nowMs);
   return {
     id: key.id,
@@ -34,6 +38,7 @@ export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): K
     minute: { limit: minute.limit, used: minute.limit - minute.remaining },
     day: { limit: day.limit, used: day.limit - day.remaining },
     bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
+    lastRequest: lastMs === -Infinity ? null : isoSeconds(limiter.timeline.toWallMs(lastMs)),
     created: isoSeconds(key.createdMs),
     expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
     graceUntil: key.graceUntilMs === undefined || key.graceUntilMs <= nowMs ? null : isoSeconds(key.graceUntilMs),

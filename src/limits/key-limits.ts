@@ -12,6 +12,8 @@ export interface KeyLimits {
   readonly minute: Bucket;
   readonly day: Bucket;
   readonly ban: Ban;
+  /** The last request, served or refused; -Infinity if there was none. */
+  lastMs: number;
 }
 
 /** Shows an instant of the limits as Unix seconds, rounded up. */
@@ -20,15 +22,16 @@ export interface Calendar {
 }
 
 export function unusedLimits(): KeyLimits {
-  return { minute: closedBucket(), day: closedBucket(), ban: noBan() };
+  return { minute: closedBucket(), day: closedBucket(), ban: noBan(), lastMs: -Infinity };
 }
 
 /** The limits with instants that are later by `byMs`, as another clock shows them. */
-export function shifted({ minute, day, ban }: Readonly<KeyLimits>, byMs: number): KeyLimits {
+export function shifted({ minute, day, ban, lastMs }: Readonly<KeyLimits>, byMs: number): KeyLimits {
   return {
     minute: { used: minute.used, endsMs: minute.endsMs + byMs },
     day: { used: day.used, endsMs: day.endsMs + byMs },
     ban: { ...ban, secondEndsMs: ban.secondEndsMs + byMs, untilMs: ban.untilMs + byMs },
+    lastMs: lastMs + byMs,
   };
 }
 

@@ -29,6 +29,8 @@ export interface SavedKey {
   readonly day?: Readonly<Bucket>;
   readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs">;
   readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs">;
+  /** Of the last request. Releases before 1.2 did not write it. */
+  readonly lastMs?: number;
 }
 
 export interface SavedLimits {
@@ -190,10 +192,10 @@ export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   yield piece + checksumText(crc32(piece, crc));
 }
 
-/** Returns undefined if the limits have no further effect. All instants are Unix milliseconds. */
-function savedKey(id: string, { minute, day, ban }: KeyLimits, nowMs: number): SavedKey | undefined {
+/** Returns undefined if nothing has an effect, and there was no request for a day. Instants are Unix milliseconds. */
+function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: number): SavedKey | undefined {
   const isAnyOpen = isOpen(minute, nowMs) || isOpen(day, nowMs);
-  if (!isAnyOpen && !isRemembered(ban, nowMs)) {
+  if (!isAnyOpen && !isRemembered(ban, nowMs) && nowMs - lastMs > dayMs) {
     return undefined;
   }
   const { refusalCount, secondEndsMs, untilMs, durationMs } = ban;
@@ -205,6 +207,7 @@ function savedKey(id: string, { minute, day, ban }: KeyLimits, nowMs: number): S
     ...(isOpen(day, nowMs) ? { day } : {}),
     ...(hasStreak ? { streak: { refusalCount, secondEndsMs } } : {}),
     ...(isRemembered(ban, nowMs) ? { ban: { untilMs, durationMs } } : {}),
+    ...(lastMs > 0 ? { lastMs } : {}),
   };
 }
 
@@ -219,7 +222,7 @@ export function restoreLimits(
   const setBackMs = Math.max(0, savedMs - timeline.toWallMs(nowMs));
   const instantOf = (wallMs: number, aheadMsMax: number): number =>
     Math.min(timeline.fromWallMs(wallMs) - setBackMs, nowMs + aheadMsMax);
-  for (const { id, minute, day, streak, ban } of keys) {
+  for (const { id, minute, day, streak, ban, lastMs = -Infinity } of keys) {
     const { unbannedMs = 0, resetMs = 0 } = reliefs.get(id) ?? {};
     const limits = unusedLimits();
     if (minute !== undefined && minute.endsMs - minuteMs > resetMs) {
@@ -238,6 +241,6 @@ export function restoreLimits(
       const endMs = setMs > unbannedMs ? untilMs : Math.min(untilMs, unbannedMs);
       Object.assign(limits.ban, { untilMs: instantOf(endMs, durationMs), durationMs });
     }
-    limiter.restore(id, limits);
+    limiter.restore(id, { ...limits, lastMs: instantOf(lastMs, 0) });
   }
 }

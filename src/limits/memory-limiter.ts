@@ -59,6 +59,7 @@ export class MemoryLimiter implements Limiter {
       this.#keys.set(keyId, limits);
     }
     this.#changeCount += 1;
+    limits.lastMs = nowMs;
     const state = limitsState(limits, plan.quota, nowMs);
     if (retryAtMs(state) > nowMs) {
       return this.#refuse(limits.ban, state);
@@ -89,11 +90,11 @@ export class MemoryLimiter implements Limiter {
 
   /** Makes the key's buckets full again and forgets its bans. */
   reset(keyId: string): void {
-    this.#keys.delete(keyId);
+    this.#keys.set(keyId, { ...unusedLimits(), lastMs: this.#keys.get(keyId)?.lastMs ?? -Infinity });
     this.#changeCount += 1;
   }
 
-  /** Forgets a key whose buckets are closed and whose last ban has no effect on the next one. */
+  /** Forgets a key whose limits have no further effect. */
   forget(keyId: string): void {
     this.#keys.delete(keyId);
   }

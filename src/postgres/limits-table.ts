@@ -9,7 +9,8 @@ import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 
 /** In the order of `LimitsNumbers`. */
-const columns = "minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms";
+export const limitsColumns: string =
+  "minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms, last_at";
 
 /** The limits of a key, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
 export type LimitsNumbers = readonly [
@@ -21,11 +22,12 @@ export type LimitsNumbers = readonly [
   secondEndsMs: number,
   banUntilMs: number,
   banMs: number,
+  lastMs: number,
 ];
 
-const readText = `SELECT key_id, to_json(ARRAY[${columns}])::text AS numbers FROM animal_store.limits`;
-const writeText = `INSERT INTO animal_store.limits (key_id, ${columns}, decided_at)
-SELECT key_id, ${columns}, animal_store.clock_ms() FROM json_populate_recordset(NULL::animal_store.limits, $1)`;
+const readText = `SELECT key_id, to_json(ARRAY[${limitsColumns}])::text AS numbers FROM animal_store.limits`;
+const writeText = `INSERT INTO animal_store.limits (key_id, ${limitsColumns}, decided_at)
+SELECT key_id, ${limitsColumns}, animal_store.clock_ms() FROM json_populate_recordset(NULL::animal_store.limits, $1)`;
 
 export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimiter> {
   const limiter = new MemoryLimiter({ clock });
@@ -41,22 +43,24 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
 export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
   const rows = Array.from(keys, ([keyId, limits]) => {
-    const { minute, day, ban } = shifted(limits, aheadMs);
+    const { minute, day, ban, lastMs } = shifted(limits, aheadMs);
     return {
       ...{ key_id: keyId, minute_used: minute.used, minute_ends: instant(minute.endsMs) },
       ...{ day_used: day.used, day_ends: instant(day.endsMs), refusals: ban.refusalCount },
       ...{ second_ends: instant(ban.secondEndsMs), ban_until: instant(ban.untilMs), ban_ms: ban.durationMs },
+      last_at: instant(lastMs),
     };
   });
   await query(writeText, [JSON.stringify(rows)]);
 }
 
 export function limitsOf(numbers: LimitsNumbers): KeyLimits {
-  const [minuteUsed, minuteEndsMs, dayUsed, dayEndsMs, refusalCount, secondEndsMs, untilMs, durationMs] = numbers;
+  const [minuteUsed, minuteEndsMs, dayUsed, dayEndsMs, refusalCount, secondEndsMs, untilMs, durationMs, last] = numbers;
   return {
     minute: { used: minuteUsed, endsMs: minuteEndsMs },
     day: { used: dayUsed, endsMs: dayEndsMs },
     ban: { refusalCount, secondEndsMs, untilMs, durationMs },
+    lastMs: last || -Infinity,
   };
 }
 

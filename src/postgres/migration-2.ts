@@ -1,5 +1,7 @@
 /**
- * Migration 2: the functions of release 1.2, of which `append_key_event` knows the event `reset`.
+ * Migration 2: the time of a key's last request, and the functions of release 1.2.
  */
 
-export const migration2 = "";
+export const migration2 = `
+ALTER TABLE animal_store.limits ADD COLUMN last_at bigint NOT NULL DEFAULT 0;
+`;

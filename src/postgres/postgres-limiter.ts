@@ -169,10 +169,11 @@ export class PostgresLimiter implements Limiter {
 }
 
 /** The limits as they were before the last `tokens` of them were taken. */
-function withTokens({ minute, day, ban }: KeyLimits, tokens: number): KeyLimits {
+function withTokens({ minute, day, ban, lastMs }: KeyLimits, tokens: number): KeyLimits {
   return {
     minute: { used: minute.used - tokens, endsMs: minute.endsMs },
     day: { used: day.used - tokens, endsMs: day.endsMs },
     ban,
+    lastMs,
   };
 }

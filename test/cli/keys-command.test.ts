@@ -109,6 +109,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
     minute: { limit: 2, used: 2 },
     day: { limit: 7, used: 2 },
     bannedUntil: "2026-11-21T12:05:11Z",
+    lastRequest: "2026-11-21T12:00:11Z",
     created: "2026-11-21T12:00:00Z",
     expires: null,
     graceUntil: null,

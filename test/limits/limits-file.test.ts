@@ -279,15 +279,38 @@ test("snapshotPieces() leaves out limits that have ended, and forgets keys witho
     return saved.keys.flatMap((key) => Object.keys(key));
   };
   folder.clock.advance(5 * minute - second);
-  assert.deepEqual(members(), ["id", "day", "ban"]);
+  assert.deepEqual(members(), ["id", "day", "ban", "lastMs"]);
   folder.clock.advance(day - 10 * minute);
-  assert.deepEqual(members(), ["id", "day", "ban"]);
+  assert.deepEqual(members(), ["id", "day", "ban", "lastMs"]);
   folder.clock.advance(10 * minute); // a day after the ban's end
-  assert.deepEqual(members(), ["id", "ban"]);
+  assert.deepEqual(members(), ["id", "ban", "lastMs"]);
   assert.equal(folder.limiter.keys.size, 1);
   folder.clock.advance(1);
   assert.deepEqual(members(), []);
   assert.equal(folder.limiter.keys.size, 0);
+});
+
+test("LimitsSnapshot keeps the time of a key's last request for a day, and knows none from an older release's file", async (context) => {
+  const folder = new Folder(context);
+  const lastRequestMs = (): number => folder.limiter.timeline.toWallMs(folder.limiter.keys.get("key")?.lastMs ?? -Infinity);
+  let snapshot = await folder.start();
+  folder.take();
+  folder.clock.advance(day - 1);
+  const lastMs = folder.clock.wallMs();
+  folder.take();
+  folder.clock.advance(day - 1);
+  await snapshot.save();
+  snapshot = await folder.start();
+  assert.equal(lastRequestMs(), lastMs);
+  folder.clock.advance(2);
+  folder.limiter.take("other", free);
+  await snapshot.save();
+  assert.equal(lastRequestMs(), -Infinity);
+  const savedMs = folder.clock.wallMs();
+  const keys = [{ id: "key", day: { used: 1, endsMs: savedMs + 1 } }];
+  await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keys })));
+  await folder.start();
+  assert.deepEqual([folder.limiter.keys.size, lastRequestMs()], [1, -Infinity]);
 });
 
 test("LimitsSnapshot sets a damaged file aside with a warning, and starts", async (context) => {

@@ -34,7 +34,7 @@ async function start(context) {
 test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
   const { engine, query, hold, holder, purge } = await start(context);
   await Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
-  await query("UPDATE animal_store.limits SET minute_used = 50, minute_ends = 1, day_ends = 1 WHERE key_id = 'b'");
+  await query("UPDATE animal_store.limits SET minute_used = 50, minute_ends = 1, day_ends = 1, last_at = 1 WHERE key_id = 'b'");
   await hold("SELECT FROM animal_store.limits WHERE key_id = 'a'");
   const decisions = Promise.all([engine.limiter.take("a", plan), engine.limiter.take("b", plan)]);
   await until("the batch waits", async () => (await query("SELECT FROM pg_locks WHERE NOT granted")).length > 0);
@@ -52,7 +52,7 @@ test("a minute that is open when the day ends is not purged", { skip }, async (c
   await engine.limiter.take("a", plan);
   await engine.limiter.take("idle", plan);
   await query("UPDATE animal_store.limits SET day_ends = animal_store.clock_ms() - 1");
-  await query("UPDATE animal_store.limits SET minute_ends = 1 WHERE key_id = 'idle'");
+  await query("UPDATE animal_store.limits SET minute_ends = 1, last_at = 1 WHERE key_id = 'idle'");
   purge();
   await until("the idle key is purged", async () => (await query("SELECT FROM animal_store.limits")).length === 1);
   assert.equal((await engine.limiter.take("a", plan)).remaining, 58);

@@ -88,6 +88,7 @@ test("keys.list() tells what is used of each key, and until when it is banned", 
     minute: { limit: 2, used: 0 },
     day: { limit: 9, used: 0 },
     bannedUntil: null,
+    lastRequest: null,
     created: "2026-11-21T12:00:00Z",
     expires: null,
     graceUntil: null,
@@ -99,7 +100,10 @@ test("keys.list() tells what is used of each key, and until when it is banned", 
     clock.advance(1_000);
   }
   const used = { minute: { limit: 2, used: 2 }, day: { limit: 9, used: 2 } };
-  assert.deepEqual(await listed(), { ...made, ...used, state: "banned", bannedUntil: "2026-11-21T12:05:11Z" });
+  assert.deepEqual(await listed(), { ...made, ...used, state: "banned", bannedUntil: "2026-11-21T12:05:11Z", lastRequest: "2026-11-21T12:00:11Z" });
+  clock.advance(9_000);
+  await service.keys.reset(id);
+  assert.deepEqual(await listed(), { ...made, lastRequest: "2026-11-21T12:00:11Z" });
 });
 
 test("a reset in the middle of a flood yields two full windows at most", async (context) => {
