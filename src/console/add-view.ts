@@ -22,6 +22,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const isAdded = response?.status === 201 && pet.id !== undefined;
     last = request;
     byId("send-again").hidden = isAdded || settling.includes(response?.status ?? 0);
+    byId("add-form").hidden = exchange.code === "insufficient_scope"; // The notice stays in its place.
     if (!isAdded) {
       notify("add-notice", "bad", ...explain(exchange));
       return;
@@ -71,7 +72,6 @@ function typedJson(): string | undefined {
   return categoryId && newPetJson({ name: fieldById("name").value, categoryId, status: fieldById("status").value });
 }
 
-/** `randomUUID` is there only on secure pages. */
 function randomName(): string {
-  return isSecureContext ? crypto.randomUUID() : crypto.getRandomValues(new Uint32Array(4)).join("-");
+  return crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` is there only on secure pages.
 }

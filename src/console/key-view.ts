@@ -25,6 +25,8 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     showKey("");
     quotaView.forget();
     catalogue.forget();
+    byId("add-form").hidden = false;
+    notify("add-notice", "");
     byId("send-again").hidden = true; // With another key the same request would add a second animal.
   }
 
@@ -43,7 +45,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     }
     showKey(key);
     showPlan(exchange);
-    if (exchange.response?.ok === true) {
+    if (exchange.response?.ok) {
       await catalogue.list();
     }
   });
