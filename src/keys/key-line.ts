@@ -17,7 +17,7 @@
  * log/checksum.ts.
  */
 
-import { createPlan, type Plan } from "../limits/plans.ts";
+import { createPlan, type Plan, type Quota } from "../limits/plans.ts";
 import { checksumBytes, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import type { LineFault } from "../log/reader.ts";
 import type { KeyEvent } from "./key.ts";
@@ -26,58 +26,35 @@ import { isKeyId, labelCodePointsMax } from "./key.ts";
 /** No line is longer, with its newline: the text of a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;
 
+type MembersOf<Name> = Omit<Extract<KeyEvent, { readonly event: Name }>, "event">;
+type SomeMembers = Partial<MembersOf<"made"> & MembersOf<"rotated">>;
+
 /** Returns the line of the event, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
-  const { event: name, id } = event;
+  const { sha256, plan, label, expiresMs, isReadOnly, graceUntilMs }: SomeMembers = event;
+  const { perMinute, perDay }: Partial<Quota> = plan?.name === "enterprise" ? plan.quota : {};
   // JSON.stringify() leaves out members that are undefined.
-  return lineWithChecksum(JSON.stringify({ event: name, time: isoTime(event.timeMs), id, ...ownMembers(event) }));
+  return lineWithChecksum(JSON.stringify({
+    ...{ event: event.event, time: isoTime(event.timeMs), id: event.id, sha256, plan: plan?.name, perMinute, perDay },
+    ...{ label, expires: isoTime(expiresMs), readOnly: isReadOnly || undefined, graceUntil: isoTime(graceUntilMs) },
+  }));
 }
 
-function ownMembers(event: KeyEvent): object {
-  switch (event.event) {
-    case "made": {
-      const expires = event.expiresMs === undefined ? undefined : isoTime(event.expiresMs);
-      const readOnly = event.isReadOnly ? true : undefined;
-      return { sha256: event.sha256, ...planMembers(event.plan), label: event.label, expires, readOnly };
-    }
-    case "plan":
-      return planMembers(event.plan);
-    case "rotated":
-      return { sha256: event.sha256, graceUntil: isoTime(event.graceUntilMs) };
-    case "revoked":
-    case "unbanned":
-    case "reset":
-      return {};
-  }
+function isoTime(timeMs: number | undefined): string | undefined {
+  return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
 }
-
-function planMembers({ name, quota }: Plan): object {
-  return name === "enterprise" ? { plan: name, perMinute: quota.perMinute, perDay: quota.perDay } : { plan: name };
-}
-
-function isoTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
-}
-
-export type DecodedLine =
-  | { readonly kind: "event"; readonly event: KeyEvent }
-  | { readonly kind: "fault"; readonly fault: LineFault };
 
 /**
  * Decodes the event in the line [start, end), without its newline. The fault is `damage` if the checksum does not
  * match. It is `wrong` if the checksum matches but this release would not have written exactly these bytes: an unknown
  * event or member is not skipped, because it might take a right away.
  */
-export function decodeKeyEvent(bytes: DataView, start: number, end: number): DecodedLine {
+export function decodeKeyEvent(bytes: DataView, start: number, end: number): KeyEvent | LineFault {
   if (!hasChecksum(bytes, start, end)) {
-    return { kind: "fault", fault: { kind: "damage", reason: "its checksum does not match" } };
+    return { kind: "damage", reason: "its checksum does not match" };
   }
-  const event = readEvent(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start));
-  if (event === undefined) {
-    const reason = "it is not an event that this release knows; a newer release may have written it";
-    return { kind: "fault", fault: { kind: "wrong", reason } };
-  }
-  return { kind: "event", event };
+  const reason = "it is not an event that this release knows; a newer release may have written it";
+  return readEvent(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)) ?? { kind: "wrong", reason };
 }
 
 function readEvent(line: Buffer): KeyEvent | undefined {

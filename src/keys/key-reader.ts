@@ -6,7 +6,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
-import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
+import { type LineReader, readLog } from "../log/reader.ts";
 import { decodeKeyEvent, keyLineBytesMax } from "./key-line.ts";
 import type { Relief } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
@@ -41,7 +41,24 @@ export async function applyKeyLines(
     },
     size: () => content.length - from,
   };
-  const end = await readLog(inTurns, new KeyLines(ring, onRelief), { tornBytesMax: keyLineBytesMax });
+  const lines: LineReader = {
+    take(bytes, start, lineEnd) {
+      const event = decodeKeyEvent(bytes, start, lineEnd);
+      if ("kind" in event) {
+        return event;
+      }
+      const reason = ring.apply(event);
+      if (reason !== undefined) {
+        return { kind: "wrong", reason };
+      }
+      if (event.event === "unbanned" || event.event === "reset") {
+        onRelief?.(event);
+      }
+      return undefined;
+    },
+    provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
+  };
+  const end = await readLog(inTurns, lines, { tornBytesMax: keyLineBytesMax });
   if (end.kind === "whole") {
     return { lengthBytes: content.length, fault: undefined };
   }
@@ -55,34 +72,4 @@ export async function applyKeyLines(
   const lineNumber = content.toString("latin1", 0, lengthBytes).split("\n").length;
   const text = `is damaged at line ${lineNumber}, byte ${lengthBytes}: ${end.reason}`;
   return { lengthBytes, fault: { kind: "corrupt", text } };
-}
-
-class KeyLines implements LineReader {
-  readonly #ring: Keyring;
-  readonly #onRelief: ((event: Relief) => void) | undefined;
-
-  constructor(ring: Keyring, onRelief: ((event: Relief) => void) | undefined) {
-    this.#ring = ring;
-    this.#onRelief = onRelief;
-  }
-
-  take(bytes: DataView, start: number, end: number): LineFault | undefined {
-    const decoded = decodeKeyEvent(bytes, start, end);
-    if (decoded.kind === "fault") {
-      return decoded.fault;
-    }
-    const { event } = decoded;
-    const reason = this.#ring.apply(event);
-    if (reason !== undefined) {
-      return { kind: "wrong", reason };
-    }
-    if (event.event === "unbanned" || event.event === "reset") {
-      this.#onRelief?.(event);
-    }
-    return undefined;
-  }
-
-  provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
-    return endOfChecksummedLine(bytes, start, end) > 0;
-  }
 }

@@ -151,34 +151,28 @@ export class Keyring {
     if (key.revokedMs !== undefined) {
       return `the key ${event.id} had been revoked`;
     }
+    const { timeMs } = event;
+    const set = (change: Partial<ApiKey>): undefined => {
+      held.result = { kind: "key", key: { ...key, ...change } };
+    };
     switch (event.event) {
       case "revoked":
-        this.#limitSecrets(held, event.timeMs, event.timeMs);
-        held.result = { kind: "key", key: { ...key, revokedMs: event.timeMs } };
-        return undefined;
+        this.#limitSecrets(held, timeMs, timeMs);
+        return set({ revokedMs: timeMs });
       case "plan":
-        held.result = { kind: "key", key: { ...key, plan: event.plan } };
-        return undefined;
+        return set({ plan: event.plan });
       case "rotated":
-        return this.#rotate(held, event);
+        if (this.#credentials.has(event.sha256)) {
+          return "its secret was made before";
+        }
+        this.#limitSecrets(held, event.graceUntilMs, timeMs);
+        this.#addSecret(held, event.sha256);
+        return set({ graceUntilMs: event.graceUntilMs > timeMs ? event.graceUntilMs : undefined });
       case "unbanned":
-        held.result = { kind: "key", key: { ...key, unbannedMs: event.timeMs } };
-        return undefined;
+        return set({ unbannedMs: timeMs });
       case "reset":
-        held.result = { kind: "key", key: { ...key, resetMs: event.timeMs } };
-        return undefined;
+        return set({ resetMs: timeMs });
     }
-  }
-
-  #rotate(held: HeldKey, event: KeyEvent & { readonly event: "rotated" }): string | undefined {
-    if (this.#credentials.has(event.sha256)) {
-      return "its secret was made before";
-    }
-    this.#limitSecrets(held, event.graceUntilMs, event.timeMs);
-    this.#addSecret(held, event.sha256);
-    const graceUntilMs = event.graceUntilMs > event.timeMs ? event.graceUntilMs : undefined;
-    held.result = { kind: "key", key: { ...held.result.key, graceUntilMs } };
-    return undefined;
   }
 
   #addSecret(held: HeldKey, digest: string): void {

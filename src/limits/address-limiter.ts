@@ -4,8 +4,7 @@
  * An attacker may have any number of addresses, so memory and work must be bounded. There are two maps: buckets opened
  * in the current minute, and in the one before. When the minute is over, the older map is dropped as a whole: all its
  * buckets have ended, because none lasts longer than the minute after the one in which it opened. So nothing is ever
- * scanned. (One map emptied from its front is slower: V8 leaves a hole for each deleted entry and walks over the holes.
- * Measured under a steady flood: 32 µs an address instead of 0.3 µs.)
+ * scanned.
  *
  * No open bucket is ever dropped. When the table is full, new addresses share one bucket: a flood may lock out clients
  * without a valid key, but gains no quota by it.

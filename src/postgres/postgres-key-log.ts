@@ -167,8 +167,8 @@ export class PostgresKeyLog extends KeyLog {
   /** Returns why it cannot be applied. */
   #apply(line: string): string | undefined {
     const bytes = Buffer.from(line);
-    const decoded = decodeKeyEvent(viewOf(bytes), 0, bytes.length);
-    return decoded.kind === "fault" ? decoded.fault.reason : this.keyring.apply(decoded.event);
+    const event = decodeKeyEvent(viewOf(bytes), 0, bytes.length);
+    return "kind" in event ? event.reason : this.keyring.apply(event);
   }
 
   #reportOnce(fault: string): void {
