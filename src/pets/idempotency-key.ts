@@ -1,14 +1,12 @@
 /**
- * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header), and the hash that a store
- * remembers for it.
+ * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header):
  *
  *     Idempotency-Key = word / quoted
  *     word            = 1*255( %x21 / %x23-7E )                            ; visible ASCII, without a quotation mark
  *     quoted          = DQUOTE 1*255( %x21 / %x23-5B / %x5D-7E / "\" ( DQUOTE / "\" ) ) DQUOTE
  *
- * The draft asks for the quoted form (RFC 9651, 3.3.3); many clients send the bare word. Both forms denote
- * the same value. Node joins two fields with a comma and a space, which neither form allows, so two fields are
- * refused.
+ * The draft asks for the quoted form (RFC 9651, 3.3.3), but many clients send the bare word. Node joins two fields with
+ * a comma and a space, which neither form allows, so two fields are refused.
  */
 
 import { hash } from "node:crypto";
@@ -28,8 +26,8 @@ export function readIdempotencyKey(field: string): string | undefined {
 }
 
 /**
- * The hash of a value that belongs to an API key: 128 bits of SHA-256 over the key's id and the value, as 22
- * characters of base64url. So API keys do not share values, and the log shows no value.
+ * What a store remembers: 128 bits of SHA-256 over the API key's id and the value, as 22 characters of base64url. So
+ * keys do not share values, and the log shows none.
  */
 export function idempotencyHash(keyId: string, value: string): string {
   return hash("sha256", `${keyId}\n${value}`, "buffer").subarray(0, 16).toString("base64url");

@@ -1,23 +1,19 @@
-/**
- * Reads a JSON number as an int64, exact to the last digit. A double is not exact beyond 2^53.
- */
-
 import { int64Max, int64Min } from "./pet.ts";
 
-/** The number of digits of 9223372036854775807. */
+/** Of 9223372036854775807. */
 const digitsMax = 19;
 
-/** Nearly all numbers. Each of so few digits is an int64. */
+/** Nearly all numbers: each of so few digits is an int64. */
 const plain = /^-?[0-9]{1,18}$/;
 
 /** number = [ minus ] int [ frac ] [ exp ] (RFC 8259, 6) */
 const number = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 
 /**
- * The integer that `text` denotes, in any spelling (`5.0`, `50e-1`, `-0`). Returns undefined if it has a fraction or is
- * not an int64. No power is ever computed, so a huge exponent costs nothing, and the time is linear in the text.
+ * The integer that a JSON number denotes, in any spelling (`5.0`, `50e-1`, `-0`), exact to the last digit. Returns
+ * undefined if it has a fraction or is not an int64. No power is computed, so a huge exponent costs nothing.
  *
- * @param text a JSON number; white space around it is ignored
+ * @param text white space around the number is ignored
  */
 export function toInt64(text: string): bigint | undefined {
   const trimmed = text.trim();

@@ -9,7 +9,7 @@ export interface JsonMember {
   readonly text: string;
 }
 
-/** Drops one byte order mark at the start (RFC 8259, 8.1). Keeps nothing from one text to the next. */
+/** Drops one byte order mark at the start (RFC 8259, 8.1). */
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Returns undefined if `content` is not UTF-8. */
@@ -17,7 +17,7 @@ export function decodeUtf8(content: Uint8Array): string | undefined {
   try {
     return utf8.decode(content);
   } catch {
-    return undefined; // The TypeError says only that it is not UTF-8.
+    return undefined;
   }
 }
 
@@ -41,9 +41,9 @@ const closeBrace = 0x7d;
 
 /**
  * Cuts the text of an object at the colons and commas of its own members; those of nested values are skipped. The time
- * is linear in the text, and nesting costs no stack.
+ * is linear, and nesting costs no stack.
  *
- * @param text a JSON text whose value is an object: nothing is checked here
+ * @param text a JSON text that `parseJson` accepts, and whose value is an object
  */
 export function readMembers(text: string): readonly JsonMember[] {
   const members: JsonMember[] = [];

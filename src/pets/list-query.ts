@@ -2,34 +2,29 @@
  * The query of listPets: which page of which animals, or a message for the client that names every parameter at fault.
  */
 
-import { Faults, type Validation } from "./faults.ts";
+import { Faults, quote, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";
-import { quote } from "./quote-value.ts";
 
 export const limitMax = 100;
 export const limitDefault = 20;
 
 const parameterNames: readonly string[] = ["limit", "status", "after"];
 
-const defaultQuery: Validation<PetQuery> = {
-  kind: "valid",
-  value: { after: 0, limit: limitDefault, status: undefined },
-};
+const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefined };
 
 /**
- * Reads the query as application/x-www-form-urlencoded (WHATWG URL, 5.1); empty pairs (`&&`) are ignored. Stricter than
- * that: percent signs that are no percent-encoded UTF-8 are a fault, and so is a parameter that is unknown, repeated or
- * empty. Without `status` animals of any status are listed, without `after` from the start.
- *
- * @param query the text after `?`; "" if there is none
+ * Reads the text after `?` as application/x-www-form-urlencoded (WHATWG URL, 5.1); empty pairs (`&&`) are ignored.
+ * Percent signs that are no percent-encoded UTF-8 are a fault, and so is a parameter that is unknown, repeated or
+ * empty.
  */
 export function readListQuery(query: string): Validation<PetQuery> {
   if (query === "") {
-    return defaultQuery;
+    return { kind: "valid", value: defaultQuery };
   }
   const faults = new Faults();
   const given = readParameters(query, faults);
+  // If one of these adds a fault, what it returns is not used.
   const limit = readLimit(given.get("limit"), faults);
   const status = readStatus(given.get("status"), faults);
   const after = readAfter(given.get("after"), faults);
@@ -78,11 +73,10 @@ function isPercentEncodedUtf8(text: string): boolean {
     decodeURIComponent(text);
     return true;
   } catch {
-    return false; // The URIError says no more than this.
+    return false;
   }
 }
 
-/** If a fault was added, the limit must not be used. */
 function readLimit(text: string | undefined, faults: Faults): number {
   if (text === undefined) {
     return limitDefault;
@@ -94,7 +88,6 @@ function readLimit(text: string | undefined, faults: Faults): number {
   return limit;
 }
 
-/** If a fault was added, the status must not be used. */
 function readStatus(text: string | undefined, faults: Faults): PetStatus | undefined {
   if (text === undefined || isPetStatus(text)) {
     return text;
@@ -103,7 +96,6 @@ function readStatus(text: string | undefined, faults: Faults): PetStatus | undef
   return undefined;
 }
 
-/** If a fault was added, the id must not be used. */
 function readAfter(text: string | undefined, faults: Faults): number {
   if (text === undefined) {
     return 0;

@@ -3,19 +3,18 @@
  * corrected and nothing is thrown.
  */
 
-import { Faults, type Validation } from "./faults.ts";
+import { Faults, quote, type Validation } from "./faults.ts";
 import { toInt64 } from "./int64.ts";
 import { decodeUtf8, type JsonMember, parseJson, readMembers } from "./json-members.ts";
 import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, statusProblem } from "./pet.ts";
 import type { NewPet, PetStatus } from "./pet.ts";
-import { quote } from "./quote-value.ts";
 
 /** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
 export type NewPetReading = Validation<NewPet> | { readonly kind: "malformed"; readonly message: string };
 
 /**
- * Reads the content of createPet: JSON in UTF-8, a byte order mark allowed. A member that is missing, null, of the
- * wrong type, unknown or repeated makes it invalid. `id` counts as unknown, since the service assigns it.
+ * A byte order mark is allowed. A member that is missing, null, of the wrong type, unknown or repeated is a fault. `id`
+ * counts as unknown, since the service assigns it.
  */
 export function readNewPet(content: Uint8Array): NewPetReading {
   const text = decodeUtf8(content);
@@ -35,7 +34,7 @@ export function readNewPet(content: Uint8Array): NewPetReading {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** JSON has no undefined: a member whose value is undefined is missing. */
+/** A member whose value is undefined is missing. If a function below adds a fault, what it returns is not used. */
 function validateNewPet(object: JsonObject, members: readonly JsonMember[]): Validation<NewPet> {
   const faults = new Faults();
   if (members.length > Object.keys(object).length) {
@@ -66,7 +65,6 @@ function nameRepeated(members: readonly JsonMember[], faults: Faults): void {
   }
 }
 
-/** If a fault was added, the name must not be used. */
 function readName(name: unknown, faults: Faults): string {
   if (typeof name !== "string") {
     faults.add("name", name === undefined ? "is missing" : `must be a string, received ${kindOf(name)}`);
@@ -95,7 +93,7 @@ function nameProblem(name: string): string | undefined {
   return /\P{White_Space}/u.test(name) ? undefined : "must not be white space only";
 }
 
-/** If a fault was added, the number must not be used. `text` is how the value is written. */
+/** @param text how the value is written */
 function readCategoryId(value: unknown, text: string | undefined, faults: Faults): bigint {
   if (typeof value !== "number" || text === undefined) {
     faults.add("categoryId", value === undefined ? "is missing" : `must be an integer, received ${kindOf(value)}`);
@@ -109,7 +107,6 @@ function readCategoryId(value: unknown, text: string | undefined, faults: Faults
   return categoryId;
 }
 
-/** If a fault was added, the status must not be used. */
 function readStatus(value: unknown, faults: Faults): PetStatus {
   if (value === undefined) {
     return defaultPetStatus;
@@ -125,7 +122,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a JSON value is, for a message to people. */
+/** For a message to people. */
 function kindOf(value: unknown): string {
   if (value === null) {
     return "null";

@@ -1,22 +1,15 @@
 /**
- * The catalogue as the handlers know it: nothing here depends on how or where animals are kept. Every method that may
- * have to wait can return a promise, so that a database that several processes share can replace the log.
- *
- * A store returns JSON text, not objects: it is what the client receives, and parsing stored text only to print it
- * again was the largest cost of a request.
+ * The catalogue as the handlers know it, wherever animals are kept. A store returns JSON text, which is what the client
+ * receives: parsing it only to print it again was the largest cost of a request.
  *
  * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
- * besides those named here becomes a 500, and is reported to the operator, as is a `json` of another type.
- * The service waits as long as a method takes, so give it a time limit. `test/store/pet-store-suite.ts` tests every
- * promise made here.
+ * besides those named here becomes a 500, and is reported to the operator, as is a `json` of another type. The service
+ * waits as long as a method takes. `test/store/pet-store-suite.ts` tests every promise made here.
  */
 
 import type { NewPet, PetStatus } from "./pet.ts";
 
-/**
- * UTF-8 JSON. The caller must not change it, since it may be the store's own memory. Nor may the store change it after
- * returning it, since it may wait for a slow client.
- */
+/** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, and wait for a client. */
 export type JsonText = string | Uint8Array;
 
 /** @throws {TypeError} an embedder's store returned something else */
@@ -90,7 +83,7 @@ export class IdempotencyConflictError extends Error {
   override readonly name = "IdempotencyConflictError";
 }
 
-/** The store cannot be used now; a retry may succeed. The animal was not stored. */
+/** The store cannot be used now, and the animal was not stored. A retry may succeed. */
 export class StorageUnavailableError extends Error {
   override readonly name = "StorageUnavailableError";
 }

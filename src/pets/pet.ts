@@ -4,10 +4,9 @@
 
 export type PetStatus = "available" | "pending" | "sold";
 
-/** In the order in which messages and the API description list them. */
 export const petStatuses: readonly PetStatus[] = ["available", "pending", "sold"];
 
-/** The status of a NewPet that has none. */
+/** If a NewPet has none. */
 export const defaultPetStatus: PetStatus = "available";
 
 export const nameCodePointsMax = 255;
@@ -29,7 +28,6 @@ export interface Pet extends NewPet {
 }
 
 export function isPetStatus(value: unknown): value is PetStatus {
-  // The type of includes() asks for a PetStatus, which is what this function finds out.
   return petStatuses.includes(value as PetStatus);
 }
 

@@ -5,10 +5,7 @@
 import type { Response } from "../http/response.ts";
 import type { RoutePattern } from "../http/router.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
-import { createPet } from "../pets/create.ts";
-import { deprecationFields, getPet } from "../pets/get.ts";
-import { listPets } from "../pets/list.ts";
-import type { PetRequest } from "../pets/pet-request.ts";
+import { createPet, deprecationFields, getPet, listPets, type PetRequest } from "../pets/handlers.ts";
 import { getLimits, type LimitsRequest } from "./get-limits.ts";
 
 /** The arguments of every handler. Each handler declares the part that it needs. */

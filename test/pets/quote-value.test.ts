@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { quote } from "../../src/pets/quote-value.ts";
+import { quote } from "../../src/pets/faults.ts";
 
 test("quote() leaves what a reader can see as it is", () => {
   assert.equal(quote("name"), '"name"');
