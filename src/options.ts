@@ -5,7 +5,7 @@
 import { resolve } from "node:path";
 import { inspect } from "node:util";
 
-import { isHost } from "./http/host.ts";
+import { isHost } from "./http/message.ts";
 import { withoutSecrets } from "./base/redact-secrets.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import type { DatabasePool } from "./postgres/pool.ts";

@@ -1,7 +1,7 @@
 /**
- * The end of a connection, whoever decides it. To close a socket that has unread bytes resets it, and the client may
- * lose the last response. So the sending side is closed first, and what still comes is read and dropped, within bounds,
- * until the client closes its side too (RFC 9112, 9.6).
+ * The end of a connection. Closing a socket that has unread bytes resets it, and the client may lose the last response.
+ * So the sending side is closed first, and what still comes is dropped, within bounds, until the client closes its side
+ * too (RFC 9112, 9.6).
  */
 
 import type { IncomingMessage } from "node:http";
@@ -14,10 +14,7 @@ interface ParsedSocket extends Socket {
   readonly parser?: { onIncoming: typeof dropRest } | null;
 }
 
-/**
- * No further request is taken from the connection. Those that follow in the same packet are not even parsed: a packet
- * has up to 2,600, and Node would keep objects of each until the last response has been sent.
- */
+/** No further request is taken, or even parsed: Node would keep objects of each of the 2,600 that a packet may have. */
 export function takeNoMore(socket: ParsedSocket): void {
   if (socket.parser) {
     socket.parser.onIncoming = dropRest;
@@ -30,13 +27,13 @@ function dropRest(incoming: IncomingMessage & { upgrade?: boolean }): number {
   return 2;
 }
 
-/** The response that is about to be sent is the last one. Node calls `destroySoon` when it has been sent. */
+/** The next response is the last one. Node calls `destroySoon` when it has been sent. */
 export function closeAfterResponse(socket: Socket): void {
   takeNoMore(socket);
   socket.destroySoon = () => closeInStages(socket);
 }
 
-/** The last response has been written, so the connection is closed. */
+/** The last response has been written. */
 export function closeInStages(socket: Socket): void {
   takeNoMore(socket);
   socket.end();

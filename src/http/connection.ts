@@ -9,7 +9,6 @@ import type { Socket } from "node:net";
 import { closeInStages, takeNoMore } from "./closing.ts";
 import type { ErrorCode } from "./error-codes.ts";
 
-/** Makes the responses. */
 export interface RequestHandler {
   /** Responds to an ordinary request; returns at once. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
@@ -30,10 +29,7 @@ export interface OpenRequest {
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
-/**
- * How many requests of a connection wait for their turn. The one after them is the last of its connection: a packet may
- * have 2,600, which anybody may send without a key.
- */
+/** How many requests of a connection wait for their turn. The one after them is the last of its connection. */
 const waitingMax = 100;
 /** About as many as may wait on all connections together. Each takes 2 to 3 kB. */
 const allWaitingMax = 20_000;
@@ -47,8 +43,6 @@ export class Connection {
   #request: OpenRequest | undefined = undefined;
   /** What waits for the response under way, in order; each sends a response. Meanwhile nothing more is read. */
   readonly #waiting: (() => void)[] = [];
-  /** Whether a listener for the end of the response under way is set. */
-  #isAwaiting = false;
   /** Whether a request that arrives is handled: not after one that closes the connection, nor after a failure. */
   #takesMore = true;
   /** Why the rest of what the client sends cannot be read. */
@@ -94,17 +88,14 @@ export class Connection {
     this.#inTurn(() => this.#handle(incoming, outgoing, expectsContinue));
   }
 
-  /** A request with CONNECT has arrived. Node reads nothing more, and leaves the socket to this code. */
+  /** A request with CONNECT has arrived. Node leaves the socket to this code. */
   connect(incoming: IncomingMessage): void {
     if (this.#takesMore && this.#mayFollow()) {
       this.#inTurn(() => void this.#handler.onConnect(incoming).then((bytes) => this.#sendLast(bytes)));
     }
   }
 
-  /**
-   * What has come is no request, or it does not come in time. Node leaves the connection to this code: the error is its
-   * last response, after all that are due.
-   */
+  /** What has come is no request, or it comes too late. The error is the last response, after all that are due. */
   fail(error: NodeJS.ErrnoException): void {
     if (this.#failure !== undefined) {
       return; // The parser reports every further packet.
@@ -137,7 +128,7 @@ export class Connection {
     return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
   }
 
-  /** Whether Node may count it as idle although a response is due or being sent, or the client may still read it. */
+  /** Whether Node may count it as idle although a response is due, being sent, or not yet read by the client. */
   seemsIdle(): boolean {
     const outgoing = this.#request?.outgoing;
     return (
@@ -155,7 +146,7 @@ export class Connection {
       this.#request.failContent(this.#failure); // It failed while the request waited for its turn.
     }
     if (outgoing.shouldKeepAlive && this.isAnswered()) {
-      this.#request = undefined; // Holding the last request of each connection cost 2 % in garbage collection.
+      this.#request = undefined; // Holding it costs 2 % in garbage collection.
     }
   }
 
@@ -203,27 +194,28 @@ export class Connection {
     }
     this.#waiting.push(step);
     this.#socket.pause();
-    this.#advance();
+    if (this.#waiting.length === 1) {
+      this.#awaitAnswer();
+    }
+  }
+
+  /** Goes on in a later turn, so that connections with many requests each take turns with new connections. */
+  #awaitAnswer(): void {
+    this.#request?.outgoing?.once("close", () => setImmediate(() => this.#advance()));
   }
 
   #advance(): void {
-    while (this.#waiting.length > 0 && !this.#isAwaiting) {
-      if (this.isAnswered()) {
-        const step = this.#waiting.shift();
-        if (this.#waiting.length === 0) {
-          this.#socket.resume();
-        }
-        if (this.#mayFollow() && !this.#socket.destroyed) {
-          step?.();
-        }
-      } else {
-        this.#isAwaiting = true;
-        // In a later turn, so that many connections with many requests each take turns with new connections.
-        const advance = (): void => {
-          this.#isAwaiting = false;
-          this.#advance();
-        };
-        this.#request?.outgoing?.once("close", () => setImmediate(advance));
+    while (this.#waiting.length > 0) {
+      if (!this.isAnswered()) {
+        this.#awaitAnswer();
+        return;
+      }
+      const step = this.#waiting.shift();
+      if (this.#waiting.length === 0) {
+        this.#socket.resume();
+      }
+      if (this.#mayFollow() && !this.#socket.destroyed) {
+        step?.();
       }
     }
   }

@@ -2,12 +2,12 @@
  * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed.
  */
 
-/** The fields that a script may read, beyond those that the standard always lets it read. */
+/** Which a script may read, beyond those that the standard always lets it read. */
 const exposedFields =
   "Allow, Deprecation, Idempotent-Replayed, Link, Location, Retry-After, Sunset, WWW-Authenticate, " +
   "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
-/** How long a browser may keep the response to a preflight. Chromium keeps it no longer than this. */
+/** Chromium keeps the response to a preflight no longer than this. */
 const preflightMaxAgeSeconds = 7_200;
 
 export class Cors {
@@ -20,7 +20,7 @@ export class Cors {
     this.isOff = origins.length === 0;
   }
 
-  /** Whether this is a preflight from an allowed origin. */
+  /** From an allowed origin. */
   isPreflight(method: string | undefined, headers: NodeJS.Dict<string | string[]>): boolean {
     return (
       method === "OPTIONS" &&

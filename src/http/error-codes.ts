@@ -1,15 +1,9 @@
 /**
- * The closed list of error codes. Only this table says which status and message belong to a code. Code and status are
- * for programs and fixed. The message is for people, and a response may make it more precise.
+ * The closed list of error codes. Code and status are for programs and fixed. The message is for people, and a response
+ * may make it more precise.
  */
 
 import { bounds } from "../base/bounds.ts";
-
-export interface ErrorKind {
-  /** HTTP status code. */
-  readonly status: number;
-  readonly message: string;
-}
 
 const table = {
   malformed_request: { status: 400, message: "The request is not well-formed HTTP/1.1." },
@@ -53,7 +47,7 @@ const table = {
 
 export type ErrorCode = keyof typeof table;
 
-export const errorKinds: Readonly<Record<ErrorCode, ErrorKind>> = table;
+export const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly message: string }>> = table;
 
 /** The content of an error response. `message` replaces the message of the table. */
 export function errorJson(code: ErrorCode, message?: string): string {

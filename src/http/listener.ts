@@ -1,33 +1,23 @@
 /**
- * Connects the server to node:http: sets the time-outs, and gives each connection what Node would respond to by itself,
- * or drop without a response.
+ * Connects the server to node:http: sets the time-outs, gives each connection what Node would respond to by itself, or
+ * drop without a response, and stops without cutting off responses.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { Socket } from "node:net";
+import { Server as NetServer, Socket } from "node:net";
 
+import type { bounds } from "../base/bounds.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
-import { type Connections, stopServer } from "./stopping.ts";
 
-export interface ListenerLimits {
-  readonly fieldBytesMax: number;
-  readonly fieldsMs: number;
-  readonly requestMs: number;
-  readonly idleMs: number;
-  /** A client that reads nothing of waiting output is cut off after this time, or up to twice as long. */
-  readonly stalledReaderMs: number;
-  readonly timeoutCheckMs: number;
-  readonly stopIdleMs: number;
-}
+export type ListenerLimits = Readonly<Record<keyof typeof bounds, number>>;
 
 export interface Listener {
   readonly server: Server;
-  /**
-   * Takes no new connections, lets requests that are under way or on their way finish for at most `graceMs`, and
-   * resolves when every connection is closed.
-   */
+  /** Takes no new connections, and closes each present one after its response, or after `graceMs`. Then resolves. */
   stop(graceMs: number): Promise<void>;
 }
+
+type Connections = ReadonlyMap<Socket, Connection>;
 
 export function createListener(handler: RequestHandler, limits: ListenerLimits): Listener {
   const server = createHttpServer(limits);
@@ -55,10 +45,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
     }
   });
   cutOffStalledReaders(server, connections, limits);
-  return {
-    server,
-    stop: (graceMs) => stopServer(server, connections, { idleMs: limits.stopIdleMs, graceMs }),
-  };
+  return { server, stop: (graceMs) => stopServer(server, connections, limits.stopIdleMs, graceMs) };
 }
 
 function createHttpServer(limits: ListenerLimits): Server {
@@ -79,24 +66,18 @@ function createHttpServer(limits: ListenerLimits): Server {
 }
 
 /**
- * Gives a time-out to sockets with waiting output, by a periodic look at all of them: `server.setTimeout` would set one
- * with each request and each response, which takes 3 % of a request's time. If the client has read anything during a
- * time-out, Node does not emit it and begins another one.
+ * Gives a time-out to sockets with waiting output, by a periodic look at all: `server.setTimeout` takes 3 % of each
+ * request's time. If the client has read anything meanwhile, Node begins another time-out instead of emitting it.
  */
 function cutOffStalledReaders(server: Server, connections: Connections, limits: ListenerLimits): void {
-  const { stalledReaderMs, timeoutCheckMs } = limits;
-  const look = (): void => {
+  const timer = setInterval(() => {
     for (const socket of connections.keys()) {
       // Node may remove a time-out at the next request.
-      if (socket.writableLength > 0 && socket.timeout !== stalledReaderMs) {
-        socket.setTimeout(stalledReaderMs);
+      if (socket.writableLength > 0 && socket.timeout !== limits.stalledReaderMs) {
+        socket.setTimeout(limits.stalledReaderMs);
       }
     }
-  };
-  let timer: NodeJS.Timeout | undefined;
-  server.on("listening", () => {
-    timer = setInterval(look, timeoutCheckMs).unref();
-  });
+  }, limits.timeoutCheckMs).unref();
   server.on("close", () => clearInterval(timer));
   server.on("timeout", (socket: Socket) => {
     // With a listener here, Node does not destroy idle connections by itself. A client whose response is still being
@@ -105,4 +86,28 @@ function cutOffStalledReaders(server: Server, connections: Connections, limits: 
       socket.destroy();
     }
   });
+}
+
+/** Idle connections are closed only every `idleMs`: a request may be on its way. */
+async function stopServer(server: Server, connections: Connections, idleMs: number, graceMs: number): Promise<void> {
+  // Not the method of node:http: that destroys connections whose response is written but not yet read by the client.
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
+  connections.forEach((connection) => connection.stop());
+  const idleTimer = setInterval(() => {
+    for (const socket of connections.keys()) {
+      if (socket.bytesRead === 0) {
+        socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
+      }
+    }
+    if (![...connections.values()].some((connection) => connection.seemsIdle())) {
+      server.closeIdleConnections();
+    }
+  }, idleMs);
+  const graceTimer = setTimeout(() => {
+    server.closeAllConnections();
+    connections.forEach((_, socket) => socket.destroy()); // Node does not close those of CONNECT.
+  }, graceMs);
+  await closed;
+  clearInterval(idleTimer);
+  clearTimeout(graceTimer);
 }

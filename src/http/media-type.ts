@@ -1,10 +1,4 @@
 /**
- * What the header fields of a request say about its content: type, coding, length.
- */
-
-import type { IncomingMessage } from "node:http";
-
-/**
  * Whether content of this type is JSON in UTF-8: `application/json`, charset absent or utf-8. A missing field is
  * accepted too; other parameters are ignored (RFC 8259, 11).
  *
@@ -39,19 +33,4 @@ function isUtf8(value: string): boolean {
 export function isCoded(contentEncoding: string | undefined): boolean {
   const isOther = (coding: string): boolean => !/^[ \t]*(identity[ \t]*)?$/i.test(coding);
   return contentEncoding !== undefined && contentEncoding.split(",").some(isOther);
-}
-
-/** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */
-export function announcesContent(incoming: IncomingMessage): boolean {
-  const { headers } = incoming;
-  return (
-    headers["transfer-encoding"] !== undefined ||
-    (headers["content-length"] !== undefined && headers["content-length"] !== "0")
-  );
-}
-
-/** Checks only the declared length, for an early error: the bytes that arrive must still be counted. */
-export function declaresMoreThan(incoming: IncomingMessage, bytesMax: number): boolean {
-  const declared = incoming.headers["content-length"];
-  return declared !== undefined && Number(declared) > bytesMax;
 }

@@ -1,13 +1,13 @@
 /**
- * Faults of a message that Node accepts, or would reject without content in the response.
+ * What a message says before its content: its target, and faults that Node accepts, or would reject without content in
+ * the response.
  *
- * After such a fault it is uncertain where the message ends and the next request begins. So the connection is closed,
- * and nothing that follows on it is read as a request (RFC 9112, 11.2).
+ * After a fault it is uncertain where the next request begins. So nothing that follows on the connection is read as a
+ * request, and it is closed (RFC 9112, 11.2).
  */
 
 import { type IncomingMessage, METHODS } from "node:http";
-
-import { isHost } from "./host.ts";
+import { isIPv6 } from "node:net";
 
 /** Counts two fields that a request may have only once: Node keeps the first of several, and drops the others. */
 export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
@@ -24,10 +24,7 @@ export function countFields(rawHeaders: readonly string[]): { hostCount: number;
   return { hostCount, authorizationCount };
 }
 
-/**
- * Node's parser accepts RTSP and ICE as protocols too, and does not say which one a request names. They can be
- * recognised by their own methods; `GET`, `POST` and `OPTIONS` of RTSP look like those of HTTP.
- */
+/** Node's parser also accepts RTSP and ICE, and does not say so. Their own methods can be recognised. */
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 
 /** What is wrong with the message, for the client; undefined if nothing is. RFC 9112, 2.3, 3.2 and 6.1. */
@@ -58,4 +55,38 @@ function codingFault(coding: string, httpVersion: string): string | undefined {
     return "An HTTP/1.0 request has no Transfer-Encoding field.";
   }
   return coding.toLowerCase() === "chunked" ? undefined : "The only transfer coding supported is chunked.";
+}
+
+/** reg-name [ ":" port ]. An IPv4address is a reg-name too. */
+const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
+/** "[" ( IPv6address / IPvFuture ) "]" [ ":" port ] */
+const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
+
+/**
+ * Whether it is a host with an optional port (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty one is: RFC 9112, 3.2 asks
+ * clients for it if the target has no authority.
+ */
+export function isHost(host: string): boolean {
+  if (namePattern.test(host)) {
+    return true;
+  }
+  const literal = literalPattern.exec(host);
+  return literal !== null && (literal[1] === undefined || isIPv6(literal[1]));
+}
+
+/**
+ * The path and query of a request target (RFC 9112, 3.2): an origin-form unchanged, an absolute-form without scheme and
+ * authority. Any other form names no path of this service and is returned unchanged, as is an absolute-form whose
+ * authority is empty or has user information (RFC 9110, 4.2.1 and 4.2.4).
+ */
+export function originForm(target: string): string {
+  if (target.startsWith("/")) {
+    return target;
+  }
+  const authority = /^https?:\/\/[^/?#@]+(?![^/?#])/i.exec(target)?.[0];
+  if (authority === undefined) {
+    return target;
+  }
+  const rest = target.slice(authority.length);
+  return rest.startsWith("/") ? rest : `/${rest}`;
 }

@@ -4,7 +4,7 @@
 
 import { createServer, type Server } from "node:http";
 
-import { originForm } from "./router.ts";
+import { originForm } from "./message.ts";
 
 export interface Page {
   readonly path: string;

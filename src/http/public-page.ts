@@ -1,6 +1,5 @@
 /**
- * The public pages, at the server's root. They need no key, take no token and have no rate fields: they are not the
- * API.
+ * The public pages, at the server's root. They need no key, take no token and have no rate fields.
  */
 
 import { createHash } from "node:crypto";
@@ -16,25 +15,17 @@ export interface PublicPage {
   readonly show: () => Response;
 }
 
-export interface PageContent {
+export interface PageContent extends Pick<Response, "contentType"> {
   readonly path: string;
-  readonly contentType: string;
   readonly content: string | Uint8Array;
-  /** Further fields: name, value, name, value, … */
-  readonly fields?: readonly string[];
+  readonly fields?: Response["fields"];
 }
 
 /** A page whose content does not change while the program runs. Clients cache it and revalidate it each time. */
 export function fixedPage({ path, contentType, content, fields = [] }: PageContent): PublicPage {
-  const bytes = Buffer.from(content);
-  const etag = `"${createHash("sha256").update(bytes).digest("base64url").slice(0, 22)}"`;
-  const page: Response = {
-    status: 200,
-    fields: ["ETag", etag, ...fields],
-    content: bytes,
-    contentType,
-    cacheControl: "no-cache",
-  };
+  const etag = `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
+  const allFields = ["ETag", etag, ...fields];
+  const page: Response = { status: 200, fields: allFields, content, contentType, cacheControl: "no-cache" };
   return { path, etag, show: () => page };
 }
 
@@ -52,34 +43,23 @@ export const favicon: PublicPage = fixedPage({
 const healthy = jsonResponse(200, '{"status":"ok"}');
 const unhealthy = jsonResponse(503, '{"status":"unavailable"}');
 
-/** Whether the service takes requests and its store can write. */
 export function healthPage(isHealthy: () => boolean): PublicPage {
   return { path: "/healthz", show: () => (isHealthy() ? healthy : unhealthy) };
 }
 
-/** @param ifNoneMatch the field of the request */
-export function answerPublicPage(
-  method: string | undefined,
-  page: PublicPage,
-  ifNoneMatch: string | undefined,
-): Response {
-  switch (method) {
-    case "GET":
-    case "HEAD": {
-      const response = page.show();
-      return hasEtag(ifNoneMatch, page.etag) ? { ...response, status: 304, content: undefined } : response;
-    }
-    case "OPTIONS":
-      return jsonResponse(204, undefined, allow);
-    default:
-      return errorResponse("method_not_allowed", allow);
+export function answerPublicPage(method: string | undefined, page: PublicPage, ifNoneMatch = ""): Response {
+  if (method === "OPTIONS") {
+    return jsonResponse(204, undefined, allow);
   }
+  if (method !== "GET" && method !== "HEAD") {
+    return errorResponse("method_not_allowed", allow);
+  }
+  const response = page.show();
+  const isKnown = page.etag !== undefined && hasTag(ifNoneMatch, page.etag);
+  return isKnown ? { ...response, status: 304, content: undefined } : response;
 }
 
 /** RFC 9110, 13.1.2: the comparison is weak. The service's own tags contain no comma. */
-function hasEtag(ifNoneMatch: string | undefined, etag: string | undefined): boolean {
-  if (ifNoneMatch === undefined || etag === undefined) {
-    return false;
-  }
+function hasTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === "*" || ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }

@@ -8,13 +8,11 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { closeAfterResponse } from "./closing.ts";
 import { type ErrorCode, errorJson, errorKinds } from "./error-codes.ts";
-import { announcesContent } from "./media-type.ts";
 
 export interface Response {
   readonly status: number;
   /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
-  /** Undefined if the response has none, as with 204. */
   readonly content: string | Uint8Array | undefined;
   /** Of the content; not sent without it. */
   readonly contentType: string;
@@ -33,14 +31,14 @@ export function jsonResponse(
   return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store" };
 }
 
-/** An error response. `message` replaces the message of the table. */
+/** @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   return jsonResponse(errorKinds[code].status, errorJson(code, message), fields);
 }
 
 /**
- * Sends the response. Content of the request that has not been read is dropped. If it came in one packet with the
- * fields it is complete by the next turn, and the connection can be kept.
+ * Drops content of the request that has not been read. If it came in one packet with the fields it is complete by the
+ * next turn, and the connection can be kept.
  *
  * @param fields all of them, in the place of the response's own
  */
@@ -66,6 +64,11 @@ export function sendResponse(
 /** An imitated request, such as one of Fastify's `inject`, has no `complete`; but it ends. */
 function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
   return complete || readableEnded;
+}
+
+/** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */
+function announcesContent({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
 /**

@@ -1,12 +1,9 @@
 /**
  * Keeps `process.nextTick` fast, which node:http calls several times a request.
  *
- * Node makes an object for each waiting tick, by a literal with computed property names. V8 remembers one hidden class
- * for such a literal, weakly: a garbage collection while no tick waits, as in an idle server, drops it. The next tick
- * gets another class, and from then on the runtime builds every such object property by property, for the life of the
- * process: a request takes 15 % more processor time or more. One tick kept alive keeps the class.
- *
- * For the program alone: the process of an embedder is not changed.
+ * Node makes an object for each waiting tick, whose hidden class V8 holds weakly. A garbage collection while no tick
+ * waits drops it, and then such objects are slow for the life of the process: a request takes 15 % more processor time.
+ * One tick kept alive keeps the class. For the program alone, not for embedders.
  */
 
 import { executionAsyncResource } from "node:async_hooks";

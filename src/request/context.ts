@@ -2,27 +2,28 @@
  * One request and what the pipeline has found out about it so far.
  */
 
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Clock } from "../base/clock.ts";
+import { withoutSecrets } from "../base/redact-secrets.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
-import { originForm } from "../http/router.ts";
+import { originForm } from "../http/message.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { Decision, RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
-import { RequestIds } from "./request-id.ts";
 import type { Route } from "./routes.ts";
 
 /** How a request reached the service. */
 export interface Arrival {
-  /** Path and query; undefined if the request's own target is to be used. */
+  /** Path and query; undefined for the request's own. */
   readonly target: string | undefined;
   /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
   /** The client waits for `100 Continue` before it sends its content. */
   readonly expectsContinue: boolean;
-  /** Takes an error that concerns the embedding program, not the client. Undefined if there is no such program. */
+  /** Takes an error that concerns the embedding program, not the client. */
   readonly next: ((error: Error) => void) | undefined;
 }
 
@@ -31,7 +32,7 @@ export type Rate = RateStatus & { readonly kind?: Decision["kind"] };
 
 export class RequestContext {
   readonly incoming: IncomingMessage;
-  /** Undefined for CONNECT: Node offers no response, so its bytes are written to the socket. */
+  /** Undefined for CONNECT. */
   readonly outgoing: ServerResponse | undefined;
   readonly arrival: Arrival;
   readonly path: string;
@@ -41,14 +42,14 @@ export class RequestContext {
   /** Monotonic. Undefined if the request is not observed. */
   readonly receivedMs: number | undefined;
   readonly trustedProxyCount: number;
-  /** Kept for the observers: a socket that has been closed has none. */
+  /** Kept for the observers: a closed socket has none. */
   readonly #socketAddress: string | undefined;
   /** Undefined until the request is routed. */
   route: Route | undefined = undefined;
   keyId: string | undefined = undefined;
   /** Undefined on the public pages. */
   rate: Rate | undefined = undefined;
-  /** Why the content cannot be read, if that is known. */
+  /** Why the content cannot be read. */
   contentError: ErrorCode | undefined = undefined;
   /** While content is being read: ends the reading. */
   onContentError: ((code: ErrorCode) => void) | undefined = undefined;
@@ -89,8 +90,7 @@ export class RequestContext {
 
   /** The trace id of a well-formed `traceparent` (W3C Trace Context, 3.2). */
   get trace(): string | undefined {
-    const field = this.incoming.headers["traceparent"];
-    return typeof field === "string" ? traceIdOf(field) : undefined;
+    return traceparent.exec(String(this.incoming.headers["traceparent"]))?.[1];
   }
 
   /** The client's address, to which failed authentication is charged. */
@@ -112,13 +112,8 @@ export interface ContextDependencies {
   readonly report: (message: string) => void;
 }
 
-/** version "-" trace-id "-" parent-id "-" trace-flags; a version later than 00 may go on. */
-const traceparent = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/;
-
-function traceIdOf(field: string): string | undefined {
-  const [, version, traceId, more] = traceparent.exec(field) ?? [];
-  return version === "00" && more !== undefined ? undefined : traceId;
-}
+/** version "-" trace-id "-" parent-id "-" trace-flags, which are 55 characters; a version later than 00 may go on. */
+const traceparent = /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$/;
 
 /** No more origins are named: a client can send any. */
 const namedOriginsMax = 10;
@@ -141,8 +136,12 @@ export class RequestContexts {
 
   begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
     const { trustedProxyCount, clock, observers, cors } = this.#dependencies;
-    if (trustedProxyCount === 0 && incoming.headers["x-forwarded-for"] !== undefined) {
-      this.#warnOfProxy();
+    if (trustedProxyCount === 0 && !this.#hasWarnedOfProxy && incoming.headers["x-forwarded-for"] !== undefined) {
+      this.#hasWarnedOfProxy = true;
+      this.#dependencies.report(
+        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
+          "or all clients count as one address",
+      );
     }
     if (incoming.headers.origin !== undefined) {
       this.#warnOfOrigin(cors.refusedOrigin(incoming.headers));
@@ -163,14 +162,31 @@ export class RequestContexts {
       this.#dependencies.report(`warning: browsers may not call from ${origin}; see --cors-origin (corsOrigins)`);
     }
   }
+}
 
-  #warnOfProxy(): void {
-    if (!this.#hasWarnedOfProxy) {
-      this.#hasWarnedOfProxy = true;
-      this.#dependencies.report(
-        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
-          "or all clients count as one address",
-      );
+/** A client's own id goes into logs and fields, so it must be short and plain. */
+const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
+
+const prefixBytes = 6;
+/** Few numbers: V8 keeps the text of each that is printed, so new ones become garbage that outlives a collection. */
+const countMax = 1_000;
+
+export class RequestIds {
+  #prefix = "";
+  #count = countMax;
+
+  /** The client's `X-Request-Id` if it is short and plain and contains no key; otherwise a new id. */
+  choose(clientId: string | string[] | undefined): string {
+    const isPlain = typeof clientId === "string" && clientIdPattern.test(clientId);
+    return isPlain && withoutSecrets(clientId) === clientId ? clientId : this.next();
+  }
+
+  /** A random prefix and a count: rarely equal in two processes. */
+  next(): string {
+    if (this.#count === countMax) {
+      this.#prefix = randomBytes(prefixBytes).toString("base64url");
+      this.#count = 0;
     }
+    return `${this.#prefix}${this.#count++}`;
   }
 }

@@ -1,17 +1,16 @@
 /**
- * Where the service is mounted in an embedding server: which part of a request's target belongs to the service, and
- * which prefix a framework has cut off. Links need that prefix.
+ * Where the service is mounted in an embedding server.
  */
 
 import type { IncomingMessage } from "node:http";
 
-import { originForm } from "../http/router.ts";
+import { originForm } from "../http/message.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 
 export interface Located {
   /** Path and query, beginning with the base path. */
   readonly target: string;
-  /** The part of the client's target before it, as links need it; "" if there is none. */
+  /** What a framework has cut off before it, which links need; "" if nothing. */
   readonly prefix: string;
 }
 
@@ -34,8 +33,8 @@ export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, ba
 }
 
 /**
- * A prefix may hold what the client chose (`/:tenant`). It must not end the link it becomes part of, or hold a key. The
- * characters are those of a segment (RFC 3986, 3.3). An empty one would make the link lead to another host.
+ * A prefix may hold what the client chose (`/:tenant`), so it must not end its link, or hold a key. The characters are
+ * those of a segment (RFC 3986, 3.3). An empty one would make the link lead to another host.
  */
 function safePrefix(prefix: string): string {
   return /^(\/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";

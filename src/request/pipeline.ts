@@ -1,10 +1,10 @@
 /**
- * The steps of one request, top to bottom. Only this file knows their order:
+ * The steps of one request. Only this file knows their order:
  *
  *     message -> public page? -> preflight? -> authenticate -> limit -> route -> validate -> handle -> respond
  *
- * Each step returns a response, which is the last step, or lets the next step run. Content is read only after
- * authentication, limit and route, so that a client without a key cannot make the service buffer.
+ * Each step returns the response, or lets the next step run. Content is read only after the route, so that a client
+ * without a key cannot make the service buffer.
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -13,12 +13,10 @@ import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { takeNoMore } from "../http/closing.ts";
 import type { RequestHandler } from "../http/connection.ts";
-import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/error-codes.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
-import { Router } from "../http/router.ts";
 import { type MaybePromise, whenReady, whenSettled } from "../base/when-ready.ts";
 import type { Authentication, Keyring } from "../keys/keyring.ts";
 import { clientAddress } from "../limits/client-address.ts";
@@ -28,7 +26,7 @@ import type { PetStore } from "../pets/pet-store.ts";
 import { clientGone, ContentTakenError, handleContent, noContent, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
 import { invalidKey, missingKey, otherMethod, overLimit, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
-import { type Route, routes } from "./routes.ts";
+import { Router } from "./routes.ts";
 
 export interface PipelineDependencies extends ContextDependencies {
   readonly basePath: string;
@@ -36,21 +34,20 @@ export interface PipelineDependencies extends ContextDependencies {
   readonly limiter: Limiter;
   readonly addresses: AddressLimiter;
   readonly store: PetStore;
-  readonly cors: Cors;
   readonly publicPages: readonly PublicPage[];
 }
 
 export class Pipeline implements RequestHandler {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
-  readonly #router: Router<Route>;
+  readonly #router: Router;
   readonly #responder: Responder;
   readonly #contexts: RequestContexts;
 
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
-    this.#router = new Router(dependencies.basePath, routes);
+    this.#router = new Router(dependencies.basePath);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
     this.#contexts = new RequestContexts(dependencies);
   }
@@ -84,7 +81,7 @@ export class Pipeline implements RequestHandler {
     });
   }
 
-  /** The response to something that cannot be read as a request. It takes no token and shows the address's bucket. */
+  /** It takes no token and shows the address's bucket. */
   onClientError(code: ErrorCode, socketAddress: string | undefined): string {
     const address = clientAddress(socketAddress, undefined, 0);
     const rate = this.#dependencies.addresses.peek(address);
@@ -92,8 +89,8 @@ export class Pipeline implements RequestHandler {
   }
 
   #process(context: RequestContext): MaybePromise<Outcome> {
-    const { limiter, store, cors } = this.#dependencies;
-    const { incoming, path } = context;
+    const { limiter, addresses, store, cors } = this.#dependencies;
+    const { path, incoming, incoming: { method, headers } } = context;
 
     // Message
     const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
@@ -108,13 +105,13 @@ export class Pipeline implements RequestHandler {
     // No page has a path of the API.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
     if (page !== undefined) {
-      const { method, headers } = incoming;
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
     }
 
     // Preflight
-    if (cors.isPreflight(incoming.method, incoming.headers)) {
-      return this.#respondToPreflight(context);
+    if (cors.isPreflight(method, headers)) {
+      context.rate = addresses.peek(context.address);
+      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
     }
 
     // Authenticate
@@ -155,14 +152,14 @@ export class Pipeline implements RequestHandler {
 
       // Validate the fields about the content, read it, and handle: the handler validates the values
       const { query, arrival: { linkBase } } = context;
-      const request = { key, quotas: decision.quotas, store, query, parameter, linkBase, fields: incoming.headers };
+      const request = { key, quotas: decision.quotas, store, query, parameter, linkBase, fields: headers };
       return operation.takesContent
         ? handleContent(context, (content) => operation.handle(request, content))
         : operation.handle(request, noContent);
     });
   }
 
-  /** An exception while a response is sent must not end the process: only this client loses its connection. */
+  /** If sending throws, only this client loses its connection. */
   #respond(context: RequestContext, outcome: Outcome): void {
     whenSettled(
       () => this.#send(context, outcome),
@@ -183,11 +180,7 @@ export class Pipeline implements RequestHandler {
       : this.#responder.send(context, outcome);
   }
 
-  /**
-   * 400 for the message itself. A wrong key in it is charged to the address as everywhere, so that keys cannot be tried
-   * uncounted. Nothing after it on the connection is read as a request, because the place where the next one begins is
-   * uncertain (RFC 9112, 11.2).
-   */
+  /** 400, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
     takeNoMore(context.incoming.socket);
@@ -205,12 +198,6 @@ export class Pipeline implements RequestHandler {
       context.rate = status;
       return errorResponse("malformed_request", [], fault);
     });
-  }
-
-  #respondToPreflight(context: RequestContext): Response {
-    const { addresses, cors } = this.#dependencies;
-    context.rate = addresses.peek(context.address);
-    return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
   }
 
   #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {

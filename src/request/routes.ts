@@ -1,15 +1,18 @@
 /**
- * The routes below the base path and the operation of each of their methods.
+ * The routes below the base path, the operation of each of their methods, and how a path finds its route.
  */
 
-import type { Response } from "../http/response.ts";
-import type { RoutePattern } from "../http/router.ts";
+import { jsonResponse, type Response } from "../http/response.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
+import type { ApiKey } from "../keys/key.ts";
+import type { Quotas, RateStatus } from "../limits/limiter.ts";
 import { createPet, deprecationFields, getPet, listPets, type PetRequest } from "../pets/handlers.ts";
-import { getLimits, type LimitsRequest } from "./get-limits.ts";
 
-/** The arguments of every handler. Each handler declares the part that it needs. */
-export type ApiRequest = PetRequest & LimitsRequest;
+/** The arguments of every handler. */
+export interface ApiRequest extends PetRequest {
+  readonly key: ApiKey;
+  readonly quotas: () => Quotas;
+}
 
 export interface Operation {
   /** @param content whole and within its bound; empty for operations that take none */
@@ -17,12 +20,16 @@ export interface Operation {
   readonly takesContent: boolean;
 }
 
-export interface Route extends RoutePattern<Operation> {
+export interface Route {
+  /** Below the base path. At most one `{parameter}`, as the last segment. */
+  readonly pattern: string;
+  /** By method. HEAD and OPTIONS are not listed: they follow from the others. */
+  readonly operations: Readonly<Record<string, Operation>>;
   /** The fields of every response of the route: name, value, name, value, … */
   readonly fields?: (linkBase: string) => readonly string[];
 }
 
-export const routes: readonly Route[] = [
+const routes: readonly Route[] = [
   {
     pattern: "/pets",
     operations: {
@@ -37,3 +44,55 @@ export const routes: readonly Route[] = [
   },
   { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];
+
+/** getLimits: 200 with the plan and both quotas of the key, this request included. */
+function getLimits({ key, quotas }: ApiRequest): Response {
+  const { minute, day } = quotas();
+  return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
+}
+
+/** `reset` is in Unix seconds, as in `X-RateLimit-Reset`. */
+function quota({ limit, remaining, resetSeconds }: RateStatus): object {
+  return { limit, remaining, reset: resetSeconds };
+}
+
+export interface Match {
+  readonly route: Route;
+  /** The text in the place of `{parameter}`, never empty; "" if the pattern has none. */
+  readonly parameter: string;
+  /** The value of `Allow` (RFC 9110, 10.2.1). */
+  readonly allow: string;
+}
+
+/** Paths are compared exactly as sent: nothing is decoded, folded or resolved, so each resource has one name. */
+export class Router {
+  readonly #entries: readonly (Omit<Match, "parameter"> & { literal: string; hasParameter: boolean })[];
+  /** Those of all routes, as in `Allow`. */
+  readonly methods: string;
+
+  constructor(basePath: string) {
+    this.#entries = routes.map((route) => {
+      const [literal = "", parameter] = route.pattern.split("{");
+      return { route, literal: basePath + literal, hasParameter: parameter !== undefined, allow: allowField(route) };
+    });
+    this.methods = [...new Set(this.#entries.flatMap(({ allow }) => allow.split(", ")))].join(", ");
+  }
+
+  /** @param path without the query */
+  find(path: string): Match | undefined {
+    for (const { route, literal, hasParameter, allow } of this.#entries) {
+      if (path.startsWith(literal)) {
+        const parameter = path.slice(literal.length);
+        if (hasParameter ? parameter !== "" && !parameter.includes("/") : parameter === "") {
+          return { route, parameter, allow };
+        }
+      }
+    }
+    return undefined;
+  }
+}
+
+function allowField({ operations }: Route): string {
+  const methods = Object.keys(operations).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return [...methods, "OPTIONS"].join(", ");
+}
