@@ -2,14 +2,11 @@
  * Appends to the end of a log, one durable piece after the other. Each piece is on disk when `append` resolves, or it
  * is absent, or its outcome is unknown:
  *
- * - If writing fails, what was written is cut off and the cut is synced, since a loss of power could bring it back.
- *   The piece is absent, and the next piece is tried. If the cut fails, the outcome is unknown, and the next piece
- *   begins with another cut.
- * - If a sync fails, it is unknown what is on disk, and a later sync that succeeds proves nothing: the kernel may have
- *   dropped the pages. The outcome is unknown, and this appender writes nothing more. Nothing is cut off: another
- *   process may have read the piece.
- * - If another process appended to the file or shortened it, or its path leads to another file, nothing more is
- *   written.
+ * - If writing fails, what was written is cut off and the cut is synced, since a loss of power could bring it back. The
+ *   piece is absent. If the cut fails, its outcome is unknown, and the next piece begins with another cut.
+ * - If a sync fails, the outcome is unknown, and nothing more is written: the kernel may have dropped the pages, so a
+ *   later sync that succeeds proves nothing. Nothing is cut off: another process may have read the piece.
+ * - If another process changed the file's length, or its path leads to another file, nothing more is written.
  */
 
 import type { DiskFile } from "../disk/disk.ts";
@@ -22,7 +19,6 @@ export interface WriteFailure {
   readonly reason: string;
 }
 
-/** How long a piece took. */
 export interface AppendTimes {
   readonly appendMs: number;
   readonly syncMs: number;
@@ -33,10 +29,10 @@ export interface AppenderOptions {
   readonly file: DiskFile;
   /** For messages. */
   readonly path: string;
-  /** Bytes in the file that were read and are sound. */
+  /** Bytes that were read and are sound. */
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
-  /** Must succeed before the first piece is written. Called before each piece until it succeeds. */
+  /** Called before each piece until it succeeds, and the sync after it. */
   readonly prepare: () => Promise<void>;
 }
 
@@ -75,7 +71,7 @@ export class Appender {
     return this.#prepare === undefined;
   }
 
-  /** Prepares the first piece, not durably. Never rejects: a failure is reported. */
+  /** Not durable. Never rejects: a failure is reported. */
   async prepare(): Promise<void> {
     try {
       await this.#prepare?.();
@@ -108,7 +104,6 @@ export class Appender {
     return { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs };
   }
 
-  /** Nothing more is written from now on. */
   end(reason: string, effect = "nothing more is written until a restart"): void {
     if (this.#ended === undefined) {
       this.#ended = reason;
@@ -148,8 +143,9 @@ export class Appender {
       return undefined;
     } catch (error) {
       const reason = this.#reportFailure(error);
-      // If this piece has not begun, the bytes after the sound part belong to an earlier one.
-      const isAbsent = !hasBegun || (await this.#isExcessCut());
+      // If this piece has not begun, the bytes after the sound part belong to an earlier one. A cut that fails is tried
+      // again before the next piece.
+      const isAbsent = !hasBegun || (await this.#cutExcess().then(() => true, () => false));
       return { kind: isAbsent ? "absent" : "unknown", reason };
     }
   }
@@ -170,7 +166,7 @@ export class Appender {
     }
   }
 
-  /** What another process did to the file. What is written to one without a path would be lost at the next start. */
+  /** What another process did to the file. What is written to one without a path is lost at the next start. */
   #foreignChange(expectedBytes: number, excessBytesMax: number): string | undefined {
     const otherProcess = "another process modified or replaced it";
     if (!this.#file.isInPlace()) {
@@ -180,15 +176,6 @@ export class Appender {
     const isExpected = foundBytes >= expectedBytes && foundBytes <= expectedBytes + excessBytesMax;
     const difference = `${counted(foundBytes, "byte")} instead of ${expectedBytes}`;
     return isExpected ? undefined : `${this.#path} has ${difference}: ${otherProcess}`;
-  }
-
-  async #isExcessCut(): Promise<boolean> {
-    try {
-      await this.#cutExcess();
-      return true;
-    } catch {
-      return false; // The first failure has been reported. The cut is tried again before the next piece.
-    }
   }
 
   async #cutExcess(): Promise<void> {

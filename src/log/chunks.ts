@@ -1,11 +1,7 @@
-/**
- * Reads a file in chunks that are long enough for lines to be cut from them.
- */
-
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { viewOf } from "./checksum.ts";
 
-/** Long enough for the disk to stream, short enough to leave the event loop a turn every few milliseconds. */
+/** Long enough for the disk to stream. Between two chunks the event loop has a turn, every few milliseconds. */
 export const chunkBytesMax = 4_194_304;
 
 /** A buffer, and a view of the same bytes. Lines are read and written through the view. */
@@ -20,14 +16,13 @@ export function createChunk(byteCount: number): Chunk {
 }
 
 /**
- * Two buffers: while one is parsed, the other is filled. Each has room before `start` for the beginning of a line that
- * the previous chunk cut, so that every line is in one piece.
+ * Reads a file with two buffers: while one is parsed, the other is filled. Each has room before `start` for the
+ * beginning of a line that the previous chunk cut, so that every line is in one piece.
  */
 export class Chunks {
   /** Where chunks begin in their buffers. */
   readonly start: number;
   readonly #file: ReadableFile;
-  /** The chunk that `next` made the current one. */
   current: Chunk;
   #next: Chunk;
   #position = 0;
@@ -44,9 +39,7 @@ export class Chunks {
     this.#pending = this.#read();
   }
 
-  /**
-   * Makes the next chunk the current one, after the last `restBytes` of this one. Resolves to its length, 0 at the end.
-   */
+  /** Makes the next chunk current, after the last `restBytes` of this one. Resolves to its length, 0 at the end. */
   async next(restBytes: number): Promise<number> {
     const count = await this.#pending;
     const chunkEnd = this.start + this.#lastCount;

@@ -1,9 +1,7 @@
 /**
  * The only writer of a log, with group commit: all items that wait share one append and one fdatasync, and a group is
  * synced before the next one begins. A group begins one turn of the event loop after its first item came or the group
- * before it ended, so that requests which were read together share it. A single item does not wait for others.
- *
- * Reads continue during a sync: it is asynchronous, so a slow disk delays writers only.
+ * before it ended, so that requests which were read together share it.
  */
 
 import { messageOf } from "../base/error-message.ts";
@@ -20,14 +18,14 @@ export interface GroupOwner<Item, Result> {
 
 export interface EncodedGroup<Result> {
   readonly byteCount: number;
-  /** One for each item that was encoded. */
+  /** One for each encoded item. */
   readonly results: readonly Result[];
   /** Called once the group is on disk, while `chunk` still has it. */
   readonly publish: () => void;
 }
 
 export interface GroupWriterOptions extends AppenderOptions {
-  /** Called after each group that is on disk. Must not throw. */
+  /** Called with each group that is on disk. Must not throw. */
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
 }
 
@@ -60,7 +58,7 @@ export class GroupWriter<Item, Result> {
     return this.#appender.lengthBytes;
   }
 
-  /** False until all that was read is sure to be durable: after a start that could not write. */
+  /** False after a start that could not write, until all that was read is sure to be durable. */
   get isPrepared(): boolean {
     return this.#appender.isPrepared;
   }
@@ -69,7 +67,7 @@ export class GroupWriter<Item, Result> {
     return this.#closed === undefined && this.#appender.ended === undefined;
   }
 
-  /** Prepares the first group. Never rejects. */
+  /** Never rejects. */
   prepare(): Promise<void> {
     return this.#appender.prepare();
   }
@@ -87,7 +85,7 @@ export class GroupWriter<Item, Result> {
     });
   }
 
-  /** Takes no more items. Resolves when the earlier ones are settled, and the file is closed. */
+  /** Resolves when all items are settled, and the file is closed. */
   async close(reason: string): Promise<void> {
     this.#closed ??= reason;
     await this.#running;
@@ -101,7 +99,7 @@ export class GroupWriter<Item, Result> {
     this.#running = undefined;
   }
 
-  /** Never rejects: a group that is not settled would keep its callers waiting for ever. */
+  /** Never rejects: callers would wait for ever. */
   async #writeGroup(): Promise<void> {
     const group = this.#queue;
     this.#queue = [];

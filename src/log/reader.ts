@@ -1,18 +1,17 @@
 /**
- * Reads an append-only log of lines with checksums from front to back, and distinguishes a torn tail, which a crash may
- * leave, from corruption.
+ * Reads an append-only log of lines with checksums, and distinguishes a torn tail, which a crash may leave, from
+ * corruption.
  *
- * The model: lines are written in groups, and a group is synced before the next one begins. So a sound line that begins
- * a group proves that all earlier lines were synced. A crash cannot cause damage before such a line: the log is
- * corrupt. Damage with no such line after it is a torn tail, from the first damage on. Lines in it may look sound,
- * since the pages of a group reach the disk in any order. A crash cannot damage more than one group either.
- *
- * The owner of the log decides what a line means (`LineReader`). Nothing here changes the file.
+ * Lines are written in groups, and a group is synced before the next one begins. So a sound line that begins a group
+ * proves that all earlier lines were synced: damage before it is no crash's work, and the log is corrupt. Damage with
+ * no such line after it is a torn tail, from the first damage on. Lines in it may look sound, since the pages of a
+ * group reach the disk in any order. A crash cannot damage more than one group either.
  */
 
 import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, Chunks, chunkBytesMax, createChunk } from "./chunks.ts";
 
+/** What a line means to the owner of the log. */
 export interface LineReader {
   /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is sound. */
   take(bytes: DataView, start: number, end: number): LineFault | undefined;
@@ -42,7 +41,7 @@ export type LogEnd =
     }
   | {
       readonly kind: "corrupt";
-      /** From 1. */
+      /** Counted from 1. */
       readonly lineNumber: number;
       readonly offset: number;
       readonly reason: string;
@@ -58,7 +57,7 @@ export interface ReadLogOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** All lines that are written are shorter, so a longer one is damage. Without the newline. */
+/** A longer line is damage. Without the newline. */
 export const lineBytesMax = 65_536;
 
 const newline = 0x0a;
@@ -90,29 +89,29 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
     return { kind: "whole", lengthBytes: offset, lineCount };
   }
   const { kind, reason } = scan.fault ?? { kind: "damage", reason: "the last line has no newline" };
+  const corrupt = (why: string): LogEnd => ({ kind: "corrupt", lineNumber: lineCount + 1, offset, reason: why });
   if (kind === "wrong") {
-    return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason };
+    return corrupt(reason);
   }
   const proof = await findGroupStart(file, reader, offset + 1, options.signal);
   if (proof !== undefined) {
-    const later = `a sound line at byte ${proof} shows that it was once whole on disk`;
-    return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason: `${reason}; ${later}` };
+    return corrupt(`${reason}; a sound line at byte ${proof} shows that it was once whole on disk`);
   }
   const tornBytes = file.size() - offset;
-  if (tornBytes > options.tornBytesMax) {
-    const size = `the damaged end has ${tornBytes} bytes, and a crash damages ${options.tornBytesMax} at most`;
-    return { kind: "corrupt", lineNumber: lineCount + 1, offset, reason: `${reason}; ${size}` };
+  const { tornBytesMax } = options;
+  if (tornBytes > tornBytesMax) {
+    return corrupt(`${reason}; the damaged end has ${tornBytes} bytes, and a crash damages ${tornBytesMax} at most`);
   }
   return { kind: "torn", lengthBytes: offset, lineCount, tornBytes, reason };
 }
 
-/** Cuts chunks into lines, and stops at the first fault. */
+/** Cuts chunks into lines, up to the first fault. */
 class LineScan {
   readonly #reader: LineReader;
-  /** Where the next line begins in the file, after the last sound one. */
+  /** Of the sound lines' end in the file. */
   offset = 0;
   lineCount = 0;
-  /** Bytes at the end of the last chunk that no newline ended. */
+  /** At the end of the last chunk, without a newline. */
   restBytes = 0;
   fault: LineFault | undefined;
 

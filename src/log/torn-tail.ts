@@ -1,19 +1,12 @@
-/**
- * The end of a log after a crash: what is torn is moved out of the way, the rest is written again. Nothing is deleted
- * that a person may want to look at.
- */
-
 import { dirname } from "node:path";
 
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll, readFully } from "../disk/file-bytes.ts";
 
 /**
- * Moves the bytes from `offset` to the end of the log to `PATH.torn`, after what is already in that file. They are on
- * disk there before the log is truncated. If the copy fails, `PATH.torn` is as before, so that repeated attempts on a
- * full disk do not use up space.
- *
- * @returns the path of the file that holds them
+ * Moves the bytes from `offset` to the end of the log to the end of `PATH.torn`, and returns that path. They are on
+ * disk there before the log is truncated. If the copy fails it is undone, so that attempts on a full disk take no
+ * space.
  */
 export async function setTornTailAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
   const asidePath = `${path}.torn`;
@@ -40,12 +33,11 @@ export async function setTornTailAside(disk: Disk, path: string, file: DiskFile,
 }
 
 /**
- * Writes the end of a log over itself: the last `bytesMax` of the first `lengthBytes`. Not durable before a sync.
+ * Writes the last `bytesMax` of the first `lengthBytes` of a log over themselves. Not durable before a sync.
  *
  * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
- * "fsyncgate"). A process that opens a log does not know whether that happened to the last group, and a sound line
- * after a hole would look like damage that no crash can do. Bytes that are written again belong to the next sync. They
- * are the same bytes, so a loss of power in the middle changes nothing.
+ * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and a sound line after a
+ * hole would look like corruption. Bytes that are written again belong to the next sync.
  */
 export async function rewriteTail(
   disk: Disk,

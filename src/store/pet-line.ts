@@ -20,8 +20,7 @@
  * are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, hasChecksum, writeChecksum } from "../log/checksum.ts";
-import { Literal } from "../log/byte-literal.ts";
+import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../log/checksum.ts";
 import type { Chunk } from "../log/chunks.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
