@@ -14,7 +14,7 @@ import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/p
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
-import { AddsInProgress, replay } from "../store/adds-in-progress.ts";
+import { AddsInProgress, replay } from "../store/idempotent-adds.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, decisionMs } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";

@@ -1,7 +1,3 @@
-/**
- * Adds many animals to a store in large batches, each as durable as a single add.
- */
-
 import type { PetStore } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
 
@@ -9,8 +5,8 @@ import type { NewPet } from "../pets/pet.ts";
 export const batchLength = 500;
 
 /**
- * Adds the animals in their order. `onProgress` gets the number of animals added, counted from the first. If this
- * rejects, the animals after those were not added; with `OutcomeUnknownError`, some of them may have been.
+ * Adds the animals in their order, in large batches, each as durable as a single add. `onProgress` gets the number of
+ * animals added. If this rejects, those after them were not added; with `OutcomeUnknownError`, some may have been.
  *
  * @param store stores up to `batchLength` simultaneous adds all together or not at all
  */

@@ -2,25 +2,21 @@
  * The animals in memory, as the exact text that clients get.
  *
  * They are in blocks of 4,096: one Buffer with the texts, each followed by a comma, and the offset of each. So a page
- * without a filter is one piece between brackets, or two if it crosses into the next block, and an animal is found by
- * its id alone. A list of ids for each status does the same for filtered pages. Nothing is scanned: a page costs the
- * same with ten animals and with ten million. The texts are outside the heap of the garbage collector. An
- * animal takes 9 bytes besides its text.
+ * without a filter is one piece between brackets, or two if it crosses into the next block. A list of ids for each
+ * status does the same for filtered pages. Nothing is scanned: a page costs the same with ten million animals.
  *
- * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each page would cost
- * the collector more than everything else here.
+ * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
+ * collector more than everything else here.
  */
 
 import { type Chunk, createChunk } from "../log/chunks.ts";
 import type { PetPage } from "../pets/pet-store.ts";
-import { IdList } from "./id-list.ts";
 import { petLineBytesMax } from "./pet-line.ts";
 
-/** 4,096 animals: the upper bits of how many come before an animal are its block, and the lower 12 its place. */
+/** The upper bits of an index are a block, and the lower 12 a place in it. */
 const blockBits = 12;
 const blockLength = 1 << blockBits;
 const placeMask = blockLength - 1;
-/** As one number. */
 const closingBraceAndComma = 0x7d2c;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;
@@ -36,7 +32,6 @@ interface Block {
 export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #byStatus: readonly IdList[];
-  /** Where pages are put together. */
   #page: Chunk = createChunk(0);
   #count = 0;
 
@@ -116,8 +111,7 @@ export class Catalogue {
   #blockWithRoom(byteCount: number): Block {
     let block = this.#blocks[this.#blocks.length - 1];
     if (block === undefined || block.count === blockLength) {
-      // Most likely as long as the previous block, and so never copied to grow. The unused part takes no memory: the
-      // system provides a page when it is first written.
+      // Most likely as long as the previous block, and so never copied to grow. What is not written takes no memory.
       const expectedBytes = block === undefined ? 65_536 : Math.ceil((block.offsets[blockLength] ?? 0) * 1.05);
       block = { texts: createChunk(expectedBytes), offsets: new Uint32Array(blockLength + 1), count: 0 };
       this.#blocks.push(block);
@@ -146,4 +140,44 @@ function copySixteen(from: DataView, start: number, to: DataView, at: number): v
   to.setInt32(at + 4, from.getInt32(start + 4));
   to.setInt32(at + 8, from.getInt32(start + 8));
   to.setInt32(at + 12, from.getInt32(start + 12));
+}
+
+/** A growing list of ascending ids, in blocks, so that growing copies nothing. */
+export class IdList {
+  readonly #blocks: Uint32Array[] = [];
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Appends an id greater than all before it. */
+  push(id: number): void {
+    const place = this.#length & placeMask;
+    if (place === 0) {
+      this.#blocks.push(new Uint32Array(blockLength));
+    }
+    this.#blocks[this.#blocks.length - 1]![place] = id; // There is one for the place.
+    this.#length++;
+  }
+
+  /** The id at `index`, which must be below `length`. */
+  at(index: number): number {
+    return this.#blocks[index >>> blockBits]?.[index & placeMask] ?? 0;
+  }
+
+  /** The index of the first id greater than `id`; `length` if there is none. */
+  firstAfter(id: number): number {
+    let low = 0;
+    let high = this.#length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.at(middle) > id) {
+        high = middle;
+      } else {
+        low = middle + 1;
+      }
+    }
+    return low;
+  }
 }

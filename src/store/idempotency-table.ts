@@ -2,28 +2,24 @@
  * Which idempotency hash belongs to which animal, for the last 24 hours and at least the last million hashes.
  *
  * The table is a list of segments. Hashes are added to the newest one. The oldest is dropped whole once all its hashes
- * are too old, or the others hold enough. So nothing is ever moved, scanned or deleted one by one, and no request has
- * to clean up.
+ * are too old, or the others hold enough. So no request has to clean up.
  *
  * A segment is a list of entries, and a hash table of their numbers with open addressing. A slot also has 16 bits of
- * its entry's hash. Nearly every other entry differs in them from the hash that is sought, and is not read: otherwise
- * most searches would read memory that is in no processor cache. An entry takes 32 bytes, and 40 with its two slots.
- *
- * Hashes are read through a DataView, as lines of the log are: a start adds a million of them without allocating.
+ * its entry's hash, so that nearly no other entry is read, which would be in no processor cache. Hashes are read
+ * through a DataView, as lines of the log are: a start adds a million of them without allocating.
  */
 
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 export const idempotencyHashCharacters = 22;
-/** With 2 s for the rounding of the times to whole seconds: no hash is forgotten too early. */
+/** With 2 s for the rounding of the times to whole seconds. */
 export const idempotencySecondsMax: number = idempotencyHours * 3_600 + 2;
-/** At least this many of the latest hashes are kept for 24 hours. */
 const idempotencyHashesMin = 1_000_000;
 
 /** An entry's number has 16 bits. 0 is no entry, so that a slot of 0 is free. */
 const entryNumberMax = 0xffff;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
-/** Two slots for each entry: in a full segment, a search reads 1.5 slots to find a hash, and 2.5 to find none. */
+/** Two slots for each entry. */
 const slotBits = 17;
 const slotCount = 2 ** slotBits;
 /** 2 ** 32 divided by the golden ratio: multiplying by it spreads the bits of a word (Knuth). */
@@ -32,17 +28,14 @@ const spread = 0x9e3779b1;
 const entryWords = 8;
 /** An entry begins with the hash's 22 characters: four in each word, two in the last. */
 const hashWords = 6;
-/** The animal's id. */
 const petIdWord = 6;
-/** When the animal was created, in seconds on the caller's clock. Negative: before the clock began. */
+/** When the animal was created, on the caller's clock. Negative: before the clock began. */
 const atSecondsWord = 7;
 
 interface Segment {
   readonly slots: Int32Array;
   readonly entries: Int32Array;
-  /** Of entries. */
   count: number;
-  /** The latest time of an entry. */
   latestSeconds: number;
 }
 
@@ -57,11 +50,7 @@ export class IdempotencyTable {
     return this.#segments.reduce((total, { count }) => total + count, 0);
   }
 
-  /**
-   * Returns the animal that was created with the hash less than 24 hours ago, or undefined if there is none.
-   *
-   * @param bytes the hash's characters are at `start`
-   */
+  /** The animal that was created less than 24 hours ago with the hash whose characters are in `bytes` at `start`. */
   find(bytes: DataView, start: number, nowSeconds: number): number | undefined {
     this.#seek(bytes, start);
     for (const segment of this.#segments) {

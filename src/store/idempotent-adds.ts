@@ -1,19 +1,60 @@
 /**
  * Adds that carry an idempotency hash: each hash adds one animal, however often the add is repeated.
  *
- * A hash is remembered once its animal is on disk, in the same step that shows the animal to readers. Until then the
- * add is in progress, and a repeated one waits for it and shares its outcome. A failed add is not remembered.
- *
  * While the process runs, 24 hours are measured on the monotonic clock, so that a step of the system clock never adds
  * an animal twice. Lines on disk hold Unix seconds, because only those outlive the process.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { viewOf } from "../log/checksum.ts";
-import type { StoredPet } from "../pets/pet-store.ts";
-import type { NewPet } from "../pets/pet.ts";
-import { AddsInProgress, replay } from "./adds-in-progress.ts";
+import { IdempotencyConflictError, type JsonText, type StoredPet } from "../pets/pet-store.ts";
+import { type NewPet, newPetToJson } from "../pets/pet.ts";
 import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "./idempotency-table.ts";
+
+/** The adds under way. A repeated one waits for the first and shares its outcome. */
+export class AddsInProgress {
+  readonly #adds = new Map<string, Promise<StoredPet>>();
+
+  /**
+   * Calls `add`, unless an add with the hash is under way.
+   *
+   * @throws {IdempotencyConflictError} the hash belongs to another animal
+   */
+  async share(newPet: NewPet, idempotencyHash: string, add: () => Promise<StoredPet>): Promise<StoredPet> {
+    const inProgress = this.#adds.get(idempotencyHash);
+    if (inProgress !== undefined) {
+      const stored = await inProgress.catch(unlessConflict);
+      return stored === undefined ? this.share(newPet, idempotencyHash, add) : replay(stored.id, stored.json, newPet);
+    }
+    const adding = add();
+    this.#adds.set(idempotencyHash, adding);
+    try {
+      return await adding;
+    } finally {
+      this.#adds.delete(idempotencyHash);
+    }
+  }
+}
+
+/** A conflict is about the animal of the add that failed: this one may still be equal to the stored one. */
+function unlessConflict(error: unknown): undefined {
+  if (!(error instanceof IdempotencyConflictError)) {
+    throw error;
+  }
+}
+
+/**
+ * The result of a repeated add.
+ *
+ * @param json the stored animal
+ * @throws {IdempotencyConflictError} it is another animal
+ */
+export function replay(id: number, json: JsonText | undefined, newPet: NewPet): StoredPet {
+  if (json !== newPetToJson(id, newPet)) {
+    throw new IdempotencyConflictError("the idempotency hash belongs to another animal");
+  }
+  return { id, json, isReplay: true };
+}
 
 export class IdempotentAdds {
   readonly #clock: Clock;
@@ -21,7 +62,7 @@ export class IdempotentAdds {
   readonly #inProgress = new AddsInProgress();
   readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
-  /** When this object was made, on both clocks. Reading them for each line that is read took 20 % of a start. */
+  /** When this object was made, on both clocks. */
   readonly #openedWallSeconds: number;
   readonly #openedSeconds: number;
 
@@ -37,9 +78,8 @@ export class IdempotentAdds {
   }
 
   /**
-   * Adds the animal by `store`, or returns the one that an earlier add with the hash stored.
+   * Adds the animal by `store`, or returns the one that an earlier add with the hash stored, whose text is `textOf`.
    *
-   * @param textOf the stored text of an animal
    * @throws {IdempotencyConflictError}
    */
   add(
@@ -54,14 +94,14 @@ export class IdempotentAdds {
     });
   }
 
-  /** Remembers the hash of an animal that is on disk; the hash's characters are in `bytes` at `start`. */
+  /** Remembers the hash, in `bytes` at `start`, of an animal that is on disk. */
   remember(bytes: DataView, start: number, petId: number): void {
     this.#table.add(bytes, start, petId, this.#nowSeconds());
   }
 
   /**
-   * Remembers the hash of a line that was written by an earlier process at `atSeconds` of the wall clock. If the clock
-   * has been set back since, the line counts as written when this object was made.
+   * Remembers the hash of a line that an earlier process wrote at `atSeconds` of the wall clock. If that has been set
+   * back since, the line counts as written when this object was made.
    */
   rememberSince(bytes: DataView, start: number, petId: number, atSeconds: number): void {
     const ageSeconds = Math.max(0, this.#openedWallSeconds - atSeconds);

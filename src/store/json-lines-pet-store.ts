@@ -3,11 +3,8 @@
  *
  * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
  * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
- * could undo. A sync that failed before this start may have left the last group in the kernel's memory only, so that
- * group is rewritten first (`rewriteTail`). On a disk without room for that, reads are served nevertheless, and an add
- * tries it again.
- *
- * From then on an animal is appended, synced, put into memory and returned, in this order.
+ * could undo. The last group is rewritten first (`rewriteTail`). On a disk without room for that, reads are served
+ * nevertheless, and an add tries it again.
  */
 
 import { join } from "node:path";
@@ -34,7 +31,7 @@ import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
-import { createPetLine, encodePetLine, petLineBytesMax } from "./pet-line.ts";
+import { createPetLine, encodePetLine, type PetLine, petLineBytesMax } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
@@ -46,11 +43,9 @@ export interface PetStoreOptions {
   readonly disk: Disk;
   readonly dataDir: string;
   readonly report: (message: string) => void;
-  /** Default: the system's. */
   readonly clock?: Clock | undefined;
-  /** Called after each group that is on disk. */
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
-  /** Ends the loading: opening rejects with the signal's reason. */
+  /** Ends the opening: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -79,9 +74,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const prepare = preparation(options, path, file, end);
-    const contents = { catalogue, idempotentAdds };
     const writer = { ...options, file, path, lengthBytes: end.lengthBytes, prepare };
-    const store = new JsonLinesPetStore(contents, writer);
+    const store = new JsonLinesPetStore(catalogue, idempotentAdds, writer);
     await store.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
@@ -114,23 +108,12 @@ function preparation(
   };
 }
 
-/** Where the parts of an animal's line are. */
-interface WrittenLine {
-  readonly start: number;
-  readonly textEnd: number;
-  readonly statusIndex: number;
-  readonly hashStart: number;
-}
+type WrittenLine = { readonly start: number } & Readonly<Pick<PetLine, "textEnd" | "statusIndex" | "hashStart">>;
 
 /** An animal that waits to be written, with its idempotency hash; or to be durable, as it is in the file already. */
 type Item =
   | { readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
   | { readonly stored: StoredPet };
-
-interface Contents {
-  readonly catalogue: Catalogue;
-  readonly idempotentAdds: IdempotentAdds;
-}
 
 /** @internal */
 export class JsonLinesPetStore implements PetStore {
@@ -139,7 +122,7 @@ export class JsonLinesPetStore implements PetStore {
   readonly #writer: GroupWriter<Item, StoredPet>;
   #closing: Promise<void> | undefined;
 
-  constructor({ catalogue, idempotentAdds }: Contents, options: GroupWriterOptions) {
+  constructor(catalogue: Catalogue, idempotentAdds: IdempotentAdds, options: GroupWriterOptions) {
     this.#catalogue = catalogue;
     this.#idempotentAdds = idempotentAdds;
     const owner = {
@@ -170,12 +153,10 @@ export class JsonLinesPetStore implements PetStore {
     }
     const textOf = (id: number): string | undefined => this.#catalogue.get(id);
     const adding = this.#idempotentAdds.add(newPet, idempotencyHash, write, textOf);
-    return this.#writer.isPrepared ? adding : adding.then((stored) => this.#durable(stored));
-  }
-
-  /** Whoever repeats an add is told that its animal is kept: not before it is. */
-  #durable(stored: StoredPet): StoredPet | Promise<StoredPet> {
-    return stored.isReplay === true ? this.#writer.add({ stored }) : stored;
+    // Whoever repeats an add is told that its animal is kept: not before it is.
+    return this.#writer.isPrepared
+      ? adding
+      : adding.then((stored) => (stored.isReplay === true ? this.#writer.add({ stored }) : stored));
   }
 
   get(id: number): JsonText | undefined {

@@ -16,8 +16,8 @@
  *
  * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency hash of a create
  * that carried one, and `at` its time in Unix seconds. A client gets the line up to `,"group"`, and a `}`. The checksum
- * proves that a release of this program wrote the bytes, so reading only has to find the members, and to see that there
- * are no others. It allocates nothing: a start reads millions of lines.
+ * proves that this program wrote the bytes, so reading only has to find the members, and to see that there are no
+ * others. It allocates nothing: a start reads millions of lines.
  */
 
 import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../log/checksum.ts";
@@ -41,7 +41,7 @@ export interface PetLine {
   textEnd: number;
   /** Start of the idempotency hash; 0 if the line has none. */
   hashStart: number;
-  /** When the animal with the hash was created, in Unix seconds. */
+  /** Of a line with a hash, in Unix seconds. */
   atSeconds: number;
   /** Of the integer that was read last. */
   integerEnd: number;
@@ -55,8 +55,7 @@ export function createPetLine(): PetLine {
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
  *
  * @param json the served text, with its `}`
- * @param line gets the end of the served text and the start of the hash
- * @param idempotencyHash of a create that carried one, which is written with `line.atSeconds`
+ * @param line has `group` and `atSeconds`; gets `textEnd` and `hashStart`
  */
 export function encodePetLine(
   { bytes, view }: Chunk,
@@ -94,7 +93,7 @@ export function readPetLine(bytes: DataView, start: number, end: number, line: P
   return undefined;
 }
 
-/** Returns whether the members of `[start, end)`, a line up to its checksum, are those of the grammar. */
+/** Whether the members of `[start, end)`, a line up to its checksum, are those of the grammar. */
 function readMembers(bytes: DataView, start: number, end: number, line: PetLine): boolean {
   // Comparing these texts never reads beyond the line: each is shorter than the checksum after the members.
   if (!idStart.isAt(bytes, start)) {
@@ -121,7 +120,7 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   return line.group > 0 && readHash(bytes, end, line);
 }
 
-/** Returns where the group's number begins after the status at `at`; -1 if there is no status. */
+/** Where the group's number begins after the status at `at`; -1 if there is no status. */
 function readStatus(bytes: DataView, at: number, end: number, line: PetLine): number {
   for (let index = 0; index < statusesAndGroup.length; index++) {
     const literal = statusesAndGroup[index]!; // The index is within the array.
@@ -133,7 +132,7 @@ function readStatus(bytes: DataView, at: number, end: number, line: PetLine): nu
   return -1;
 }
 
-/** Returns whether the line ends after its group, or has a hash and its time there. */
+/** Whether the line ends after its group, or has a hash and its time there. */
 function readHash(bytes: DataView, end: number, line: PetLine): boolean {
   line.hashStart = 0;
   if (line.integerEnd === end) {
