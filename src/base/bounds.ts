@@ -3,9 +3,7 @@
  */
 
 export const bounds = {
-  /** Content of a request. */
   contentBytesMax: 16_384,
-  /** Request target. */
   targetBytesMax: 8_192,
   /** Target and header fields together. */
   fieldBytesMax: 16_384,
@@ -14,7 +12,7 @@ export const bounds = {
   drainMs: 2_000,
   fieldsMs: 10_000,
   requestMs: 30_000,
-  /** How long a client may read nothing of a response that waits for it, or up to twice as long. */
+  /** How long a client may read nothing of a response, or up to twice as long. */
   stalledReaderMs: 30_000,
   /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
   idleMs: 75_000,

@@ -1,8 +1,5 @@
 /**
- * Time as a dependency, so that tests can use their own.
- *
- * Durations are measured by the monotonic clock, which setting the time does not change. The wall clock is only for
- * what people see and what a later process reads.
+ * Durations are measured by the monotonic clock. The wall clock is only for what people see and a later process reads.
  */
 
 import { performance } from "node:perf_hooks"; // The global of that name is a getter, which takes longer.
@@ -19,10 +16,9 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-/** How often long work reports its progress. */
 const progressMs = 2_000;
 
-/** Returns a function that passes its argument to `report`, at most once in every two seconds. */
+/** Passes progress on to `report`, at most once in every two seconds. */
 export function reportProgress(clock: Clock, report: (done: number) => void): (done: number) => void {
   let nextMs = clock.monotonicMs() + progressMs;
   return (done) => {

@@ -1,7 +1,3 @@
-/**
- * The texts and codes of errors, and counts for messages.
- */
-
 import { inspect, types } from "node:util";
 
 /**
@@ -18,7 +14,6 @@ export function messageOf(error: unknown): string {
   return error.message;
 }
 
-/** Whether it is an error of the system, or of Node, with this code. */
 export function hasCode(error: unknown, code: string): boolean {
   return isError(error) && "code" in error && error.code === code;
 }
@@ -41,10 +36,7 @@ export function readError(path: string, cause: unknown): Error {
   return Object.assign(new Error(`Cannot read ${path}: ${messageOf(cause)}`, { cause }), { code, path });
 }
 
-/**
- * Whether it is an error of any realm. Jest runs each test file in a realm of its own, where the errors of Node are not
- * instances of `Error`.
- */
+/** Of any realm: Jest runs each test file in its own, where the errors of Node are not instances of `Error`. */
 function isError(error: unknown): error is Error {
   return error instanceof Error || types.isNativeError(error);
 }

@@ -1,7 +1,6 @@
 /**
- * Keeps API keys out of everything that is written. People put a key in the wrong place (a query, a member name, an
- * argument, a label), and what they typed ends up in error responses and logs. All code that repeats such text uses
- * these functions.
+ * Keeps API keys out of everything that is written: people put a key in the wrong place (a query, a member name, an
+ * argument). All code that repeats what they typed uses these functions.
  */
 
 import { inspect } from "node:util";

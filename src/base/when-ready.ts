@@ -1,11 +1,8 @@
 /**
- * The one place that knows whether a value is ready or comes later.
- *
- * A store in memory returns a value at once; a database returns it later.
+ * The one place that knows whether a value is ready, as from a store in memory, or comes later, as from a database.
  * Awaiting a value that is ready takes 5 to 15 % of a request's time, so a step may return either.
  */
 
-/** Ready now, or later. */
 export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** Passes the value to `next`: at once if it is ready, otherwise when it comes. */

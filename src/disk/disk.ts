@@ -1,27 +1,21 @@
 /**
- * The file seam: what this program asks of a disk, and what each operation promises. Everything durable goes through
- * here, so that tests can use a disk that fails, or loses what was not synced.
+ * What this program asks of a disk. Everything durable goes through here, so that tests can use a disk that fails, or
+ * loses what was not synced.
  */
 
 /** An open file. Errors are Node's own, with their `code` (`ENOSPC`, `EIO` …). */
 export interface DiskFile {
-  /** Reads into `target` from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
+  /** Reads from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
   read(target: Uint8Array, position: number): Promise<number>;
-  /**
-   * Writes at the present end of the file. Resolves to the number of bytes written. **If the disk is full, that is
-   * fewer than given, and no error**, so the caller must compare.
-   */
+  /** Writes at the end. Resolves to the number of bytes written: **fewer than given if the disk is full, no error**. */
   append(bytes: Uint8Array): Promise<number>;
   /** Resolves when all that was written survives a loss of power (fdatasync: content and size). */
   sync(): Promise<void>;
-  /** Truncates the file to `size` bytes. Not durable before the next `sync`. */
+  /** Not durable before the next `sync`. */
   truncate(size: number): Promise<void>;
-  /**
-   * Bytes in the file now. Synchronous: it reads the inode in memory and never waits for the disk. An asynchronous call
-   * for each group of appends costs more than the check.
-   */
+  /** Bytes in the file now. Synchronous: it never waits for the disk. */
   size(): number;
-  /** Whether the path that the file was opened by still leads to it. Synchronous, for the same reason. */
+  /** Whether the path that the file was opened by still leads to it. */
   isInPlace(): boolean;
   close(): Promise<void>;
 }
@@ -39,7 +33,7 @@ export interface Lock {
 }
 
 export interface Disk {
-  /** Opens for reading only. Resolves to undefined if there is no such file. */
+  /** Resolves to undefined if there is no such file. */
   openToRead(path: string): Promise<DiskFile | undefined>;
   /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
@@ -49,17 +43,12 @@ export interface Disk {
   status(path: string): Promise<FileStatus | undefined>;
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */
   rename(from: string, to: string): Promise<void>;
-  /** Removes a file, if there is one. */
   remove(path: string): Promise<void>;
   /** Makes the folder and its missing parents, mode 0700. The new names are durable. */
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /**
-   * Locks a name, one process at a time. A dead process cannot keep a lock. Resolves to undefined if one living process
-   * held the name for `waitMs` (default 0: no waiting).
-   */
+  /** A dead process cannot keep it. Resolves to undefined if one living process held the name for `waitMs` (or 0). */
   lock(path: string, waitMs?: number): Promise<Lock | undefined>;
-  /** Whether a living process holds the name. Does not lock it. */
   isLocked(path: string): Promise<boolean>;
 }

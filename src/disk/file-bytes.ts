@@ -1,7 +1,3 @@
-/**
- * Reading and appending all of some bytes, where one call to the disk may do less, and reading only a part.
- */
-
 import type { DiskFile } from "./disk.ts";
 import { counted } from "../base/error-message.ts";
 

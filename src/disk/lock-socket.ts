@@ -1,5 +1,5 @@
 /**
- * The Unix sockets of the locks in one folder: listens on them, and connects to the processes that do.
+ * The Unix sockets of the locks in one folder.
  *
  * A socket's address holds 107 bytes (sun_path in unix(7), less the final zero; 103 on macOS and BSD), and the system
  * truncates longer ones silently. So the first of these that fits is used: the absolute path, the path from the working
@@ -17,16 +17,15 @@ export type SocketState = "alive" | "stale" | "absent";
 
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
 
-/** The longest name that callers use, with the separator before it: if this fits, no handle is needed. */
+/** For the longest name that callers use, with its separator: if this fits, no handle is needed. */
 const nameBytesReserved = 64;
 
-/** This process lacks the resources or rights to connect: these errors say nothing about the other process. */
+/** These errors say nothing about the other process. */
 const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
-/** A pause before the next attempt if connecting failed. */
 const retryMs = 10;
 
-/** A socket that this process listens on. Processes that wait for it stay connected until it closes. */
+/** Processes that wait for it stay connected until it closes. */
 export class LockSocket {
   readonly server: Server;
   readonly #waiting = new Set<Socket>();
@@ -40,7 +39,6 @@ export class LockSocket {
     });
   }
 
-  /** Resolves when the socket is closed. Processes that wait for it are disconnected. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
@@ -65,7 +63,7 @@ export class SocketFolder {
     return new SocketFolder(absolute, needsHandle ? await fs.open(absolute) : undefined);
   }
 
-  /** Makes a socket and listens on it. It does not keep the process alive. */
+  /** The socket does not keep the process alive. */
   listen(name: string): Promise<LockSocket> {
     const path = this.#address(name);
     return new Promise((resolve, reject) => {

@@ -31,7 +31,7 @@ export class FolderInUseError extends Error {
 
 const folderLockName = "server.lock";
 
-/** An attempt fails if another process changes the name during it. After so many attempts the name counts as held. */
+/** An attempt fails if another process changes the name during it. After so many the name counts as held. */
 const attemptsMax = 100;
 
 /**
@@ -48,7 +48,7 @@ export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   return lock;
 }
 
-/** @internal Whether a server holds the data folder now. */
+/** @internal */
 export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
   return (await disk.status(dataDir)) !== undefined && disk.isLocked(join(dataDir, folderLockName));
 }
@@ -98,7 +98,6 @@ export async function isLocked(path: string): Promise<boolean> {
 
 type Attempt = "ours" | "held" | "swept";
 
-/** A process that tries to acquire one name. */
 class Contender {
   readonly #folder: SocketFolder;
   readonly #name: string;
@@ -108,7 +107,7 @@ class Contender {
     this.#name = name;
   }
 
-  /** Resolves to undefined if another process holds the name. */
+  /** Resolves to undefined if another process has the name. */
   async run(): Promise<Lock | undefined> {
     while ((await this.#folder.stateOf(this.#name)) !== "alive") {
       const temporaryName = `${this.#name}.${randomBytes(8).toString("hex")}`;
@@ -190,7 +189,6 @@ class Contender {
     }
   }
 
-  /** Whether the name leads to the own socket. */
   async #isInPlace(identity: string | undefined): Promise<boolean> {
     return identity !== undefined && (await identityOf(join(this.#folder.path, this.#name))) === identity;
   }

@@ -1,19 +1,10 @@
-/**
- * Files that are read, written and replaced as a whole.
- */
-
 import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { Disk } from "./disk.ts";
 import { appendAll, readFully } from "./file-bytes.ts";
 
-/**
- * Replaces the file atomically: a reader finds the old content or the new one, also after a loss of power. If writing
- * or renaming fails, the old content stays.
- *
- * @param pieces the new content
- */
+/** Atomically: a reader finds the old content or the new one, also after a loss of power or a failure. */
 export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
   const newPath = `${path}.new`;
   await disk.remove(newPath); // A crash may have left half of one.
@@ -21,14 +12,13 @@ export async function replaceFile(disk: Disk, path: string, pieces: Iterable<str
     await writeFile(disk, newPath, pieces);
     await disk.rename(newPath, path);
   } catch (error) {
-    // The first error is the one to report; a file that cannot be removed now is removed before the next attempt.
-    await disk.remove(newPath).catch(() => undefined);
+    await disk.remove(newPath).catch(() => undefined); // If it fails, the next attempt begins with it.
     throw error;
   }
   await disk.syncFolder(dirname(path));
 }
 
-/** Writes and syncs a file that does not exist. The event loop has a turn after each piece. Its name is not synced. */
+/** Writes and syncs a new file. The event loop has a turn after each piece. The file's name is not synced. */
 export async function writeFile(
   disk: Disk,
   path: string,
@@ -60,7 +50,7 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
   }
 }
 
-/** Moves a file that cannot be understood to `PATH.damaged`, and replaces an earlier one. Returns the new path. */
+/** Moves a damaged file to `PATH.damaged`, and replaces an earlier one. Resolves to the new path. */
 export async function setFileAside(disk: Disk, path: string): Promise<string> {
   const asidePath = `${path}.damaged`;
   await disk.rename(path, asidePath);
