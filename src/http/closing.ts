@@ -33,7 +33,6 @@ export function closeAfterResponse(socket: Socket): void {
   socket.destroySoon = () => closeInStages(socket);
 }
 
-/** The last response has been written. */
 export function closeInStages(socket: Socket): void {
   takeNoMore(socket);
   socket.end();

@@ -10,7 +10,7 @@ import { closeInStages, takeNoMore } from "./closing.ts";
 import type { ErrorCode } from "./error-codes.ts";
 
 export interface RequestHandler {
-  /** Responds to an ordinary request; returns at once. */
+  /** Returns at once. */
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
   /** The whole response to CONNECT, as bytes: Node has no response object for it. */
   readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
@@ -18,11 +18,10 @@ export interface RequestHandler {
   readonly onClientError: (code: ErrorCode, socketAddress: string | undefined) => string;
 }
 
-/** The part of a request's state that its connection needs. */
 export interface OpenRequest {
   readonly incoming: IncomingMessage;
   readonly outgoing: ServerResponse | undefined;
-  /** Content that is being read, or will be, cannot be read for this reason. */
+  /** Content that is being read, or will be, cannot be read. */
   readonly failContent: (code: ErrorCode) => void;
 }
 
@@ -37,15 +36,13 @@ const allWaitingMax = 20_000;
 export class Connection {
   readonly #socket: Socket;
   readonly #handler: RequestHandler;
-  /** All connections of the server. */
   readonly #all: { readonly size: number };
-  /** The request that is handled; undefined if its response has been sent and keeps the connection. */
+  /** Undefined if its response has been sent and keeps the connection. */
   #request: OpenRequest | undefined = undefined;
-  /** What waits for the response under way, in order; each sends a response. Meanwhile nothing more is read. */
+  /** What waits for the response under way; each sends a response. Meanwhile nothing more is read. */
   readonly #waiting: (() => void)[] = [];
   /** Whether a request that arrives is handled: not after one that closes the connection, nor after a failure. */
   #takesMore = true;
-  /** Why the rest of what the client sends cannot be read. */
   #failure: ErrorCode | undefined = undefined;
   #isStopping = false;
   /** The response that says `Connection: close` only because the server stops. */
@@ -115,7 +112,6 @@ export class Connection {
     }
   }
 
-  /** The server stops: the last response closes the connection. */
   stop(): void {
     this.#isStopping = true;
     if (this.#request?.outgoing !== undefined) {
@@ -226,7 +222,6 @@ function isSent({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableLength === 0;
 }
 
-/** Returns undefined if the connection itself broke. */
 function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":

@@ -20,7 +20,6 @@ export class Cors {
     this.isOff = origins.length === 0;
   }
 
-  /** From an allowed origin. */
   isPreflight(method: string | undefined, headers: NodeJS.Dict<string | string[]>): boolean {
     return (
       method === "OPTIONS" &&

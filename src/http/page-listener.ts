@@ -1,11 +1,8 @@
-/**
- * A server of a single page on its own port, for operators' tools such as Prometheus.
- */
-
 import { createServer, type Server } from "node:http";
 
 import { originForm } from "./message.ts";
 
+/** Served alone on its own port, for tools such as Prometheus. */
 export interface Page {
   readonly path: string;
   readonly contentType: string;

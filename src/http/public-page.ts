@@ -29,7 +29,6 @@ export function fixedPage({ path, contentType, content, fields = [] }: PageConte
   return { path, etag, show: () => page };
 }
 
-/** The icon that every browser asks for: a paw. */
 export const favicon: PublicPage = fixedPage({
   path: "/favicon.ico",
   contentType: "image/svg+xml",

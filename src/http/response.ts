@@ -14,9 +14,7 @@ export interface Response {
   /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
   readonly fields: readonly string[];
   readonly content: string | Uint8Array | undefined;
-  /** Of the content; not sent without it. */
   readonly contentType: string;
-  /** The value of `Cache-Control`. */
   readonly cacheControl: string;
 }
 

@@ -25,11 +25,8 @@ export interface AppendTimes {
 }
 
 export interface AppenderOptions {
-  /** Closed by `close`. */
   readonly file: DiskFile;
-  /** For messages. */
   readonly path: string;
-  /** Bytes that were read and are sound. */
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
   /** Called before each piece until it succeeds, and the sync after it. */
@@ -57,7 +54,6 @@ export class Appender {
     this.#lengthBytes = options.lengthBytes;
   }
 
-  /** Bytes of the log that are on disk. */
   get lengthBytes(): number {
     return this.#lengthBytes;
   }
@@ -126,7 +122,6 @@ export class Appender {
     await this.#file.close();
   }
 
-  /** Resolves to why the bytes are not in the file. */
   async #write(bytes: Uint8Array): Promise<WriteFailure | undefined> {
     if (this.#ended !== undefined) {
       return { kind: "absent", reason: this.#ended };

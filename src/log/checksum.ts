@@ -13,7 +13,6 @@
 
 /** A text that is expected at known places of a line. Byte by byte, a start takes 20 % longer. */
 export class Literal {
-  /** In bytes. */
   readonly length: number;
   readonly #words: Int32Array;
   readonly #lastWord: number;

@@ -1,14 +1,10 @@
-/**
- * The outcome of validation: a value, or one message for the client that names every fault.
- */
-
 import { withoutSecrets } from "../base/redact-secrets.ts";
 
+/** A value, or one message for the client that names every fault. */
 export type Validation<Value> =
   | { readonly kind: "valid"; readonly value: Value }
   | { readonly kind: "invalid"; readonly message: string };
 
-/** How many members or parameters a message names; the others are counted. */
 const faultsNamedMax = 10;
 
 /** How many characters (code points) of a client's text are quoted at most. */

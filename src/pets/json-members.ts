@@ -73,7 +73,6 @@ export function readMembers(text: string): readonly JsonMember[] {
   return members;
 }
 
-/** The position of the closing quotation mark. */
 function endOfString(text: string, start: number): number {
   let position = start + 1;
   for (let code = text.charCodeAt(position); code !== quotationMark; code = text.charCodeAt(position)) {

@@ -1,7 +1,3 @@
-/**
- * The query of listPets: which page of which animals, or a message for the client that names every parameter at fault.
- */
-
 import { Faults, quote, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";

@@ -1,8 +1,3 @@
-/**
- * The content of createPet: a NewPet, or a message for the client that names every member at fault. Nothing is
- * corrected and nothing is thrown.
- */
-
 import { Faults, quote, type Validation } from "./faults.ts";
 import { toInt64 } from "./int64.ts";
 import { decodeUtf8, type JsonMember, parseJson, readMembers } from "./json-members.ts";
@@ -93,7 +88,6 @@ function nameProblem(name: string): string | undefined {
   return /\P{White_Space}/u.test(name) ? undefined : "must not be white space only";
 }
 
-/** @param text how the value is written */
 function readCategoryId(value: unknown, text: string | undefined, faults: Faults): bigint {
   if (typeof value !== "number" || text === undefined) {
     faults.add("categoryId", value === undefined ? "is missing" : `must be an integer, received ${kindOf(value)}`);
@@ -122,7 +116,6 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** For a message to people. */
 function kindOf(value: unknown): string {
   if (value === null) {
     return "null";

@@ -1,19 +1,13 @@
-/**
- * The animal, each member with its bound.
- */
-
 export type PetStatus = "available" | "pending" | "sold";
 
 export const petStatuses: readonly PetStatus[] = ["available", "pending", "sold"];
 
-/** If a NewPet has none. */
 export const defaultPetStatus: PetStatus = "available";
 
 export const nameCodePointsMax = 255;
 export const int64Min: bigint = -(2n ** 63n);
 export const int64Max: bigint = 2n ** 63n - 1n;
 
-/** A NewPet that has been validated. */
 export interface NewPet {
   /** 1 to `nameCodePointsMax` code points, well-formed, without U+0000, not only white space. */
   readonly name: string;

@@ -1,7 +1,3 @@
-/**
- * One request and what the pipeline has found out about it so far.
- */
-
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
@@ -15,7 +11,6 @@ import type { Decision, RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
 import type { Route } from "./routes.ts";
 
-/** How a request reached the service. */
 export interface Arrival {
   /** Path and query; undefined for the request's own. */
   readonly target: string | undefined;
@@ -30,9 +25,9 @@ export interface Arrival {
 /** The values of the X-RateLimit fields; `kind` says what was decided, if the request was to take a token. */
 export type Rate = RateStatus & { readonly kind?: Decision["kind"] };
 
+/** One request and what the pipeline has found out about it so far. */
 export class RequestContext {
   readonly incoming: IncomingMessage;
-  /** Undefined for CONNECT. */
   readonly outgoing: ServerResponse | undefined;
   readonly arrival: Arrival;
   readonly path: string;
@@ -44,12 +39,10 @@ export class RequestContext {
   readonly trustedProxyCount: number;
   /** Kept for the observers: a closed socket has none. */
   readonly #socketAddress: string | undefined;
-  /** Undefined until the request is routed. */
   route: Route | undefined = undefined;
   keyId: string | undefined = undefined;
   /** Undefined on the public pages. */
   rate: Rate | undefined = undefined;
-  /** Why the content cannot be read. */
   contentError: ErrorCode | undefined = undefined;
   /** While content is being read: ends the reading. */
   onContentError: ((code: ErrorCode) => void) | undefined = undefined;
@@ -106,9 +99,7 @@ export interface ContextDependencies {
   readonly observers: Observers | undefined;
   readonly cors: Cors;
   readonly trustedProxyCount: number;
-  /** The address of the API in links, for the requests of our own listener. */
   readonly linkBase: string;
-  /** Takes one line for the operator. */
   readonly report: (message: string) => void;
 }
 

@@ -66,18 +66,15 @@ export class Responder {
     return sending;
   }
 
-  /** The client has gone. */
   sendNothing(context: RequestContext): void {
     this.#observers?.observe(context, 0, 0);
   }
 
-  /** The response to CONNECT. */
   toBytes(context: RequestContext, response: Response): string {
     this.#observers?.observe(context, response.status, contentLength(response));
     return responseBytes(response, this.#fieldsOf(context, response));
   }
 
-  /** The response to bytes that are no request. */
   clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
     const response = errorResponse(code);
     const nothing = { keyId: undefined, trace: undefined, receivedMs: undefined, rate: undefined };

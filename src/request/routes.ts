@@ -8,7 +8,6 @@ import type { ApiKey } from "../keys/key.ts";
 import type { Quotas, RateStatus } from "../limits/limiter.ts";
 import { createPet, deprecationFields, getPet, listPets, type PetRequest } from "../pets/handlers.ts";
 
-/** The arguments of every handler. */
 export interface ApiRequest extends PetRequest {
   readonly key: ApiKey;
   readonly quotas: () => Quotas;
