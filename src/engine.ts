@@ -53,10 +53,8 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   try {
     const limiter = new MemoryLimiter({ clock });
     const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
-    const keys = await KeyStore.open({
-      ...{ ...options, randomBytes, locksReads: true, onRelief },
-      readLimits: async () => limiter,
-    });
+    const readLimits = async (): Promise<MemoryLimiter> => limiter;
+    const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onRelief, readLimits });
     const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, reliefs: keys.keyring });
     signal?.throwIfAborted();
     const store = options.store ?? (await openPetStore(options));

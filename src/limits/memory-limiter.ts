@@ -90,8 +90,11 @@ export class MemoryLimiter implements Limiter {
 
   /** Makes the key's buckets full again and forgets its bans. */
   reset(keyId: string): void {
-    this.#keys.set(keyId, { ...unusedLimits(), lastMs: this.#keys.get(keyId)?.lastMs ?? -Infinity });
-    this.#changeCount += 1;
+    const limits = this.#keys.get(keyId);
+    if (limits !== undefined) {
+      this.#keys.set(keyId, { ...unusedLimits(), lastMs: limits.lastMs });
+      this.#changeCount += 1;
+    }
   }
 
   /** Forgets a key whose limits have no further effect. */
