@@ -2,8 +2,9 @@
  * What lists show of a key: what it may do, and what is used of it.
  */
 
-import type { PlanName } from "../limits/plans.ts";import { unusedLimits } from "../limits/key-limits.ts";
+import { unusedLimits } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import type { PlanName } from "../limits/plans.ts";
 import { type ApiKey, type KeyState, keyState } from "./key.ts";
 
 /** Instants are ISO 8601, in UTC and whole seconds. */
