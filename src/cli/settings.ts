@@ -8,9 +8,6 @@ import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { unknownVariables } from "./unknown-variables.ts";
-
-export type LogLevel = "off" | "lifecycle" | "requests";
 
 /** Where everything is kept: in a folder, or in a database. */
 export type Storage =
@@ -26,7 +23,7 @@ export interface Settings {
   readonly trustedProxyCount: number;
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
-  readonly log: LogLevel;
+  readonly log: "off" | "lifecycle" | "requests";
   /** Whether the console is served. */
   readonly hasConsole: boolean;
   readonly metricsPort: number | undefined;
@@ -36,82 +33,40 @@ export interface Settings {
 interface Setting {
   readonly variable: string;
   readonly placeholder: string;
-  readonly fallback: string | undefined;
   readonly meaning: string;
+  readonly fallback: string | undefined;
 }
 
-/** By flag, in the order of `--help`. */
-const table = {
-  port: { variable: "PORT", placeholder: "PORT", fallback: "3000", meaning: "port to listen on; 0 picks a free one" },
-  host: { variable: "ANIMAL_STORE_HOST", placeholder: "HOST", fallback: "127.0.0.1", meaning: "address to bind" },
-  data: {
-    variable: "ANIMAL_STORE_DATA",
-    placeholder: "FOLDER",
-    fallback: "data",
-    meaning: "folder of keys, limits and catalogue",
-  },
-  database: {
-    variable: "ANIMAL_STORE_DATABASE",
-    placeholder: "URL",
-    fallback: undefined,
-    meaning: "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers",
-  },
-  "base-url": {
-    variable: "ANIMAL_STORE_BASE_URL",
-    placeholder: "URL",
-    fallback: undefined,
-    meaning: "public base address; its path ends in /v1 and is where the API is mounted",
-  },
-  "staging-base-url": {
-    variable: "ANIMAL_STORE_STAGING_BASE_URL",
-    placeholder: "URL",
-    fallback: undefined,
-    meaning: "base address of the staging deployment, named in the OpenAPI description",
-  },
-  "trust-proxy": {
-    variable: "ANIMAL_STORE_TRUST_PROXY",
-    placeholder: "COUNT",
-    fallback: "0",
-    meaning: "how many proxies in front append to X-Forwarded-For",
-  },
-  "cors-origin": {
-    variable: "ANIMAL_STORE_CORS_ORIGIN",
-    placeholder: "ORIGINS",
-    fallback: undefined,
-    meaning: "origins that browsers may call from, comma separated, or *",
-  },
-  log: {
-    variable: "ANIMAL_STORE_LOG",
-    placeholder: "LEVEL",
-    fallback: "lifecycle",
-    meaning: "off (no warnings either), lifecycle, or requests (also a JSON line for each request), on stderr",
-  },
-  console: {
-    variable: "ANIMAL_STORE_CONSOLE",
-    placeholder: "on|off",
-    fallback: "on",
-    meaning: "off: the console, a page at /, is not served",
-  },
-  "metrics-port": {
-    variable: "ANIMAL_STORE_METRICS_PORT",
-    placeholder: "PORT",
-    fallback: undefined,
-    meaning: "port of the Prometheus metrics at /metrics; not served if omitted",
-  },
-  "metrics-host": {
-    variable: "ANIMAL_STORE_METRICS_HOST",
-    placeholder: "HOST",
-    fallback: "127.0.0.1",
-    meaning: "address to bind for the metrics",
-  },
+export type SettingName =
+  | ("port" | "host" | "data" | "database" | "base-url" | "staging-base-url" | "trust-proxy" | "cors-origin")
+  | ("log" | "console" | "metrics-port" | "metrics-host");
+
+type Row = readonly [placeholder: string, meaning: string, fallback?: string];
+
+/** By flag, in the order of `--help`: what stands for the value, what it means, and the default if there is one. */
+const table: Readonly<Record<SettingName, Row>> = {
+  port: ["PORT", "port to listen on; 0 picks a free one", "3000"],
+  host: ["HOST", "address to bind", "127.0.0.1"],
+  data: ["FOLDER", "folder of keys, limits and catalogue", "data"],
+  database: ["URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers"],
+  "base-url": ["URL", "public base address; its path ends in /v1 and is where the API is mounted"],
+  "staging-base-url": ["URL", "base address of the staging deployment, named in the OpenAPI description"],
+  "trust-proxy": ["COUNT", "how many proxies in front append to X-Forwarded-For", "0"],
+  "cors-origin": ["ORIGINS", "origins that browsers may call from, comma separated, or *"],
+  log: ["LEVEL", "on stderr: off (no warnings either), lifecycle or requests (also a JSON line each)", "lifecycle"],
+  console: ["on|off", "off: the console, a page at /, is not served", "on"],
+  "metrics-port": ["PORT", "port of the Prometheus metrics at /metrics; not served if omitted"],
+  "metrics-host": ["HOST", "address to bind for the metrics", "127.0.0.1"],
 };
 
-export type SettingName = keyof typeof table;
+export const settingTable: Readonly<Record<SettingName, Setting>> = Object.fromEntries(
+  Object.entries(table).map(([flag, [placeholder, meaning, fallback]]) => {
+    const variable = flag === "port" ? "PORT" : `ANIMAL_STORE_${flag.toUpperCase().replaceAll("-", "_")}`;
+    return [flag, { variable, placeholder, meaning, fallback }];
+  }),
+) as Record<SettingName, Setting>; // Object.fromEntries() and Object.keys() forget the type of the keys.
 
-export const settingTable: Readonly<Record<SettingName, Setting>> = table;
-
-export const settingNames = Object.keys(settingTable) as SettingName[]; // Object.keys() forgets the type of its keys.
-const knownVariables = settingNames.map((name) => settingTable[name].variable);
+export const settingNames: readonly SettingName[] = Object.keys(table) as SettingName[];
 
 export interface SettingsRead {
   readonly settings: Settings;
@@ -131,85 +86,97 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     const reason = word === args[0] ? "no such command" : "a command comes before all flags";
     throw new UsageError(`Cannot use "${word}": ${reason}; see --help`);
   }
-  const given = new GivenSettings(values, environment);
+  const { cite, read, readRequired, storage } = givenSettings(values, environment);
   const settings: Settings = {
-    port: given.readRequired("port", parsePort),
-    host: given.readRequired("host", parseText),
-    storage: given.readStorage(),
-    baseUrl: given.read("base-url", parseBaseUrl),
-    stagingBaseUrl: given.read("staging-base-url", parseBaseUrl),
-    trustedProxyCount: given.readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
-    corsOrigins: given.read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
-    log: given.readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
-    hasConsole: given.readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
-    metricsPort: given.read("metrics-port", parsePort),
-    metricsHost: given.readRequired("metrics-host", parseText),
+    port: readRequired("port", parsePort),
+    host: readRequired("host", parseText),
+    storage: storage(),
+    baseUrl: read("base-url", parseBaseUrl),
+    stagingBaseUrl: read("staging-base-url", parseBaseUrl),
+    trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
+    corsOrigins: read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
+    log: readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
+    hasConsole: readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
+    metricsPort: read("metrics-port", parsePort),
+    metricsHost: readRequired("metrics-host", parseText),
   };
   const { port, host, metricsPort, metricsHost } = settings;
   if (port !== 0 && port === metricsPort && host === metricsHost) {
-    throw new UsageError(`Cannot use ${given.cite("metrics-port")}: it is the port of the API`);
+    throw new UsageError(`Cannot use ${cite("metrics-port")}: it is the port of the API`);
   }
-  return { settings, cite: (name) => given.cite(name), warnings: unknownVariables(environment, knownVariables) };
+  return { settings, cite, warnings: unknownVariables(environment) };
 }
 
 /** Whether `log` asks for JSON lines, also if another setting is wrong. */
 export function wantsJsonLines(args: readonly string[], environment: NodeJS.ProcessEnv): boolean {
   const { values } = parseFlags(args, settingNames);
-  return (values.get("log") ?? environment[settingTable.log.variable]) === ("requests" satisfies LogLevel);
+  return (values.get("log") ?? environment[settingTable.log.variable]) === ("requests" satisfies Settings["log"]);
 }
 
 /** Where a command finds what is kept. @throws {UsageError} */
 export function readStorage(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Storage {
-  return new GivenSettings(values, environment).readStorage();
+  return givenSettings(values, environment).storage();
 }
 
 /** The texts of flags and environment variables, before they are parsed. */
-class GivenSettings {
-  readonly #values: ReadonlyMap<string, string>;
-  readonly #environment: NodeJS.ProcessEnv;
-
-  constructor(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv) {
-    this.#values = values;
-    this.#environment = environment;
-  }
-
+function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv) {
   /** Without the password of a database. */
-  cite(name: SettingName): string {
+  const cite = (name: SettingName): string => {
     const { variable, fallback } = settingTable[name];
+    const flag = values.get(name);
+    const fromEnvironment = environment[variable];
     const shown = name === "database" ? maskedAddress : (text: string): string => text;
-    const flag = this.#values.get(name);
-    const fromEnvironment = this.#environment[variable];
     return flag === undefined && fromEnvironment
       ? `${variable}=${shown(fromEnvironment)}`
       : `--${name} ${shown(flag ?? fallback ?? "")}`;
-  }
-
-  readStorage(): Storage {
-    const address = this.read("database", parseDatabaseAddress);
-    if (address === undefined) {
-      return { kind: "folder", dataDir: this.readRequired("data", parseText) };
-    }
-    const cited = this.cite("database");
-    if (this.#values.has("data") || this.#environment[settingTable.data.variable]) {
-      throw new UsageError(`Cannot use ${cited} together with ${this.cite("data")}: unset one, or empty its variable`);
-    }
-    return { kind: "database", address, cited };
-  }
-
+  };
   /** Returns undefined if the setting is not given and has no default. */
-  read<Value>(name: SettingName, parse: (text: string) => Value): Value | undefined {
+  const read = <Value>(name: SettingName, parse: (text: string) => Value): Value | undefined => {
     const { variable, fallback } = settingTable[name];
-    const text = this.#values.get(name) ?? (this.#environment[variable] || fallback);
+    const text = values.get(name) ?? (environment[variable] || fallback);
     try {
       return text === undefined ? undefined : parse(text);
     } catch (error) {
-      throw new UsageError(`Cannot use ${this.cite(name)}: ${messageOf(error)}`);
+      throw new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
     }
-  }
+  };
+  const readRequired = <Value>(name: SettingName, parse: (text: string) => Value): Value => read(name, parse)!;
+  const storage = (): Storage => {
+    const address = read("database", parseDatabaseAddress);
+    if (address === undefined) {
+      return { kind: "folder", dataDir: readRequired("data", parseText) };
+    }
+    const cited = cite("database");
+    if (values.has("data") || environment[settingTable.data.variable]) {
+      throw new UsageError(`Cannot use ${cited} together with ${cite("data")}: unset one, or empty its variable`);
+    }
+    return { kind: "database", address, cited };
+  };
+  return { cite, read, readRequired, storage };
+}
 
-  readRequired<Value>(name: SettingName, parse: (text: string) => Value): Value {
-    return this.read(name, parse)!; // It has a default.
+/** A misspelt variable would otherwise be ignored without a word. Returns a warning for each. */
+function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
+  const known = settingNames.map((name) => settingTable[name].variable);
+  const unknown = Object.keys(environment).filter((name) => name.startsWith("ANIMAL_STORE_") && !known.includes(name));
+  return unknown.map((name) => {
+    const [nearest] = known.toSorted((one, other) => editDistance(name, one) - editDistance(name, other));
+    return `warning: the variable ${name} is no setting; did you mean ${nearest}?`;
+  });
+}
+
+/** Levenshtein's: how many characters have to be added, removed or replaced. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [index, character] of [...from].entries()) {
+    const next = [index + 1];
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = row[column - 1]! + (to[column - 1] === character ? 0 : 1); // Each row has all columns.
+      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1));
+    }
+    row = next;
   }
+  return row[to.length]!;
 }
 
 function parsePort(text: string): number {
