@@ -5,16 +5,17 @@
 import { settingTable } from "./settings.ts";
 
 const databaseFlag = "  --database URL      the database, postgres://… (or ANIMAL_STORE_DATABASE)";
-const dataFlag = `  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)
+const storageFlags = `  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)
 ${databaseFlag}, in place of the folder`;
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
 const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
   --per-day N         requests per day; likewise`;
 
-/** By command, as in `animal-store keys create`. */
-const commandHelp: Readonly<Record<string, string>> = {
-  check: `Usage: animal-store check [FLAGS]
+/** Of a command. The text is printed without line breaks around it, the flags without the one before them. */
+type Help = readonly [usage: string, text: string, flags?: string];
 
+const commandHelp: Readonly<Record<string, Help>> = {
+  check: ["[FLAGS]", `
 Says whether the server would start with the same flags and variables, without starting it: reads the settings, and the
 data folder or the database. Whether the hosts exist and the ports are free is not looked at. Changes nothing, and can
 be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, such as
@@ -27,19 +28,13 @@ and how many lines it loses:
   cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
 
 Never cut keys.jsonl: revoked keys could work again.
-
-${dataFlag}
-`,
-  export: `Usage: animal-store export FOLDER --database URL
-
+`],
+  export: ["FOLDER --database URL", `
 Writes the catalogue, the keys and the limits of the database, as they are now, as a data folder. The folder is made if
 it is missing, and must not have these files.
-
-${databaseFlag}
-`,
-  import: `Usage: animal-store import FILE [--data FOLDER | --database URL]
-       animal-store import FOLDER --database URL
-
+`],
+  import: [`FILE [--data FOLDER | --database URL]
+       animal-store import FOLDER --database URL`, `
 Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. As FILE, - is standard input, which
 is kept in the folder for temporary files meanwhile. All of it is validated before the first animal is added. No server
 may be running on the data folder. An import that is interrupted leaves the animals that it has added: the lines of
@@ -47,11 +42,10 @@ pets.jsonl show how many.
 
 With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
 database: ids are kept, and all is moved or nothing.
-
-${dataFlag}
-`,
-  keys: `Usage: animal-store keys COMMAND [FLAGS]
-
+`],
+  keys: ["COMMAND [FLAGS]", `
+A running server applies a change within a second. "animal-store keys COMMAND --help" says more.
+`, `
   create              makes a key and prints it
   list                prints a line for each key
   revoke ID           ends a key for good
@@ -60,71 +54,52 @@ ${dataFlag}
   unban ID            lifts a key's ban
   reset ID            gives a key all its requests back
 
-${dataFlag}
-
-A running server applies a change within a second. "animal-store keys COMMAND --help" says more.
-`,
-  "keys create": `Usage: animal-store keys create [FLAGS]
-
+`],
+  "keys create": ["[FLAGS]", `
 Makes a key and prints it, alone, on standard output. The key is printed once: only its SHA-256 is kept.
-
+`, `
 ${planFlag} (default: free)
 ${quotaFlags}
   --label TEXT        at most 64 printable characters, shown by keys list
   --expires ISO-DATE  when it stops working: 2030-01-31 (its first instant in UTC) or 2030-01-31T12:00:00Z
   --read-only         it may list and fetch animals, but not add any
-${dataFlag}
-`,
-  "keys list": `Usage: animal-store keys list [FLAGS]
-
+`],
+  "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
 used of the minute and of the day, end of a ban, creation, expiry, label. A running server saves the used requests and
 bans every few seconds.
-
+`, `
   --json              prints a JSON object for each key instead, also with its last request (kept for a day)
-${dataFlag}
-`,
-  "keys revoke": `Usage: animal-store keys revoke ID [FLAGS]
-
-Ends a key for good. A running server rejects it within a second.
-
-${dataFlag}
-`,
-  "keys plan": `Usage: animal-store keys plan ID --plan NAME [FLAGS]
-
+`],
+  "keys revoke": ["ID [FLAGS]", "Ends a key for good. A running server rejects it within a second."],
+  "keys plan": ["ID --plan NAME [FLAGS]", `
 Changes a key's plan. Requests already counted in the open windows stay counted, and a ban stays.
-
+`, `
 ${planFlag}
 ${quotaFlags}
-${dataFlag}
-`,
-  "keys rotate": `Usage: animal-store keys rotate ID [FLAGS]
-
+`],
+  "keys rotate": ["ID [FLAGS]", `
 Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
-
+`, `
   --grace SECONDS     how long the old secrets still work, at most a year (default: 0); never longer than an earlier
                       rotation said
-${dataFlag}
-`,
-  "keys unban": `Usage: animal-store keys unban ID [FLAGS]
-
-Lifts a key's ban. The next one within 24 hours still lasts twice as long.
-
-${dataFlag}
-`,
-  "keys reset": `Usage: animal-store keys reset ID [FLAGS]
-
+`],
+  "keys unban": ["ID [FLAGS]", "Lifts a key's ban. The next one within 24 hours still lasts twice as long."],
+  "keys reset": ["ID [FLAGS]", `
 Makes the minute and the day full again, lifts a ban, and makes the next ban as short as a first one.
-
-${dataFlag}
-`,
+`],
 };
 
 /** @param args the command line; its first words choose the text */
 export function helpText(args: readonly string[]): string {
   const [command = "", subcommand = ""] = args;
   const name = [`${command} ${subcommand}`, command].find((one) => Object.hasOwn(commandHelp, one));
-  return (name && commandHelp[name]) ?? programHelp();
+  if (name === undefined) {
+    return programHelp();
+  }
+  const [usage, text, flags = ""] = commandHelp[name]!;
+  const storage = name === "export" ? databaseFlag : storageFlags;
+  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${storage}\n`;
 }
 
 function programHelp(): string {
