@@ -1,30 +1,50 @@
 /**
- * Moves files into a database and out of it, for `import` and `export`.
+ * `export FOLDER`: writes what a database holds as a data folder. And what `import` moves into a database.
  */
 
 import { join } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { messageOf } from "../base/error-message.ts";
+import { counted, messageOf } from "../base/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { checkWhole, fillFolder } from "../disk/whole-folder.ts";
-import type { PetStore } from "../pets/pet-store.ts";
 import type { Query } from "../postgres/database.ts";
 import { type Moved, moveCatalogueIn, moveFolderIn, type MoveOptions, type Source } from "../postgres/move-in.ts";
 import { movedFileNames, moveOut } from "../postgres/move-out.ts";
-import { PostgresPetStore } from "../postgres/postgres-pet-store.ts";
 import { type DatabaseStorage, withDatabase } from "./database.ts";
-
-type Report = MoveOptions["report"];
+import { parseFlags, UsageError } from "./parse-flags.ts";
+import { readStorage } from "./settings.ts";
+import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** How long the answer to a statement may take that moves a piece. */
 const pieceMs = 60_000;
 
+/** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
+export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
+  const { values, operands } = parseFlags(args, ["data", "database"]);
+  const [folder, ...more] = operands;
+  if (folder === undefined || more.length > 0) {
+    throw new UsageError("Cannot export: name one folder, as in export backup --database postgres://…");
+  }
+  const storage = readStorage(values, terminal.environment);
+  if (storage.kind === "folder") {
+    throw new UsageError("Cannot export: name the database with --database; of a data folder, a copy is a backup");
+  }
+  const options = moveOptions(terminal);
+  const { animalCount, keyCount } = await withDatabase(storage, async (database) => {
+    const lock = await lockFolder(nodeDisk, folder);
+    const write = (): Promise<Moved> => database.transaction((query) => moveOut(query, folder, options), pieceMs);
+    return fillFolder(nodeDisk, folder, movedFileNames, write).finally(() => lock.release());
+  });
+  terminal.stdout(`exported ${counted(animalCount, "animal")} and ${counted(keyCount, "key")}\n`);
+  return exitDone;
+}
+
 /** Moves pets.jsonl. Resolves to the number of animals. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importCatalogue(source: Source, storage: DatabaseStorage, report: Report): Promise<number> {
+export async function importCatalogue(source: Source, storage: DatabaseStorage, terminal: Terminal): Promise<number> {
   return moveIn(source.path, storage, async (query) => {
-    const animalCount = await moveCatalogueIn(query, source, optionsOf(report));
+    const animalCount = await moveCatalogueIn(query, source, moveOptions(terminal));
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
       throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
@@ -34,7 +54,7 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
 }
 
 /** Moves a data folder that no server holds. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
+export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<Moved> {
   const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
   if (statuses.every((status) => status === undefined)) {
     throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
@@ -42,13 +62,13 @@ export async function importFolder(folder: string, storage: DatabaseStorage, rep
   const lock = await lockFolder(nodeDisk, folder);
   try {
     await checkWhole(nodeDisk, folder);
-    return await moveIn(folder, storage, (query) => moveFolderIn(query, folder, optionsOf(report)));
+    return await moveIn(folder, storage, (query) => moveFolderIn(query, folder, moveOptions(terminal)));
   } finally {
     await lock.release();
   }
 }
 
-async function moveIn<Result>(
+function moveIn<Result>(
   path: string,
   storage: DatabaseStorage,
   move: (query: Query) => Promise<Result>,
@@ -68,32 +88,6 @@ async function moveIn<Result>(
   });
 }
 
-/** Runs `use` with the catalogue. @throws {UsageError} the database cannot be used */
-export async function withDatabasePets(
-  storage: DatabaseStorage,
-  use: (store: PetStore) => Promise<void>,
-): Promise<void> {
-  return withDatabase(storage, (database) => use(new PostgresPetStore(database, systemClock)));
-}
-
-/**
- * Writes a data folder.
- *
- * @throws {UsageError} @throws {Error} the folder has such files already, or they cannot be written
- */
-export async function exportFolder(folder: string, storage: DatabaseStorage, report: Report): Promise<Moved> {
-  return withDatabase(storage, async (database) => {
-    const lock = await lockFolder(nodeDisk, folder);
-    try {
-      return await fillFolder(nodeDisk, folder, movedFileNames, () => {
-        return database.transaction((query) => moveOut(query, folder, optionsOf(report)), pieceMs);
-      });
-    } finally {
-      await lock.release();
-    }
-  });
-}
-
-function optionsOf(report: Report): MoveOptions {
-  return { disk: nodeDisk, clock: systemClock, report };
+function moveOptions(terminal: Terminal): MoveOptions {
+  return { disk: nodeDisk, clock: systemClock, report: workReport(terminal) };
 }

@@ -5,25 +5,17 @@
 
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
-import type { KeyStore, KeyStoreOptions } from "../keys/key-store.ts";
 import { Database, within } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
 import { inspect } from "../postgres/inspect.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
-import { openKeys } from "../postgres/postgres-engine.ts";
 import { prepareSchema } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 
 export type DatabaseStorage = Extract<Storage, { readonly kind: "database" }>;
 
-interface Pool extends DatabasePool {
-  end(): Promise<void>;
-}
-
-interface PgPackage {
-  readonly default: { readonly Pool: new (options: object) => Pool };
-}
+type PoolClass = new (options: object) => DatabasePool & { end(): Promise<void> };
 
 /** In a clone, pg is an optional peer, which npm installs only with --save-prod. */
 const missingText = "the package pg is missing; run: npm install pg (in a clone: npm install --no-save --save-prod pg)";
@@ -41,7 +33,7 @@ export async function withPool<Result>(
   storage: DatabaseStorage,
   use: (pool: DatabasePool) => Promise<Result>,
 ): Promise<Result> {
-  const { Pool } = (await importPg(storage)).default;
+  const Pool = await importPool(storage);
   const pool = new Pool({
     connectionString: storage.address,
     connectionTimeoutMillis: connectMs,
@@ -76,15 +68,6 @@ export async function withDatabase<Result>(
   });
 }
 
-/** Runs `use` with the keys. @throws {UsageError} as `withDatabase` */
-export function withDatabaseKeys(
-  storage: DatabaseStorage,
-  options: KeyStoreOptions & { readonly report: (message: string) => void },
-  use: (store: KeyStore) => Promise<void>,
-): Promise<void> {
-  return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
-}
-
 /**
  * What `check` says of a database.
  *
@@ -105,10 +88,10 @@ function unusable({ cited }: DatabaseStorage, error: unknown): UsageError {
   return new UsageError(`Cannot use ${cited}: ${messageOf(error)}`);
 }
 
-async function importPg(storage: DatabaseStorage): Promise<PgPackage> {
+async function importPool(storage: DatabaseStorage): Promise<PoolClass> {
   const name: string = "pg"; // Not a literal: the package has no types here.
   try {
-    return (await import(name)) as PgPackage;
+    return ((await import(name)) as { readonly default: { readonly Pool: PoolClass } }).default.Pool;
   } catch (error) {
     throw unusable(storage, hasCode(error, "ERR_MODULE_NOT_FOUND") ? new Error(missingText) : error);
   }

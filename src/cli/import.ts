@@ -88,11 +88,9 @@ async function importFrom(
     throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
   }
   const { importCatalogue, importFolder } = await import("./database-files.ts");
-  const report = workReport(terminal);
-  if (kind === "folder") {
-    return importFolder(path, storage, report);
-  }
-  return { animalCount: await importCatalogue(source, storage, report) };
+  return kind === "folder"
+    ? importFolder(path, storage, terminal)
+    : { animalCount: await importCatalogue(source, storage, terminal) };
 }
 
 /** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
@@ -138,18 +136,15 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
 
 async function withStore(storage: Storage, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
   if (storage.kind === "database") {
-    const { withDatabasePets } = await import("./database-files.ts");
-    return withDatabasePets(storage, use);
+    const { withDatabase } = await import("./database.ts");
+    const { PostgresPetStore } = await import("../postgres/postgres-pet-store.ts");
+    return withDatabase(storage, (database) => use(new PostgresPetStore(database, systemClock)));
   }
   const { dataDir } = storage;
   const lock = await lockFolder(nodeDisk, dataDir);
   try {
     const store = await openPetStore({ disk: nodeDisk, dataDir, report: workReport(terminal) });
-    try {
-      await use(store);
-    } finally {
-      await store.close();
-    }
+    await use(store).finally(() => store.close());
   } finally {
     await lock.release();
   }

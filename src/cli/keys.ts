@@ -106,8 +106,9 @@ async function withKeys(
 ): Promise<void> {
   const report = (message: string): void => terminal.stderr(`${message}\n`);
   if (storage.kind === "database") {
-    const { withDatabaseKeys } = await import("./database.ts");
-    return withDatabaseKeys(storage, { ...dependencies, report }, use);
+    const { withDatabase } = await import("./database.ts");
+    const { openKeys } = await import("../postgres/postgres-engine.ts");
+    return withDatabase(storage, async (database) => use(await openKeys({ ...dependencies, report, database })));
   }
   const { dataDir } = storage;
   const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {

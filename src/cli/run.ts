@@ -16,7 +16,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   keys: async () => (await import("./keys.ts")).keys,
   check: async () => (await import("./check.ts")).check,
   import: async () => (await import("./import.ts")).importAnimals,
-  export: async () => (await import("./export.ts")).exportAnimals,
+  export: async () => (await import("./database-files.ts")).exportAnimals,
 };
 
 /**
