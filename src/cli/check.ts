@@ -8,15 +8,14 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { counted, messageOf } from "../base/error-message.ts";
-import { appendAll } from "../disk/file-bytes.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { keyLineBytesMax } from "../keys/key-line.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
 import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
+import { checkRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readSettings, settingNames } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -29,19 +28,23 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   }
   const { settings: { storage }, warnings } = readSettings(args, terminal.environment);
   terminal.stdout(warnings.map((warning) => `${warning}\n`).join(""));
+  let isServed = false;
+  const checks: (() => Promise<string>)[] = [];
   if (storage.kind === "database") {
     const { checkDatabase } = await import("./database.ts");
-    return conclude(await runChecks([() => checkDatabase(storage)], terminal), "", terminal);
+    checks.push(() => checkDatabase(storage));
+  } else {
+    const { dataDir } = storage;
+    checks.push(async () => {
+      isServed = await isFolderLocked(disk, dataDir);
+      return checkPetLog(disk, dataDir, isServed);
+    });
+    checks.push(...[checkKeys, checkLimits, checkRights].map((checkPart) => () => checkPart(disk, dataDir)));
   }
-  const { dataDir } = storage;
-  let isServed = false;
-  const checkPets = async (): Promise<string> => {
-    isServed = await isFolderLocked(disk, dataDir);
-    return checkPetLog(disk, dataDir, isServed);
-  };
-  const parts = [checkKeys, checkLimits, checkRights].map((checkPart) => () => checkPart(disk, dataDir));
-  const isSound = await runChecks([checkPets, ...parts], terminal);
-  return conclude(isSound, isServed ? "; a server holds the folder now" : "", terminal);
+  const isSound = await runChecks(checks, terminal);
+  const remark = isServed ? "; a server holds the folder now" : "";
+  terminal.stdout(`the server would ${isSound ? "" : "not "}start${remark}\n`);
+  return isSound ? exitDone : exitFailure;
 }
 
 /** Prints what each check finds, or why it fails. Resolves to whether none failed. A usage error ends them. */
@@ -60,11 +63,6 @@ async function runChecks(checks: readonly (() => Promise<string>)[], terminal: T
     findings.add(finding);
   }
   return isSound;
-}
-
-function conclude(wouldServe: boolean, remark: string, terminal: Terminal): number {
-  terminal.stdout(`the server would ${wouldServe ? "" : "not "}start${remark}\n`);
-  return wouldServe ? exitDone : exitFailure;
 }
 
 /** @throws {Error} why the server would not start */
@@ -110,17 +108,4 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
     await (await disk.openToAppend(petPath)).close();
   }
   return "";
-}
-
-/** Writes as much as the first key to a new file, and removes it. @throws {Error} the key could not be written */
-export async function checkRoom(disk: Disk, path: string): Promise<void> {
-  const file = await disk.openToAppend(path);
-  try {
-    await appendAll(file, Buffer.alloc(keyLineBytesMax));
-  } catch (error) {
-    throw new Error(`Cannot write the first key: ${messageOf(error)}`, { cause: error });
-  } finally {
-    await file.close();
-    await disk.remove(path);
-  }
 }

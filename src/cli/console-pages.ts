@@ -34,11 +34,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
 const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
 const readmePath = fileURLToPath(new URL("../../README.md", import.meta.url));
 
-/**
- * The document at "/", and all other files of the folder below "/console/".
- *
- * @throws {Error} a file cannot be read, because the build is incomplete
- */
+/** The document at "/", and all other files below "/console/". @throws {Error} the build is incomplete */
 export function consolePages(folder: string = builtFolder): readonly PublicPage[] {
   try {
     const others = readdirSync(folder).filter((name) => name !== "index.html");

@@ -32,29 +32,29 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     throw new UsageError("Cannot export: name the database with --database; of a data folder, a copy is a backup");
   }
   const options = moveOptions(terminal);
-  const { animalCount, keyCount } = await withDatabase(storage, async (database) => {
+  const moved = await withDatabase(storage, async (database) => {
     const lock = await lockFolder(nodeDisk, folder);
     const write = (): Promise<Moved> => database.transaction((query) => moveOut(query, folder, options), pieceMs);
     return fillFolder(nodeDisk, folder, movedFileNames, write).finally(() => lock.release());
   });
-  terminal.stdout(`exported ${counted(animalCount, "animal")} and ${counted(keyCount, "key")}\n`);
+  terminal.stdout(`exported ${inWords(moved)}\n`);
   return exitDone;
 }
 
-/** Moves pets.jsonl. Resolves to the number of animals. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importCatalogue(source: Source, storage: DatabaseStorage, terminal: Terminal): Promise<number> {
+/** Moves pets.jsonl. Resolves to what was moved, in words. @throws {UsageError} @throws {Error} nothing was imported */
+export async function importCatalogue(source: Source, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
   return moveIn(source.path, storage, async (query) => {
     const animalCount = await moveCatalogueIn(query, source, moveOptions(terminal));
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
       throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
     }
-    return animalCount;
+    return counted(animalCount, "animal");
   });
 }
 
-/** Moves a data folder that no server holds. @throws {UsageError} @throws {Error} nothing was imported */
-export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<Moved> {
+/** Moves a data folder that no server holds, likewise. @throws {UsageError} @throws {Error} nothing was imported */
+export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
   const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
   if (statuses.every((status) => status === undefined)) {
     throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
@@ -62,7 +62,7 @@ export async function importFolder(folder: string, storage: DatabaseStorage, ter
   const lock = await lockFolder(nodeDisk, folder);
   try {
     await checkWhole(nodeDisk, folder);
-    return await moveIn(folder, storage, (query) => moveFolderIn(query, folder, moveOptions(terminal)));
+    return inWords(await moveIn(folder, storage, (query) => moveFolderIn(query, folder, moveOptions(terminal))));
   } finally {
     await lock.release();
   }
@@ -86,6 +86,10 @@ function moveIn<Result>(
       throw new Error(`Cannot import ${path}: ${messageOf(error)}; ${outcome}`, { cause: error });
     }
   });
+}
+
+function inWords({ animalCount, keyCount }: Moved): string {
+  return `${counted(animalCount, "animal")} and ${counted(keyCount, "key")}`;
 }
 
 function moveOptions(terminal: Terminal): MoveOptions {

@@ -48,11 +48,7 @@ export async function withPool<Result>(
   }
 }
 
-/**
- * Runs `use` with the database, its schema made or migrated.
- *
- * @throws {UsageError} the database cannot be used
- */
+/** Runs `use` with the database, its schema made or migrated. @throws {UsageError} it cannot be used */
 export async function withDatabase<Result>(
   storage: DatabaseStorage,
   use: (database: Database) => Promise<Result>,

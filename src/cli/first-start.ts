@@ -4,8 +4,12 @@
 
 import { join } from "node:path";
 
+import { messageOf } from "../base/error-message.ts";
+import type { Disk } from "../disk/disk.ts";
+import { appendAll } from "../disk/file-bytes.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName } from "../keys/key-file.ts";
+import { keyLineBytesMax } from "../keys/key-line.ts";
 import type { Service } from "../service.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
@@ -18,8 +22,20 @@ import type { Terminal } from "./terminal.ts";
  */
 export async function mustHaveRoom({ keys }: Service, { storage }: Settings): Promise<void> {
   if (storage.kind === "folder" && !keys.exists) {
-    const { checkRoom } = await import("./check.ts");
     await checkRoom(nodeDisk, join(storage.dataDir, `${keyFileName}.new`));
+  }
+}
+
+/** Writes as much as the first key to a new file, and removes it. @throws {Error} the key could not be written */
+export async function checkRoom(disk: Disk, path: string): Promise<void> {
+  const file = await disk.openToAppend(path);
+  try {
+    await appendAll(file, Buffer.alloc(keyLineBytesMax));
+  } catch (error) {
+    throw new Error(`Cannot write the first key: ${messageOf(error)}`, { cause: error });
+  } finally {
+    await file.close();
+    await disk.remove(path);
   }
 }
 

@@ -44,9 +44,7 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   try {
-    const { animalCount, keyCount } = await importFrom({ path, file }, storage, terminal);
-    const keys = keyCount === undefined ? "" : ` and ${counted(keyCount, "key")}`;
-    terminal.stdout(`imported ${counted(animalCount, "animal")}${keys}\n`);
+    terminal.stdout(`imported ${await importFrom({ path, file }, storage, terminal)}\n`);
     return exitDone;
   } finally {
     await file.close();
@@ -73,24 +71,18 @@ async function keepInput({ stdin }: Terminal): Promise<DiskFile> {
   }
 }
 
-/** Resolves to what was imported: keys only with a folder. */
-async function importFrom(
-  source: Source,
-  storage: Storage,
-  terminal: Terminal,
-): Promise<{ animalCount: number; keyCount?: number }> {
+/** Resolves to what was imported, in words. */
+async function importFrom(source: Source, storage: Storage, terminal: Terminal): Promise<string> {
   const { path } = source;
   const kind = await kindOf(source.file);
   if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-    return { animalCount: await importNewPets(source, storage, terminal) };
+    return counted(await importNewPets(source, storage, terminal), "animal");
   }
   if (storage.kind === "folder") {
     throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
   }
   const { importCatalogue, importFolder } = await import("./database-files.ts");
-  return kind === "folder"
-    ? importFolder(path, storage, terminal)
-    : { animalCount: await importCatalogue(source, storage, terminal) };
+  return kind === "folder" ? importFolder(path, storage, terminal) : importCatalogue(source, storage, terminal);
 }
 
 /** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
@@ -154,9 +146,8 @@ async function withStore(storage: Storage, terminal: Terminal, use: (store: PetS
 async function addAll(source: Source, animalCount: number, store: PetStore, terminal: Terminal): Promise<void> {
   let addedCount = 0;
   const report = workReport(terminal);
-  const onProgress = reportProgress(systemClock, (count) => {
-    report(`importing ${source.path}: ${Math.floor((count / animalCount) * 100)} %`);
-  });
+  const onProgress = reportProgress(systemClock, (count) =>
+    report(`importing ${source.path}: ${Math.floor((count / animalCount) * 100)} %`));
   try {
     await addInBatches(store, readAnimals(source, animalCount), (count) => {
       addedCount = count;

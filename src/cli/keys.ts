@@ -33,7 +33,6 @@ interface Command {
   readonly run: (invocation: Invocation) => Promise<void>;
 }
 
-/** One `keys` command with its arguments and dependencies. */
 interface Invocation {
   /** "" for a command that takes none. */
   readonly id: string;
@@ -49,8 +48,6 @@ export interface KeysDependencies {
   readonly randomBytes: RandomBytes;
 }
 
-const storageFlags: readonly FlagName[] = ["data", "database"];
-
 const commands: Readonly<Record<string, Command>> = {
   create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
   list: { takesId: false, flags: ["json"], run: list },
@@ -61,12 +58,7 @@ const commands: Readonly<Record<string, Command>> = {
   reset: { takesId: true, flags: [], run: reset },
 };
 
-/**
- * Runs `keys` with the arguments after that word. Resolves to the exit code.
- *
- * @throws {UsageError} wrong arguments
- * @throws {Error} the command failed
- */
+/** Takes what follows the word `keys`. Resolves to the exit code. @throws {UsageError} @throws {Error} it failed */
 export async function keys(
   args: readonly string[],
   terminal: Terminal,
@@ -78,14 +70,15 @@ export async function keys(
     const names = Object.keys(commands).join(", ");
     throw new UsageError(`Cannot run keys: the next word must be one of ${names}; see keys --help`);
   }
-  const { values: flags, operands } = parseFlags(rest, [...storageFlags, ...command.flags], ["json", "read-only"]);
+  const { values: flags, operands } = parseFlags(rest, ["data", "database", ...command.flags], ["json", "read-only"]);
   if (operands.length !== (command.takesId ? 1 : 0)) {
     const takes = command.takesId ? `takes one ID, received ${operands.length || "none"}` : "takes flags only";
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
   const storage = readStorage(flags, terminal.environment);
   try {
-    await withKeys(storage, terminal, dependencies, (store) => {
+    const report = (message: string): void => terminal.stderr(`${message}\n`);
+    await withKeys(storage, { ...dependencies, report }, (store) => {
       return command.run({ id: operands[0] ?? "", flags, store, terminal, storage });
     });
     return exitDone;
@@ -100,28 +93,26 @@ export async function keys(
 
 async function withKeys(
   storage: Storage,
-  terminal: Terminal,
-  dependencies: KeysDependencies,
+  options: KeysDependencies & { readonly report: (message: string) => void },
   use: (store: KeyStore) => Promise<void>,
 ): Promise<void> {
-  const report = (message: string): void => terminal.stderr(`${message}\n`);
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
     const { openKeys } = await import("../postgres/postgres-engine.ts");
-    return withDatabase(storage, async (database) => use(await openKeys({ ...dependencies, report, database })));
+    return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
   }
   const { dataDir } = storage;
   const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
-    const limiter = new MemoryLimiter(dependencies);
-    const saved = await readSavedLimits(dependencies.disk, dataDir);
+    const limiter = new MemoryLimiter(options);
+    const saved = await readSavedLimits(options.disk, dataDir);
     if (typeof saved === "string") {
-      report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
+      options.report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
     } else if (saved !== undefined) {
       restoreLimits(limiter, saved, keyring);
     }
     return limiter;
   };
-  return use(await KeyStore.open({ ...dependencies, dataDir, report, readLimits }));
+  return use(await KeyStore.open({ ...options, dataDir, readLimits }));
 }
 
 async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {

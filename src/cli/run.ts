@@ -29,40 +29,29 @@ export async function run(
   terminal: Terminal,
   stopSignal: () => AbortSignal,
 ): Promise<number> {
+  const [name = "", ...rest] = args;
+  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
-    return await dispatch(args, terminal, stopSignal);
+    if (args.includes("--version")) {
+      terminal.stdout(`${version}\n`);
+    } else if (args.includes("--help") || args.includes("-h")) {
+      const { helpText } = await import("./help.ts");
+      terminal.stdout(helpText(args));
+    } else if (load !== undefined) {
+      const command = await load();
+      return await command(rest, terminal);
+    } else {
+      const stopping = stopSignal(); // Before the server is loaded, which takes most of a start.
+      const { serve } = await import("./serve.ts");
+      await serve(args, terminal, stopping);
+    }
+    return exitDone;
   } catch (error) {
     const { oneLine } = await import("../options.ts");
     const message = oneLine(messageOf(error));
     // An error of the system says only which call failed.
-    const isNamed = message.startsWith("Cannot ") || !Object.hasOwn(commands, args[0] ?? "");
-    terminal.report(isNamed ? message : `Cannot run ${args[0]}: ${message}`, "error");
+    const isNamed = message.startsWith("Cannot ") || load === undefined;
+    terminal.report(isNamed ? message : `Cannot run ${name}: ${message}`, "error");
     return error instanceof UsageError ? exitUsage : exitFailure;
   }
-}
-
-async function dispatch(
-  args: readonly string[],
-  terminal: Terminal,
-  stopSignal: () => AbortSignal,
-): Promise<number> {
-  if (args.includes("--version")) {
-    terminal.stdout(`${version}\n`);
-    return exitDone;
-  }
-  if (args.includes("--help") || args.includes("-h")) {
-    const { helpText } = await import("./help.ts");
-    terminal.stdout(helpText(args));
-    return exitDone;
-  }
-  const [name = "", ...rest] = args;
-  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (load !== undefined) {
-    const command = await load();
-    return command(rest, terminal);
-  }
-  const stopping = stopSignal(); // Before the server is loaded, which takes most of a start.
-  const { serve } = await import("./serve.ts");
-  await serve(args, terminal, stopping);
-  return exitDone;
 }

@@ -25,7 +25,6 @@ import { UsageError } from "./parse-flags.ts";
 import { readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** The dependencies of every step of a start. */
 interface Start extends SettingsRead {
   readonly terminal: Terminal;
   readonly options: CheckedOptions;
@@ -47,35 +46,15 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
   const read = readSettings(args, terminal.environment);
   const { storage } = read.settings;
   if (storage.kind === "folder") {
-    await serveFrom({ dataDir: storage.dataDir }, read, terminal, stopping);
-    return;
+    return serveFrom({ dataDir: storage.dataDir }, read, terminal, stopping);
   }
   const { withPool } = await import("./database.ts");
-  await withPool(storage, (database) => serveFrom({ database }, read, terminal, stopping));
+  return withPool(storage, (database) => serveFrom({ database }, read, terminal, stopping));
 }
 
 type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
 
 async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, stopping: AbortSignal): Promise<void> {
-  const start = await prepare(kept, read, terminal, stopping);
-  keepTickShape();
-  try {
-    const service = await open(start);
-    await listenUntilStopped(service, start);
-    start.options.report("stopped");
-  } catch (error) {
-    if (!(error instanceof Error && error.name === "AbortError")) {
-      throw error;
-    }
-  }
-}
-
-async function prepare(
-  kept: Kept,
-  read: SettingsRead,
-  terminal: Terminal,
-  stopping: AbortSignal,
-): Promise<Start> {
   const { settings, warnings } = read;
   const options = checkOptions({
     ...kept,
@@ -86,7 +65,19 @@ async function prepare(
     report: settings.log === "off" ? () => undefined : (message) => terminal.report(message),
   });
   warnings.forEach(options.report);
-  return { ...read, terminal, options, observers: await makeObservers(settings, terminal), stopping };
+  const observers = await makeObservers(settings, terminal);
+  const start: Start = { ...read, terminal, options, observers, stopping };
+  keepTickShape();
+  const publicPages = settings.hasConsole ? consolePages() : [];
+  try {
+    const opening = openService(options, { signal: stopping, publicPages, observers });
+    await listenUntilStopped(await opening.catch((error: unknown) => failStart(error, start)), start);
+    options.report("stopped");
+  } catch (error) {
+    if (!isAbort(error)) {
+      throw error;
+    }
+  }
 }
 
 /** Loaded only if they are turned on. */
@@ -100,26 +91,20 @@ async function makeObservers({ metricsPort, log }: Settings, { stderr }: Termina
   return new Observers({ clock: systemClock, hasMetrics, writeRequests });
 }
 
-async function open(start: Start): Promise<Service> {
-  const { settings, options, observers, stopping } = start;
-  const publicPages = settings.hasConsole ? consolePages() : [];
-  try {
-    return await openService(options, { signal: stopping, publicPages, observers });
-  } catch (error) {
-    throw startError(error, start);
-  }
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }
 
 /** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
-function startError(error: unknown, { settings, cite }: Start): unknown {
-  if (error instanceof Error && error.name === "AbortError") {
-    return error;
+function failStart(error: unknown, { settings, cite }: Start): never {
+  if (isAbort(error)) {
+    throw error;
   }
   if (error instanceof DamagedLogError || error instanceof KeyError) {
-    return new Error(`${error.message}; see check --help`, { cause: error });
+    throw new Error(`${error.message}; see check --help`, { cause: error });
   }
   const name = settings.storage.kind === "folder" ? "data" : "database";
-  return new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
+  throw new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
 }
 
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
@@ -133,28 +118,27 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     content: () => service.metrics(),
   });
   try {
-    const fail = (error: unknown): never => {
-      throw startError(error, start);
-    };
+    const fail = (error: unknown): never => failStart(error, start);
     await mustHaveRoom(service, settings).catch(fail);
-    const { metricsPort, metricsHost } = settings;
+    const { port, host, metricsPort, metricsHost } = settings;
     let metricsUrl: string | undefined;
     if (metricsServer !== undefined && metricsPort !== undefined) {
-      const port = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
-      metricsUrl = `http://${hostInUrl(metricsHost)}:${port}/metrics`;
+      const opened = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
+      metricsUrl = `http://${hostInUrl(metricsHost)}:${opened}/metrics`;
     }
-    const port = await listen(listener.server, { port: settings.port, host: settings.host, prefix: "" }, start);
+    const opened = await listen(listener.server, { port, host, prefix: "" }, start);
     stopping.throwIfAborted();
     if (metricsUrl !== undefined) {
       report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
     }
     warnOfClearText(start);
-    const isAnyAddress = settings.host === "0.0.0.0" || settings.host === "::";
-    const reachedHost = isAnyAddress ? "127.0.0.1" : settings.host;
-    await showFirstKey(service, `http://${hostInUrl(reachedHost)}:${port}`, start).catch(fail);
-    const url = `http://${hostInUrl(settings.host)}:${port}${service.options.basePath}`;
+    const reachedHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+    await showFirstKey(service, `http://${hostInUrl(reachedHost)}:${opened}`, start).catch(fail);
+    const url = `http://${hostInUrl(host)}:${opened}${service.options.basePath}`;
     start.terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
-    await aborted(stopping);
+    if (!stopping.aborted) {
+      await once(stopping, "abort");
+    }
     report("stopping: finishing the requests under way");
   } finally {
     service.beginStopping();
@@ -175,39 +159,24 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
   return [place, ...(keys.exists ? [] : ["made just now"]), animals, counted(keyCount, "key")].join(", ");
 }
 
-async function aborted(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) {
-    await once(signal, "abort");
-  }
-}
+/** With what the names of its settings begin with. */
+type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metrics-" };
 
-interface Address {
-  readonly port: number;
-  readonly host: string;
-  /** Of the names of its settings. */
-  readonly prefix: "" | "metrics-";
-}
-
-/** @throws {UsageError} the address is taken, or not one of this machine */
-function listen(server: Server, address: Address, { cite, options: { report } }: Start): Promise<number> {
-  const { port, host, prefix } = address;
+/** Resolves to the port. @throws {UsageError} the address is taken, or not one of this machine */
+function listen(server: Server, { port, host, prefix }: Address, { cite, options }: Start): Promise<number> {
   return new Promise((resolve, reject) => {
-    let isListening = false;
     let isWarned = false;
     server.on("error", (error: NodeJS.ErrnoException) => {
-      if (!isListening) {
+      if (!server.listening) {
         const name = error.code === "EADDRINUSE" || error.code === "EACCES" ? "port" : "host";
         reject(new UsageError(`Cannot use ${cite(`${prefix}${name}`)}: ${error.message}`));
       } else if (!isWarned) {
         isWarned = true; // There may be thousands: one for each connection that was not accepted.
-        report(`warning: some connections cannot be accepted: ${error.message}`);
+        options.report(`warning: some connections cannot be accepted: ${error.message}`);
       }
     });
-    server.listen({ port, host, backlog: 4_096 }, () => {
-      isListening = true;
-      // A server that listens on a port has an address with one.
-      resolve((server.address() as AddressInfo).port);
-    });
+    // A server that listens on a port has an address with one.
+    server.listen({ port, host, backlog: 4_096 }, () => resolve((server.address() as AddressInfo).port));
   });
 }
 

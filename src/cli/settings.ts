@@ -24,7 +24,6 @@ export interface Settings {
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
   readonly log: "off" | "lifecycle" | "requests";
-  /** Whether the console is served. */
   readonly hasConsole: boolean;
   readonly metricsPort: number | undefined;
   readonly metricsHost: string;

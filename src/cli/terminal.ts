@@ -24,7 +24,6 @@ export interface Terminal {
   readonly isInteractive: boolean;
   /** Whether a person reads standard error. */
   readonly isWatched: boolean;
-  /** Opens standard input. */
   readonly stdin: () => AsyncIterable<Uint8Array>;
   /** Prints whole lines on standard output. API keys and passwords in them are masked. */
   readonly stdout: (lines: string) => void;
@@ -90,7 +89,6 @@ function jsonLine(text: string, level: string): string {
   return JSON.stringify({ ...line, message: warning ?? text });
 }
 
-/** What may be printed of the lines. */
 function masked(lines: string): string {
   return withoutPasswords(withoutSecrets(lines));
 }
