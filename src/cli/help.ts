@@ -109,7 +109,7 @@ function programHelp(): string {
     return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}or ${variable}\n`;
   });
   return `Usage: animal-store [FLAGS]                serves
-       animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, revokes and unbans API keys
+       animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, unbans, resets and revokes API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
        animal-store export FOLDER [FLAGS]  writes a data folder from a database
        animal-store check [FLAGS]          says whether the server would start with the same flags

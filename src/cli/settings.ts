@@ -157,9 +157,12 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
 /** A misspelt variable would otherwise be ignored without a word. Returns a warning for each. */
 function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = settingNames.map((name) => settingTable[name].variable);
-  const unknown = Object.keys(environment).filter((name) => name.startsWith("ANIMAL_STORE_") && !known.includes(name));
+  const prefix = "ANIMAL_STORE_";
+  const unknown = Object.keys(environment).filter((name) => name.startsWith(prefix) && !known.includes(name));
   return unknown.map((name) => {
-    const [nearest] = known.toSorted((one, other) => editDistance(name, one) - editDistance(name, other));
+    const word = name.slice(prefix.length); // PORT has no prefix.
+    const distance = (variable: string): number => editDistance(word, variable.replace(prefix, ""));
+    const [nearest] = known.toSorted((one, other) => distance(one) - distance(other));
     return `warning: the variable ${name} is no setting; did you mean ${nearest}?`;
   });
 }
