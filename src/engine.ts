@@ -62,10 +62,10 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     const close = async (): Promise<void> => {
       clearInterval(saving);
       try {
+        await store.close(); // First: no more animals are taken, and those under way count in the limits.
+      } finally {
         await keys.close();
         await snapshot.save();
-        await store.close();
-      } finally {
         await release(); // Even if the store fails to close: the next service needs the folder.
       }
     };

@@ -310,13 +310,15 @@ test("two services in one server do not affect each other: each has its own keys
   assert.equal((await exchange(port, request({ target: "/other/v1/pets", key: other.key }))).status, 200);
 });
 
-test("After close() creates return 503, reads still work, and no connection is kept", async (context) => {
+test("From close() on creates return 503, reads still work, and no connection is kept", async (context) => {
   const { service, key } = await open(context);
   const port = await serve(context, (incoming, outgoing) => {
     service.handle(incoming, outgoing, () => say(outgoing, "elsewhere"));
   });
   const created = await exchange(port, request({ method: "POST", key, content: rex }));
-  await service.close();
+  const closing = service.close();
+  assert.equal((await exchange(port, request({ method: "POST", key, content: rex }))).status, 503, "from the call on");
+  await closing;
   for (const [status, content, parts] of [
     [503, /"storage_unavailable"/, { method: "POST", key, content: rex }],
     [200, /^\[/, { key }],
