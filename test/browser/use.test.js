@@ -45,12 +45,12 @@ test("once a read-only key was refused an add, the page says so in place of the 
   const program = await startProgram(context);
   const { page } = await openConsole(context, program, { allowed: ["status of 403"] });
   await enterKey(page, await program.createKey("--read-only"));
-  await add(page, { name: "Rex", category: "7" });
+  await add(page, "Rex", "7");
   await page.locator("#add-notice", { hasText: /403 insufficient_scope .* This key may only list and fetch/ }).waitFor();
   assert.equal(await page.locator("#add-form").isVisible(), false);
   await page.getByRole("button", { name: "Forget" }).click();
   await enterKey(page, program.firstKey);
-  await add(page, { name: "Rex", category: "7" });
+  await add(page, "Rex", "7");
   await page.getByText("Animal 1 is added: Rex").waitFor();
 });
 
