@@ -1,13 +1,9 @@
 /**
- * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (log/checksum.ts),
- * replaced as a whole.
+ * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (log/checksum.ts).
  *
  *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
- * A restart neither gives tokens back nor lifts a ban. However the clock was set, a bucket stays open for its window at
- * most, and a ban for its length.
- *
- * Release 1.0 wrote a further member, `keyLogBytes`, which is ignored.
+ * However the clock was set meanwhile, a bucket stays open for its window at most, and a ban for its length.
  */
 
 import { join } from "node:path";
@@ -17,20 +13,20 @@ import type { Disk, Lock } from "../disk/disk.ts";
 import { messageOf, readError } from "../base/error-message.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
-import { type Ban, isRemembered } from "./ban.ts";
-import { type Bucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
-import { type KeyLimits, shifted, unusedLimits } from "./key-limits.ts";
+import { type Ban, banRule, isRemembered, noBan } from "./ban.ts";
+import { type Bucket, closedBucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
+import { type KeyLimits, shifted } from "./key-limits.ts";
 import type { MemoryLimiter } from "./memory-limiter.ts";
 
 /** The limits of one key, without those that are over. Instants are Unix milliseconds. */
 export interface SavedKey {
   readonly id: string;
-  readonly minute?: Readonly<Bucket>;
-  readonly day?: Readonly<Bucket>;
-  readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs">;
-  readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs">;
+  readonly minute?: Readonly<Bucket> | undefined;
+  readonly day?: Readonly<Bucket> | undefined;
+  readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs"> | undefined;
+  readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs"> | undefined;
   /** Of the last request. Releases before 1.2 did not write it. */
-  readonly lastMs?: number;
+  readonly lastMs?: number | undefined;
 }
 
 export interface SavedLimits {
@@ -58,15 +54,13 @@ export interface LimitsSnapshotOptions {
 export const limitsFileName = "limits.json";
 const formatVersion = 1;
 const newline = 0x0a;
-const secondMs = 1_000;
 
-/** Keys that are encoded in one turn of the event loop: about 1 ms. */
+/** Keys that are encoded in one turn of the event loop. */
 const keysPerPiece = 500;
 
 export class LimitsSnapshot {
   readonly #options: LimitsSnapshotOptions;
-  readonly #path: string;
-  /** The limiter's `changeCount` that is on disk. Limits that nothing has changed since the opening need no save. */
+  /** The limiter's `changeCount` that is on disk. */
   #savedCount = 0;
   #isFailing = false;
   #lastSave: Promise<void> = Promise.resolve();
@@ -78,19 +72,25 @@ export class LimitsSnapshot {
    * @throws {Error} naming the file, if it exists and cannot be read
    */
   static async open(options: LimitsSnapshotOptions): Promise<LimitsSnapshot> {
-    const snapshot = new LimitsSnapshot(options);
-    await snapshot.#restore();
-    return snapshot;
+    const { disk, dataDir, limiter, report, reliefs } = options;
+    const saved = await readSavedLimits(disk, dataDir);
+    if (typeof saved === "string") {
+      const path = join(dataDir, limitsFileName);
+      const asidePath = await setFileAside(disk, path);
+      report(`warning: ${path} ${saved} and was moved to ${asidePath}; all limits start unused`);
+    } else if (saved !== undefined) {
+      restoreLimits(limiter, saved, reliefs);
+    }
+    return new LimitsSnapshot(options);
   }
 
   private constructor(options: LimitsSnapshotOptions) {
     this.#options = options;
-    this.#path = join(options.dataDir, limitsFileName);
   }
 
   /**
-   * Resolves when the limits as they are now, or later ones, are on disk, or could not be written. A failure is
-   * reported once until a save succeeds; each call tries again. Saves never overlap: one runs, and at most one waits.
+   * Resolves when the limits as they are now, or later ones, are on disk, or could not be written, which is reported.
+   * Saves never overlap: one runs, and at most one waits.
    */
   save(): Promise<void> {
     this.#waitingSave ??= this.#lastSave = this.#lastSave.then(() => {
@@ -110,7 +110,7 @@ export class LimitsSnapshot {
       if (!(await lock.isInPlace())) {
         throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
-      await replaceFile(disk, this.#path, snapshotPieces(limiter));
+      await replaceFile(disk, join(dataDir, limitsFileName), snapshotPieces(limiter));
       this.#savedCount = changeCount;
       this.#reportChange(false, "the limits can be saved again");
     } catch (error) {
@@ -120,33 +120,14 @@ export class LimitsSnapshot {
 
   /** Reports the first failure, and the first success after it. */
   #reportChange(isFailing: boolean, message: string): void {
-    if (isFailing === this.#isFailing) {
-      return;
+    if (isFailing !== this.#isFailing) {
+      this.#isFailing = isFailing;
+      this.#options.report(message);
     }
-    this.#isFailing = isFailing;
-    this.#options.report(message);
-  }
-
-  async #restore(): Promise<void> {
-    const { disk, dataDir, limiter, report, reliefs } = this.#options;
-    const saved = await readSavedLimits(disk, dataDir);
-    if (saved === undefined) {
-      return;
-    }
-    if (typeof saved === "string") {
-      const asidePath = await setFileAside(disk, this.#path);
-      report(`warning: ${this.#path} ${saved} and was moved to ${asidePath}; all limits start unused`);
-      return;
-    }
-    restoreLimits(limiter, saved, reliefs);
   }
 }
 
-/**
- * Reads limits.json. Returns undefined if there is none, and if it is damaged, the reason, which follows "limits.json".
- *
- * @throws {Error} naming the file, if it cannot be read
- */
+/** Resolves to undefined if there is no file. @throws {Error} naming the file, if it cannot be read */
 export async function readSavedLimits(disk: Disk, dataDir: string): Promise<SavedLimits | string | undefined> {
   const path = join(dataDir, limitsFileName);
   const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
@@ -165,7 +146,7 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
   return saved.version === formatVersion ? saved : "was written by another release";
 }
 
-/** The content of the file, in pieces: each is made when it is asked for, and requests may be decided in between. */
+/** The content of the file, in pieces: requests may be decided in between. */
 export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   const nowMs = limiter.timeline.nowMs();
   const savedMs = limiter.timeline.toWallMs(nowMs);
@@ -203,44 +184,38 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
   const hasStreak = isAnyOpen && refusalCount > 0;
   return {
     id,
-    ...(isOpen(minute, nowMs) ? { minute } : {}),
-    ...(isOpen(day, nowMs) ? { day } : {}),
-    ...(hasStreak ? { streak: { refusalCount, secondEndsMs } } : {}),
-    ...(isRemembered(ban, nowMs) ? { ban: { untilMs, durationMs } } : {}),
-    ...(lastMs > 0 ? { lastMs } : {}),
+    minute: isOpen(minute, nowMs) ? minute : undefined,
+    day: isOpen(day, nowMs) ? day : undefined,
+    streak: hasStreak ? { refusalCount, secondEndsMs } : undefined,
+    ban: isRemembered(ban, nowMs) ? { untilMs, durationMs } : undefined,
+    lastMs: lastMs > 0 ? lastMs : undefined,
   };
 }
 
-/** Sets the limits of every saved key. */
-export function restoreLimits(
-  limiter: MemoryLimiter,
-  { savedMs, keys }: SavedLimits,
-  reliefs: Reliefs = new Map(),
-): void {
+export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, reliefs: Reliefs = new Map()): void {
   const { timeline } = limiter;
   const nowMs = timeline.nowMs();
-  const setBackMs = Math.max(0, savedMs - timeline.toWallMs(nowMs));
+  const setBackMs = Math.max(0, saved.savedMs - timeline.toWallMs(nowMs));
   const instantOf = (wallMs: number, aheadMsMax: number): number =>
     Math.min(timeline.fromWallMs(wallMs) - setBackMs, nowMs + aheadMsMax);
-  for (const { id, minute, day, streak, ban, lastMs = -Infinity } of keys) {
+  for (const { id, minute, day, streak, ban, lastMs = -Infinity } of saved.keys) {
     const { unbannedMs = 0, resetMs = 0 } = reliefs.get(id) ?? {};
-    const limits = unusedLimits();
-    if (minute !== undefined && minute.endsMs - minuteMs > resetMs) {
-      Object.assign(limits.minute, { used: minute.used, endsMs: instantOf(minute.endsMs, minuteMs) });
-    }
-    if (day !== undefined && day.endsMs - dayMs > resetMs) {
-      Object.assign(limits.day, { used: day.used, endsMs: instantOf(day.endsMs, dayMs) });
-    }
+    const restored = (bucket: Readonly<Bucket> | undefined, windowMs: number): Bucket =>
+      bucket !== undefined && bucket.endsMs - windowMs > resetMs
+        ? { used: bucket.used, endsMs: instantOf(bucket.endsMs, windowMs) }
+        : closedBucket();
+    const restoredBan = noBan();
     if (streak !== undefined) {
-      const { refusalCount, secondEndsMs } = streak;
-      Object.assign(limits.ban, { refusalCount, secondEndsMs: instantOf(secondEndsMs, secondMs) });
+      restoredBan.refusalCount = streak.refusalCount;
+      restoredBan.secondEndsMs = instantOf(streak.secondEndsMs, banRule.secondMs);
     }
     const setMs = ban === undefined ? 0 : ban.untilMs - ban.durationMs;
     if (ban !== undefined && setMs > resetMs) {
-      const { untilMs, durationMs } = ban;
-      const endMs = setMs > unbannedMs ? untilMs : Math.min(untilMs, unbannedMs);
-      Object.assign(limits.ban, { untilMs: instantOf(endMs, durationMs), durationMs });
+      const endMs = setMs > unbannedMs ? ban.untilMs : Math.min(ban.untilMs, unbannedMs);
+      restoredBan.untilMs = instantOf(endMs, ban.durationMs);
+      restoredBan.durationMs = ban.durationMs;
     }
-    limiter.restore(id, { ...limits, lastMs: instantOf(lastMs, 0) });
+    const buckets = { minute: restored(minute, minuteMs), day: restored(day, dayMs) };
+    limiter.restore(id, { ...buckets, ban: restoredBan, lastMs: instantOf(lastMs, 0) });
   }
 }
