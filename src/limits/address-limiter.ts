@@ -1,13 +1,9 @@
 /**
  * Charges failed authentication to the client's address: 60 a minute each, in memory only.
  *
- * An attacker may have any number of addresses, so memory and work must be bounded. There are two maps: buckets opened
- * in the current minute, and in the one before. When the minute is over, the older map is dropped as a whole: all its
- * buckets have ended, because none lasts longer than the minute after the one in which it opened. So nothing is ever
- * scanned.
- *
- * No open bucket is ever dropped. When the table is full, new addresses share one bucket: a flood may lock out clients
- * without a valid key, but gains no quota by it.
+ * An attacker may have any number of addresses, so memory and work are bounded. There are two maps: buckets opened in
+ * the current minute, and in the one before. When the minute is over, all buckets of the older map have ended, and it
+ * is dropped. No open bucket is ever dropped: when the table is full, new addresses share one bucket.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -16,38 +12,30 @@ import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
 export const failuresPerMinute = 60;
-/** About 10 MiB when full: 207 bytes an address, measured. */
-const addressesMax = 50_000;
 
 export class AddressLimiter {
   readonly #timeline: Timeline;
   readonly #addressesMax: number;
-  readonly #sharedBucket: Bucket = closedBucket();
-  #current: Map<string, Bucket> = new Map();
-  #previous: Map<string, Bucket> = new Map();
+  readonly #sharedBucket = closedBucket();
+  #current = new Map<string, Bucket>();
+  #previous = new Map<string, Bucket>();
   #currentEndsMs: number;
 
-  /** @throws {RangeError} if `addressesMax` is not an integer of at least 1 */
-  constructor(options: { readonly clock: Clock; readonly addressesMax?: number }) {
-    this.#addressesMax = options.addressesMax ?? addressesMax;
-    if (!Number.isInteger(this.#addressesMax) || this.#addressesMax < 1) {
-      throw new RangeError(
-        `Cannot create AddressLimiter: addressesMax must be an integer >= 1, received ${this.#addressesMax}`,
-      );
-    }
-    this.#timeline = new Timeline(options.clock);
+  /** @param options with 50,000 addresses, the table has about 10 MiB */
+  constructor({ clock, addressesMax = 50_000 }: { readonly clock: Clock; readonly addressesMax?: number }) {
+    this.#timeline = new Timeline(clock);
+    this.#addressesMax = addressesMax;
     this.#currentEndsMs = this.#timeline.nowMs() + minuteMs;
   }
 
-  /** Buckets in memory, also those that have ended but are not dropped yet. Never more than `addressesMax`. */
+  /** Buckets in memory, also ended ones. Never more than `addressesMax`. */
   get count(): number {
     return this.#current.size + this.#previous.size;
   }
 
   /** Charges a failed authentication to the address, as `clientAddress` returns it. */
   take(address: string): Allowed | Refusal {
-    const nowMs = this.#timeline.nowMs();
-    this.#turn(nowMs);
+    const nowMs = this.#turn();
     let bucket = this.#find(address, nowMs);
     if (bucket === undefined) {
       bucket = closedBucket();
@@ -64,8 +52,7 @@ export class AddressLimiter {
 
   /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
-    const nowMs = this.#timeline.nowMs();
-    this.#turn(nowMs);
+    const nowMs = this.#turn();
     const bucket = this.#find(address, nowMs) ?? closedBucket();
     return this.#status(bucketState(bucket, failuresPerMinute, minuteMs, nowMs));
   }
@@ -79,14 +66,15 @@ export class AddressLimiter {
     return this.count < this.#addressesMax ? undefined : this.#sharedBucket;
   }
 
-  /** Starts a new minute if the current one is over. */
-  #turn(nowMs: number): void {
-    if (nowMs < this.#currentEndsMs) {
-      return;
+  /** Returns the time. Starts a new minute if the current one is over. */
+  #turn(): number {
+    const nowMs = this.#timeline.nowMs();
+    if (nowMs >= this.#currentEndsMs) {
+      this.#previous = nowMs < this.#currentEndsMs + minuteMs ? this.#current : new Map();
+      this.#current = new Map();
+      this.#currentEndsMs = nowMs + minuteMs;
     }
-    this.#previous = nowMs < this.#currentEndsMs + minuteMs ? this.#current : new Map();
-    this.#current = new Map();
-    this.#currentEndsMs = nowMs + minuteMs;
+    return nowMs;
   }
 
   #status({ limit, left, endsMs }: BucketState): RateStatus {
