@@ -5,17 +5,16 @@
 
 import { isIPv4, isIPv6 } from "node:net";
 
-/** More than an IPv6 address needs with a zone, a port and white space. A longer element is not read. */
+/** A longer element is not read: it is no address with a zone, a port and white space. */
 const elementCharactersMax = 100;
 
 /**
  * Returns the name of the client's bucket.
  *
  * @param socketAddress the peer of the connection; undefined if that is closed
- * @param forwardedFor the value of X-Forwarded-For, if there is one
- * @param trustedProxyCount how many proxies in front append to it. Each appends the address of its own client, so the
- *   client's address is at that place from the right; everything to the left of it may be forged. At an element that is
- *   no address, the one to its right counts, which a trusted proxy wrote, or else the socket's.
+ * @param trustedProxyCount how many proxies in front append to X-Forwarded-For. Each appends the address of its own
+ *   client, so the client's is at that place from the right. Everything to the left of it may be forged. At an element
+ *   that is no address, the one to its right counts, which a trusted proxy wrote, or else the socket's.
  */
 export function clientAddress(
   socketAddress: string | undefined,
@@ -48,28 +47,20 @@ function bucketName(text: string): string | undefined {
   if (!isIPv6(address)) {
     return undefined;
   }
-  const groups = expand(address);
+  const groups = groupsOf(address);
   const [high = 0, low = 0] = groups.slice(6);
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
     return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
   }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(":")}::/64`;
+  return `${groups.slice(0, 4).map((group) => group.toString(16)).join(":")}::/64`;
 }
 
 /** Returns the eight groups of a valid address (RFC 4291, 2.2). */
-function expand(address: string): readonly number[] {
-  const [left = "", right] = address.split("::");
-  const leftGroups = groupsOf(left);
-  const rightGroups = groupsOf(right ?? "");
-  const zeros = new Array<number>(8 - leftGroups.length - rightGroups.length).fill(0);
-  return [...leftGroups, ...zeros, ...rightGroups];
-}
-
-function groupsOf(text: string): readonly number[] {
-  return text === "" ? [] : text.split(":").flatMap((group) => (isIPv4(group) ? pairOf(group) : parseInt(group, 16)));
+function groupsOf(address: string): readonly number[] {
+  const [left = [], right = []] = address.split("::").map((half) =>
+    half.split(":").filter(Boolean).flatMap((group) => (isIPv4(group) ? pairOf(group) : parseInt(group, 16))),
+  );
+  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right];
 }
 
 function pairOf(dotted: string): readonly number[] {
