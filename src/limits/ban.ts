@@ -1,9 +1,8 @@
 /**
- * Bans a key that keeps sending requests after 429: pure arithmetic on (ban, now), without clock or map.
+ * Bans a key that keeps sending requests after 429: pure arithmetic, without clock or map.
  *
- * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a burst of up to
- * a second counts once, and a client that retries every 999 ms is counted too. A streak ends with the next request
- * served, or with the ban that it causes. Instants are whole monotonic milliseconds.
+ * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a client that
+ * retries every 999 ms is counted too. A streak ends with the next request served, or with the ban that it causes.
  */
 
 export interface Ban {
@@ -41,11 +40,6 @@ export function isBanned(ban: Readonly<Ban>, nowMs: number): boolean {
 /** Whether a ban that starts now is a further one. True during a ban, too. */
 export function isRemembered(ban: Readonly<Ban>, nowMs: number): boolean {
   return nowMs <= ban.untilMs + banRule.memoryMs;
-}
-
-/** Ends the streak: a request was served. */
-export function endStreak(ban: Ban): void {
-  ban.refusalCount = 0;
 }
 
 /** Counts a refusal of a key that is not banned. Returns true if it sets off a ban. */

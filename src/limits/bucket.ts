@@ -1,9 +1,8 @@
 /**
- * One window of requests: pure arithmetic on (bucket, quota, now), without clock, map or timer.
+ * One window of requests: pure arithmetic, without clock, map or timer.
  *
- * A bucket opens full with the first request that takes a token from it. One window later it is full again, all at
- * once. It has the tokens taken, not those left: the quota comes with each call, so a change of plan keeps what is
- * used. Instants are whole monotonic milliseconds.
+ * A bucket opens full with the first request that takes a token from it, and is full again one window later. It has the
+ * tokens taken, not those left, so a change of plan keeps what is used. Instants are whole milliseconds.
  */
 
 export interface Bucket {
@@ -16,7 +15,6 @@ export interface Bucket {
 export const minuteMs: number = 60_000;
 export const dayMs: number = 86_400_000;
 
-/** Returns a bucket from which nothing was ever taken. */
 export function closedBucket(): Bucket {
   return { used: 0, endsMs: -Infinity };
 }
@@ -45,9 +43,4 @@ export function takeToken(bucket: Bucket, state: BucketState): void {
   state.left -= 1;
   bucket.used = state.limit - state.left;
   bucket.endsMs = state.endsMs;
-}
-
-/** Until when the bucket refuses requests: its end if no token is left, else -Infinity. */
-export function emptyUntilMs({ left, endsMs }: BucketState): number {
-  return left === 0 ? endsMs : -Infinity;
 }

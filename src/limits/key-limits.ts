@@ -3,11 +3,10 @@
  */
 
 import { type Ban, isBanned, noBan } from "./ban.ts";
-import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, emptyUntilMs, minuteMs } from "./bucket.ts";
+import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, minuteMs } from "./bucket.ts";
 import type { Quota } from "./plans.ts";
 import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
 
-/** Each key has a bucket for the minute, one for the day, and a ban. */
 export interface KeyLimits {
   readonly minute: Bucket;
   readonly day: Bucket;
@@ -55,6 +54,7 @@ export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, quota: Qu
 
 /** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
 export function retryAtMs({ minute, day, ban }: LimitsState): number {
+  const emptyUntilMs = ({ left, endsMs }: BucketState): number => (left === 0 ? endsMs : -Infinity);
   return Math.max(emptyUntilMs(minute), emptyUntilMs(day), ban.untilMs);
 }
 
@@ -69,7 +69,7 @@ export function statusOf(state: LimitsState, calendar: Calendar): RateStatus {
     : { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
 }
 
-/** @param state of a request that was refused, once that was counted */
+/** @param state once the refusal was counted */
 export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
   const { limit, remaining, resetSeconds } = statusOf(state, calendar);
   const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";

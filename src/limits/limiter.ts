@@ -1,6 +1,6 @@
 /**
- * The limiter as the pipeline knows it: nothing here depends on where the limits are kept. One limiter counts in this
- * process (memory-limiter.ts), another one in a database that several processes share (postgres/postgres-limiter.ts).
+ * The limiter as the pipeline knows it. One counts in this process (memory-limiter.ts), another one in a database that
+ * several processes share (postgres/postgres-limiter.ts).
  */
 
 import type { Plan } from "./plans.ts";
@@ -11,10 +11,7 @@ export interface RateStatus {
   readonly limit: number;
   /** Tokens left in it; 0 if a request would be refused. */
   readonly remaining: number;
-  /**
-   * Unix seconds, rounded up: when the bucket is full again; if a request would be refused, the earliest time at which
-   * one is served.
-   */
+  /** Unix seconds, rounded up: when the bucket is full again, or, if a request would be refused, when one is served. */
   readonly resetSeconds: number;
 }
 

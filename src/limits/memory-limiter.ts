@@ -1,13 +1,12 @@
 /**
  * Decides which request of which key is served, with the limits of all keys in memory.
  *
- * A request is decided in one synchronous step: a token is taken from both buckets or from none. There is no timer: the
- * next request sees that a bucket or a ban is over. The arithmetic is in bucket.ts, ban.ts and key-limits.ts;
- * limits-file.ts keeps the limits across restarts.
+ * A token is taken from both buckets or from none. There is no timer: the next request sees that a bucket or a ban is
+ * over. limits-file.ts keeps the limits across restarts.
  */
 
 import type { Clock } from "../base/clock.ts";
-import { type Ban, countRefusal, endStreak, isBanned, liftBan } from "./ban.ts";
+import { countRefusal, isBanned, liftBan } from "./ban.ts";
 import { takeToken } from "./bucket.ts";
 import {
   type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, retryAtMs, statusOf, unusedLimits,
@@ -18,7 +17,7 @@ import { Timeline } from "./timeline.ts";
 
 export class MemoryLimiter implements Limiter {
   readonly timeline: Timeline;
-  readonly #keys: Map<string, KeyLimits> = new Map();
+  readonly #keys = new Map<string, KeyLimits>();
   #banCount = 0;
   #changeCount = 0;
 
@@ -36,19 +35,14 @@ export class MemoryLimiter implements Limiter {
     return this.#changeCount;
   }
 
-  /** Requests that are decided during an iteration change it. */
   get keys(): ReadonlyMap<string, Readonly<KeyLimits>> {
     return this.#keys;
   }
 
-  /** Keys banned now. Looks at every key. */
+  /** Keys banned now. */
   get bannedKeyCount(): number {
     const nowMs = this.timeline.nowMs();
-    let count = 0;
-    for (const { ban } of this.#keys.values()) {
-      count += isBanned(ban, nowMs) ? 1 : 0;
-    }
-    return count;
+    return [...this.#keys.values()].filter(({ ban }) => isBanned(ban, nowMs)).length;
   }
 
   take(keyId: string, plan: Plan): Served | Refusal {
@@ -62,11 +56,14 @@ export class MemoryLimiter implements Limiter {
     limits.lastMs = nowMs;
     const state = limitsState(limits, plan.quota, nowMs);
     if (retryAtMs(state) > nowMs) {
-      return this.#refuse(limits.ban, state);
+      if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
+        this.#banCount += 1;
+      }
+      return refusalOf(state, this.timeline);
     }
     takeToken(limits.minute, state.minute);
     takeToken(limits.day, state.day);
-    endStreak(limits.ban);
+    limits.ban.refusalCount = 0;
     const { limit, remaining, resetSeconds } = statusOf(state, this.timeline);
     return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => quotasOf(state, this.timeline) };
   }
@@ -102,19 +99,11 @@ export class MemoryLimiter implements Limiter {
     this.#keys.delete(keyId);
   }
 
-  /** Sets the limits that an earlier process had for the key. */
   restore(keyId: string, limits: KeyLimits): void {
     this.#keys.set(keyId, limits);
   }
 
   #stateOf(keyId: string, { quota }: Plan): LimitsState {
     return limitsState(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
-  }
-
-  #refuse(ban: Ban, state: LimitsState): Refusal {
-    if (!isBanned(ban, state.nowMs) && countRefusal(ban, state.nowMs)) {
-      this.#banCount += 1;
-    }
-    return refusalOf(state, this.timeline);
   }
 }

@@ -1,17 +1,13 @@
 /**
  * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
  *
- * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is set. A
- * step of the clock changes the wall times shown, not the instants. Time servers slew both clocks alike, so that only
- * steps change the difference.
+ * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is
+ * stepped. A step changes the wall times shown, not the instants. Time servers slew both clocks alike.
  */
 
 import type { Clock } from "../base/clock.ts";
 
-/**
- * Without a step, two differences are less than 1 ms apart, because the wall clock is read in whole milliseconds; a bit
- * more for rounding. So every step of 2 ms or more is seen.
- */
+/** Without a step, differences are less than 1 ms apart: the wall clock has whole milliseconds. The rest: rounding. */
 const jitterMs = 1.1;
 
 export class Timeline {
@@ -26,7 +22,7 @@ export class Timeline {
     this.#adopt(clock.monotonicMs(), clock.wallMs());
   }
 
-  /** Whole monotonic milliseconds: sums and differences of them are exact. Each call checks for a step. */
+  /** Whole monotonic milliseconds. Each call checks for a step. */
   nowMs(): number {
     const monotonicMs = this.#clock.monotonicMs();
     if (this.#isStep(monotonicMs, this.#clock.wallMs())) {
@@ -35,7 +31,6 @@ export class Timeline {
     return Math.floor(monotonicMs);
   }
 
-  /** Milliseconds since the Unix epoch. */
   toWallMs(instantMs: number): number {
     return instantMs + this.#wallOffsetMs;
   }
