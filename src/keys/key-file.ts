@@ -1,25 +1,25 @@
 /**
  * Follows keys.jsonl, to which commands and servers append at any time, each under the file's lock.
  *
- * The file is read whenever its size or time has changed. A server reads under the lock too: the line of a write that
- * is under way may be taken back, and a server must not apply it. What continues the lines applied so far is applied.
- * All else is judged once the file has not changed for a while, because a copy in progress is a part of a file. If
- * another file is sound, the keys are read from it again; of damage, keys known so far go on working.
- *
- * An event is decided and appended under the lock, after the lines of others have been read.
+ * What continues the lines applied so far is applied. All else is judged once the file has not changed for a while,
+ * because a copy in progress is a part of a file. If another file is sound, the keys are read from it again. Otherwise
+ * keys known so far go on working.
  */
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import type { Clock } from "../base/clock.ts";
-import type { Disk, FileStatus } from "../disk/disk.ts";
 import { messageOf, readError } from "../base/error-message.ts";
-import { checkWhole } from "../disk/whole-folder.ts";
+import type { Disk, FileStatus } from "../disk/disk.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
-import { appendKeyLine } from "./append-key-line.ts";
+import { checkWhole } from "../disk/whole-folder.ts";
+import { Appender } from "../log/appender.ts";
+import { lineBytesMax } from "../log/reader.ts";
+import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 import { encodeKeyEvent } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
-import { applyKeyLines, type KeyFault } from "./key-reader.ts";
+import { applyKeyLines, type FileFault } from "./key-reader.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
@@ -29,7 +29,7 @@ export interface KeyFileOptions {
   readonly dataDir: string;
   /** Receives one line for the operator, never with a secret. */
   readonly report: (message: string) => void;
-  /** Whether reading takes the lock too, which needs the right to write in the folder. A server must. */
+  /** Whether reading takes the lock too. A server must: the line of a write that is under way may be taken back. */
   readonly locksReads?: boolean;
   /** Called for each unban and reset that is read. */
   readonly onRelief?: (event: Relief) => void;
@@ -39,13 +39,12 @@ export const keyFileName = "keys.jsonl";
 
 /** How the file was at the last look. */
 interface Look {
-  /** Undefined if there was none. */
   readonly status: FileStatus | undefined;
   /** Monotonic: when this status was first seen. */
   readonly sinceMs: number;
   /** Whether every later change of the file gives it another status. */
   readonly isSettled: boolean;
-  readonly fault: KeyFault | undefined;
+  readonly fault: FileFault | undefined;
 }
 
 const replacedText = "was replaced or changed by another program";
@@ -53,18 +52,18 @@ const replacedText = "was replaced or changed by another program";
 /** More than a tick of any file system's clock: two changes within one tick may leave the same time. */
 const tickMsMax = 100;
 
-/** A holder of the lock writes one line and syncs it. On a slow disk that takes a while; a stopped process for ever. */
+/** A holder of the lock writes one line and syncs it, unless its process is stopped. */
 const holderWaitMs = 10_000;
 
 export class KeyFile extends KeyLog {
   readonly keyring: Keyring;
+  /** Whether the file has existed at any look. */
+  exists = false;
   readonly #options: KeyFileOptions;
   readonly #path: string;
   /** The lines that have been applied. */
   #applied: Buffer = Buffer.alloc(0);
-  #exists = false;
   #last: Look = { status: undefined, sinceMs: -Infinity, isSettled: true, fault: undefined };
-  /** The fault reported last. */
   #reported: string | undefined;
 
   private constructor(options: KeyFileOptions) {
@@ -75,8 +74,7 @@ export class KeyFile extends KeyLog {
   }
 
   /**
-   * Reads the file. If there is none, there are no keys. A crash while the first key was made leaves an empty or torn
-   * one: that is reported too.
+   * Reads the file. A crash while the first key was made leaves an empty or torn one, which is reported.
    *
    * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
    * @throws {Error} an export into the folder was not finished
@@ -99,12 +97,7 @@ export class KeyFile extends KeyLog {
     return file;
   }
 
-  /** Whether the file has existed at any look. */
-  get exists(): boolean {
-    return this.#exists;
-  }
-
-  /** @throws {KeyError} `key_file_damaged` @throws {Error} the text says whether the change may have been made */
+  /** @throws {KeyError} `key_file_damaged` @throws {Error} whose text says whether the change may have been stored */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
     await this.#options.disk.makeFolder(this.#options.dataDir);
     await this.#underLock(holderWaitMs, async () => {
@@ -115,10 +108,43 @@ export class KeyFile extends KeyLog {
       }
       const event = decide();
       const line = Buffer.from(event === undefined ? "" : encodeKeyEvent(event));
-      const place = { path: this.#path, lengthBytes: this.#applied.length, isTorn: fault !== undefined };
-      await appendKeyLine(line, place, this.#options);
+      await this.#appendLine(line, fault !== undefined);
       return this.#applyRest(Buffer.concat([this.#applied, line]));
     });
+  }
+
+  /** When this resolves, the line and all before it are on disk. An empty line makes durable what was read. */
+  async #appendLine(line: Buffer, isTorn: boolean): Promise<void> {
+    const { disk, report } = this.#options;
+    const path = this.#path;
+    const lengthBytes = this.#applied.length;
+    const isNew = (await disk.status(path)) === undefined;
+    const file = await disk.openToAppend(path);
+    const prepare = async (): Promise<void> => {
+      if (isTorn) {
+        const aside = await setTornTailAside(disk, path, file, lengthBytes);
+        report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
+      }
+      await rewriteTail(disk, path, file, { lengthBytes, bytesMax: lineBytesMax });
+    };
+    // What the appender would report is thrown.
+    const appender = new Appender({ file, path, lengthBytes, prepare, report: () => undefined });
+    let effect = "may have been stored: list the keys";
+    try {
+      const outcome = await appender.append(line);
+      await appender.close();
+      if ("kind" in outcome) {
+        effect = outcome.kind === "absent" ? "was not stored" : effect;
+        throw new Error(outcome.reason);
+      }
+      await disk.syncFolder(dirname(path));
+    } catch (error) {
+      if (isNew && file.isInPlace()) {
+        // An empty file would look as if its lines had been lost. The first failure is the one to report.
+        await disk.remove(path).catch(() => undefined);
+      }
+      throw new Error(`Cannot change keys: ${messageOf(error)}, so the change ${effect}`, { cause: error });
+    }
   }
 
   protected override async look(isPatient: boolean): Promise<void> {
@@ -143,26 +169,22 @@ export class KeyFile extends KeyLog {
   }
 
   /** Reads the file if it has changed. Resolves to what is wrong with it. */
-  async #readChange(lockWaitMs: number): Promise<KeyFault | undefined> {
+  async #readChange(lockWaitMs: number): Promise<FileFault | undefined> {
     const { disk, locksReads = false } = this.#options;
     const { status, isSettled, fault } = this.#last;
-    if (isSettled && isSame(status, await disk.status(this.#path))) {
+    if (isSettled && isDeepStrictEqual(status, await disk.status(this.#path))) {
       return fault;
     }
     return locksReads ? this.#underLock(lockWaitMs, () => this.#read()) : this.#read();
   }
 
-  /**
-   * Resolves to the fault known so far if another process holds the lock and `waitMs` is 0.
-   *
-   * @throws {Error} another process holds the lock that long
-   */
-  async #underLock(waitMs: number, work: () => Promise<KeyFault | undefined>): Promise<KeyFault | undefined> {
+  /** Does nothing if another process holds the lock and `waitMs` is 0. @throws {Error} it holds it for longer */
+  async #underLock(waitMs: number, work: () => Promise<FileFault | undefined>): Promise<FileFault | undefined> {
     const lock = await this.#options.disk.lock(`${this.#path}.lock`, waitMs);
-    if (lock === undefined && waitMs === 0) {
-      return this.#last.fault;
-    }
     if (lock === undefined) {
+      if (waitMs === 0) {
+        return this.#last.fault;
+      }
       throw new Error(`Cannot lock ${this.#path}: another process has held the lock for ${waitMs / 1_000} s`);
     }
     try {
@@ -172,16 +194,16 @@ export class KeyFile extends KeyLog {
     }
   }
 
-  async #read(): Promise<KeyFault | undefined> {
+  async #read(): Promise<FileFault | undefined> {
     const { disk, clock } = this.#options;
     const beginMs = clock.monotonicMs();
     const status = await disk.status(this.#path);
-    const sinceMs = isSame(status, this.#last.status) ? this.#last.sinceMs : clock.monotonicMs();
+    const sinceMs = isDeepStrictEqual(status, this.#last.status) ? this.#last.sinceMs : clock.monotonicMs();
     const isSettled = beginMs - sinceMs >= tickMsMax;
     const content = await readWholeFile(disk, this.#path);
     // Who rewrites a file begins at its start. So if that is still the same now, the end is not that of another file.
     const contentLater = await readWholeFile(disk, this.#path);
-    this.#exists ||= content !== undefined;
+    this.exists ||= content !== undefined;
     const fault = this.#isContinued(content) && this.#isContinued(contentLater)
       ? await this.#applyRest(content ?? this.#applied)
       : await this.#judge(contentLater, isSettled);
@@ -194,15 +216,15 @@ export class KeyFile extends KeyLog {
     return applied.length === 0 || content?.subarray(0, applied.length).equals(applied) === true;
   }
 
-  async #applyRest(content: Buffer): Promise<KeyFault | undefined> {
+  async #applyRest(content: Buffer): Promise<FileFault | undefined> {
     const { length } = this.#applied;
     const { lengthBytes, fault } = await applyKeyLines(content, length, this.keyring, this.#options.onRelief);
     this.#applied = content.subarray(0, lengthBytes);
     return fault;
   }
 
-  /** Takes the keys of another file over, if it is sound and has not changed for a while. */
-  async #judge(content: Buffer | undefined, isSettled: boolean): Promise<KeyFault | undefined> {
+  /** Reads the keys from another file, if it is sound and has not changed for a while. */
+  async #judge(content: Buffer | undefined, isSettled: boolean): Promise<FileFault | undefined> {
     const { clock, onRelief, report } = this.#options;
     if (content === undefined || !isSettled) {
       return { kind: "replaced", text: content === undefined ? "was removed" : replacedText };
@@ -213,10 +235,9 @@ export class KeyFile extends KeyLog {
     if (fault !== undefined || content.length === 0) {
       return { kind: "replaced", text: `${replacedText}, and ${fault?.text ?? "is empty"}` };
     }
-    // Not those before: requests may have been used, or a ban set, since.
     const later = reliefs.filter(({ id, timeMs }) => {
       const { unbannedMs = 0, resetMs = 0 } = this.keyring.get(id) ?? {};
-      return timeMs > Math.max(unbannedMs, resetMs);
+      return timeMs > Math.max(unbannedMs, resetMs); // Since the others, requests may have been used, or a ban set.
     });
     this.keyring.takeOver(ring);
     this.#applied = content;
@@ -225,8 +246,4 @@ export class KeyFile extends KeyLog {
     later.forEach((event) => onRelief?.(event));
     return undefined;
   }
-}
-
-function isSame(status: FileStatus | undefined, other: FileStatus | undefined): boolean {
-  return status?.size === other?.size && status?.modifiedMs === other?.modifiedMs;
 }

@@ -1,6 +1,6 @@
 /**
- * The log of key events as the store of keys knows it: nothing here depends on where the events are kept. One log is a
- * file (key-file.ts), another one a table that several processes share (postgres/postgres-key-log.ts).
+ * The log of key events as the store of keys knows it. One log is a file (key-file.ts), another one a table that
+ * several processes share (postgres/postgres-key-log.ts).
  */
 
 import type { KeyEvent } from "./key.ts";
@@ -10,14 +10,17 @@ export abstract class KeyLog {
   /** The keys that the events read so far give. Always the same object. */
   abstract readonly keyring: Keyring;
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
-  abstract get exists(): boolean;
+  abstract readonly exists: boolean;
   #following: Promise<void> | undefined;
   /** Applies what others have appended. Unless it is patient, it waits for no other process. Never rejects. */
   protected abstract look(isPatient: boolean): Promise<void>;
 
   /** Begins a look, or joins the one under way. */
-  follow(): Promise<void> {
-    return this.#begin(false);
+  follow(isPatient = false): Promise<void> {
+    this.#following ??= this.look(isPatient).finally(() => {
+      this.#following = undefined;
+    });
+    return this.#following;
   }
 
   /** A look that begins after this call, so that it sees everything written before. */
@@ -25,14 +28,7 @@ export abstract class KeyLog {
     while (this.#following !== undefined) {
       await this.#following;
     }
-    await this.#begin(true);
-  }
-
-  #begin(isPatient: boolean): Promise<void> {
-    this.#following ??= this.look(isPatient).finally(() => {
-      this.#following = undefined;
-    });
-    return this.#following;
+    await this.follow(true);
   }
 
   /** Resolves when no look is under way. */

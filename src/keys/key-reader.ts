@@ -1,7 +1,3 @@
-/**
- * Applies the lines of keys.jsonl to a keyring, and says what is wrong with them.
- */
-
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { ReadableFile } from "../disk/file-bytes.ts";
@@ -11,29 +7,24 @@ import { decodeKeyEvent, keyLineBytesMax } from "./key-line.ts";
 import type { Relief } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
-export interface KeyFault {
+/** What is wrong with keys.jsonl. */
+export interface FileFault {
   /** "torn": an unfinished line follows the sound ones. "replaced": what was applied before is not there any more. */
   readonly kind: "torn" | "corrupt" | "replaced";
   /** Continues a sentence after the file's name. */
   readonly text: string;
 }
 
-export interface KeysRead {
-  /** Of the sound lines: they have been applied. */
-  readonly lengthBytes: number;
-  readonly fault: KeyFault | undefined;
-}
-
 /** Bytes of lines that are applied in one turn of the event loop: about 2 ms. */
 const turnBytesMax = 65_536;
 
-/** Applies the lines from `from` on, where one begins, up to the first fault. */
+/** Applies the lines from `from` on to the ring, up to the first fault. Resolves to the length of the sound lines. */
 export async function applyKeyLines(
   content: Buffer,
   from: number,
   ring: Keyring,
   onRelief?: (event: Relief) => void,
-): Promise<KeysRead> {
+): Promise<{ readonly lengthBytes: number; readonly fault: FileFault | undefined }> {
   const inTurns: ReadableFile = {
     read: async (target, position) => {
       await eventLoopTurn();
@@ -63,8 +54,7 @@ export async function applyKeyLines(
     return { lengthBytes: content.length, fault: undefined };
   }
   const lengthBytes = from + (end.kind === "torn" ? end.lengthBytes : end.offset);
-  // Each line is synced before the next one is written. So a crash damages only one. A newline alone does not show that
-  // another one follows: after a crash it may be junk.
+  // A crash damages one line only. A newline does not show that another one follows: it may be junk.
   if (end.kind === "torn" && !content.includes('\n{"event":"', lengthBytes)) {
     const bytes = end.tornBytes === 1 ? "1 byte that is" : `${end.tornBytes} bytes that are`;
     return { lengthBytes, fault: { kind: "torn", text: `ends in ${bytes} not a sound line: ${end.reason}` } };
