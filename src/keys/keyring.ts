@@ -1,17 +1,12 @@
 /**
  * The keys in memory. Applies events to them, and finds the key of a request.
  *
- * A key has one credential for each secret that still works: the newest, and old ones in their grace period.
- * Credentials are found by the SHA-256 of the secret. Because a client sends the same Authorization field with every
- * request, the values of valid fields are cached: the next request needs one look-up, and no parsing or hashing.
- * Nothing is cached for an invalid field. Looking up digests, or whole values in a hashed map, reveals nothing about a
- * secret by its timing.
- *
- * Reads no file and knows nothing of bans.
+ * A key has one credential for each secret that still works: the newest, and old ones in their grace period. It is
+ * found by the SHA-256 of the secret. A client sends the same Authorization field with every request, so the values of
+ * valid fields are cached. A look-up in a hashed map reveals nothing about a secret by its timing.
  */
 
 import type { Clock } from "../base/clock.ts";
-import { bearerToken } from "./bearer.ts";
 import type { ApiKey, KeyEvent } from "./key.ts";
 import { digestOf, isSecret, secretLength } from "./key.ts";
 
@@ -21,13 +16,11 @@ export type Authentication =
   | { readonly kind: "invalid" }
   | { readonly kind: "key"; readonly key: ApiKey };
 
-/** A key with its secrets. The result is made when the key changes, not at each request. */
 interface HeldKey {
   result: { readonly kind: "key"; readonly key: ApiKey };
   credentials: readonly Credential[];
 }
 
-/** A secret of a key. */
 interface Credential {
   readonly digest: string;
   readonly held: HeldKey;
@@ -38,11 +31,28 @@ interface Credential {
 const missing: Authentication = { kind: "missing" };
 const invalid: Authentication = { kind: "invalid" };
 
-/** How many fields are cached at most: about 2 MB. */
+/** How many fields are cached: about 2 MB. */
 export const fieldsMax = 10_000;
 
-/** Only fields of this length, with one space, are cached: values padded with spaces would need more memory. */
+/** Only fields of this length are cached: values padded with spaces would need more memory. */
 const usualFieldLength = "Bearer ".length + secretLength;
+
+/** A scheme is a whole token (RFC 9110, 11.1): `Bearers` and `Bearer-2` are other schemes. */
+const bearerScheme = /^Bearer(?![!#$%&'*+\-.^_`|~0-9A-Za-z])/i;
+
+/** RFC 6750, 2.1. Linear in the field's length: no character fits two neighbouring parts. */
+const bearerCredentials = /^Bearer +([0-9A-Za-z\-._~+/]+=*)$/i;
+
+/**
+ * Returns the token of an Authorization field. Returns undefined if there is no field or it has another scheme: the
+ * client has sent no key. Returns "" if no well-formed token follows: it has sent a wrong key, because no key is empty.
+ */
+export function bearerToken(field: string | undefined): string | undefined {
+  if (field === undefined || !bearerScheme.test(field)) {
+    return undefined;
+  }
+  return bearerCredentials.exec(field)?.[1] ?? "";
+}
 
 export class Keyring {
   readonly #clock: Clock;
@@ -54,10 +64,7 @@ export class Keyring {
     this.#clock = options.clock;
   }
 
-  /**
-   * Finds the key for the value of an Authorization field. Returns `missing` if there is no field or it has another
-   * scheme, and `invalid` for any other reason. Expiry and grace period follow the wall clock, because they are dates.
-   */
+  /** Finds the key for an Authorization field. Expiry and grace period follow the wall clock: they are dates. */
   authenticate(field: string | undefined): Authentication {
     if (field === undefined) {
       return missing;
@@ -76,7 +83,10 @@ export class Keyring {
     }
     const result = this.#resultOf(credential);
     if (result.kind === "key" && field.length === usualFieldLength) {
-      this.#cache(field, credential);
+      if (this.#fields.size >= fieldsMax) {
+        this.#fields.clear();
+      }
+      this.#fields.set(field, credential);
     }
     return result;
   }
@@ -90,15 +100,12 @@ export class Keyring {
     return this.#keys.get(id)?.result.key;
   }
 
-  /** How many fields are cached: at most `fieldsMax`. */
+  /** How many fields are cached. */
   get fieldCount(): number {
     return this.#fields.size;
   }
 
-  /**
-   * Applies the next event, so that the next `authenticate` uses it. If the event cannot have happened, changes
-   * nothing and returns why.
-   */
+  /** Applies the next event. If it cannot have happened, changes nothing and returns why. */
   apply(event: KeyEvent): string | undefined {
     const fault = event.event === "made" ? this.#make(event) : this.#change(event);
     if (fault === undefined) {
@@ -107,7 +114,7 @@ export class Keyring {
     return fault;
   }
 
-  /** Takes over what another keyring holds, in place of its own keys. The other one is not to be used any more. */
+  /** Takes the keys of another keyring in place of its own. The other one is not to be used any more. */
   takeOver(other: Keyring): void {
     this.#keys = other.#keys;
     this.#credentials = other.#credentials;
@@ -116,14 +123,6 @@ export class Keyring {
 
   #resultOf({ untilMs, held }: Credential): Authentication {
     return untilMs === Infinity || this.#clock.wallMs() < untilMs ? held.result : invalid;
-  }
-
-  /** Only valid keys fill the cache, each in up to 64 spellings of the scheme; emptying it is cheap and rare. */
-  #cache(field: string, credential: Credential): void {
-    if (this.#fields.size >= fieldsMax) {
-      this.#fields.clear();
-    }
-    this.#fields.set(field, credential);
   }
 
   #make(event: KeyEvent & { readonly event: "made" }): string | undefined {

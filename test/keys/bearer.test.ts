@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bearerToken } from "../../src/keys/bearer.ts";
+import { bearerToken } from "../../src/keys/keyring.ts";
 
 test("bearerToken() takes the token whatever the case of the scheme (RFC 9110, 11.1; RFC 6750, 2.1)", () => {
   for (const field of ["Bearer aZ09-._~+/==", "bEaReR aZ09-._~+/==", "BEARER    aZ09-._~+/=="]) {
