@@ -2,8 +2,8 @@
  * The keys, which servers and commands may change at the same time.
  *
  * A change is one event in their log, decided after the events of others have been read. When its promise resolves, it
- * survives a loss of power and is in effect in this process; other processes follow at their next look. No event
- * contains a secret: it is returned once. Every change may throw a KeyError with the code `key_file_damaged`.
+ * survives a loss of power and is in effect in this process. Other processes follow at their next look. Every change
+ * may throw a KeyError with the code `key_file_damaged`.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -11,10 +11,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { createPlan } from "../limits/plans.ts";
-import {
-  checkOptions, choiceNames, type KeyChoice, type NewSecret, type PlanChoice, planOptionNames, rotationNames,
-} from "./key-choice.ts";
+import { createPlan, type QuotaChoice } from "../limits/plans.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
@@ -30,21 +27,38 @@ export interface KeyStoreOptions {
   readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
 }
 
-/** The change, as a word for error messages. */
-type Verb = "revoke" | "change" | "rotate" | "unban" | "reset";
+/** A plan's name, with the numbers for Enterprise only. */
+export interface PlanChoice extends QuotaChoice {
+  readonly plan?: string | undefined;
+}
 
-const defaultPlan = "free";
+export interface KeyChoice extends PlanChoice {
+  /** At most 64 printable characters. */
+  readonly label?: string | undefined;
+  /** In the future. As a text: RFC 3339, a date, which means its first instant in UTC, or a time with its offset. */
+  readonly expires?: string | Date | undefined;
+  /** May list and fetch animals, but not add any (default false). */
+  readonly readOnly?: boolean | undefined;
+}
 
-/** A year: long enough for every client to be updated, and a bound for typing errors. */
+export interface NewSecret {
+  readonly id: string;
+  /** The secret, `as_…`, which cannot be shown again. */
+  readonly key: string;
+}
+
+const planOptions = ["plan", "perMinute", "perDay"];
+
+/** A year: a bound for typing errors. */
 export const graceSecondsMax: number = 365 * 86_400;
 
 export class KeyStore {
-  /** Whether there was a log when this store was made, even an empty or torn one. If not, this is a first start. */
+  /** Whether there was a log when this store was made, even an empty one. If not, this is a first start. */
   readonly exists: boolean;
   readonly #options: KeyStoreOptions;
   readonly #log: KeyLog;
   #isClosed = false;
-  /** The last change: the changes of one process wait here for each other, not at the lock. */
+  /** The changes of one process wait here for each other, not at the lock. */
   #changing: Promise<unknown> = Promise.resolve();
 
   /** @internal */
@@ -54,11 +68,7 @@ export class KeyStore {
     this.exists = log.exists;
   }
 
-  /**
-   * @internal The keys of a data folder.
-   *
-   * @throws {KeyError} `key_file_damaged`, with line and byte: a revocation may have been lost there
-   */
+  /** @internal The keys of a data folder. @throws {KeyError} `key_file_damaged`, with line and byte */
   static async open(options: KeyStoreOptions & KeyFileOptions): Promise<KeyStore> {
     return new KeyStore(await KeyFile.open(options), options);
   }
@@ -68,18 +78,14 @@ export class KeyStore {
     return this.#log.keyring;
   }
 
-  /** Reads what others have appended. Never rejects. A second call during a look waits for that look. */
+  /** Reads what others have appended. Never rejects. */
   async follow(): Promise<void> {
     if (!this.#isClosed) {
       await this.#log.follow();
     }
   }
 
-  /**
-   * Returns every key, revoked ones too, in the order in which they were made, as the log is now.
-   *
-   * @throws {Error} the limits cannot be read
-   */
+  /** Returns every key, revoked ones too, in the order of their making. @throws {Error} the limits cannot be read */
   async list(): Promise<KeySummary[]> {
     const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
     await this.#log.refresh();
@@ -90,11 +96,10 @@ export class KeyStore {
   /**
    * Makes a key; on the Free plan if none is given.
    *
-   * @throws {RangeError} if the plan, its numbers, the label, the expiry or `readOnly` are invalid
+   * @throws {RangeError} the plan, its numbers, the label, the expiry or `readOnly` are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
-    const made = await this.#make(choice, () => true);
-    return made!; // Nothing keeps it from being made.
+    return (await this.#make(choice, () => true))!; // Nothing keeps it from being made.
   }
 
   /** As `create`, unless there is a key already: of several processes that call this at a time, one makes a key. */
@@ -104,8 +109,8 @@ export class KeyStore {
 
   async #make(choice: KeyChoice, isWanted: () => boolean): Promise<NewSecret | undefined> {
     const { clock, randomBytes } = this.#options;
-    checkOptions("create", choice, choiceNames);
-    const plan = createPlan(choice.plan ?? defaultPlan, choice);
+    checkOptions("create", choice, [...planOptions, "label", "expires", "readOnly"]);
+    const plan = createPlan(choice.plan ?? "free", choice);
     const label = checkedLabel(choice.label);
     const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, clock.wallMs());
     const isReadOnly = choice.readOnly ?? false;
@@ -116,15 +121,14 @@ export class KeyStore {
     const key = createSecret(randomBytes);
     const sha256 = digestOf(key);
     let isMade = false;
-    const decide = (): KeyEvent | undefined => {
+    await this.#inTurn(() => this.#log.append(() => {
       if (this.keyring.get(id) !== undefined) {
         throw new Error("Cannot create key: generated an id that exists");
       }
       isMade = isWanted();
       const timeMs = clock.wallMs();
       return isMade ? { event: "made", timeMs, id, sha256, plan, label, expiresMs, isReadOnly } : undefined;
-    };
-    await this.#inTurn(() => this.#log.append(decide));
+    }));
     return isMade ? { id, key } : undefined;
   }
 
@@ -142,7 +146,7 @@ export class KeyStore {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<boolean> {
-    checkOptions("change", choice, planOptionNames);
+    checkOptions("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
     return this.#change(id, "change", (key, timeMs) => {
       return isDeepStrictEqual(key.plan, plan) ? undefined : { event: "plan", timeMs, id, plan };
@@ -156,12 +160,12 @@ export class KeyStore {
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
-    checkOptions("rotate", options, rotationNames);
+    checkOptions("rotate", options, ["graceSeconds"]);
     const graceSeconds = options.graceSeconds ?? 0;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
+      const received = showValue(graceSeconds);
       throw new RangeError(
-        `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, ` +
-          `received ${showValue(graceSeconds)}`,
+        `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, received ${received}`,
       );
     }
     const key = createSecret(this.#options.randomBytes);
@@ -179,30 +183,22 @@ export class KeyStore {
     await this.#change(id, "unban", (_key, timeMs) => ({ event: "unbanned", timeMs, id }));
   }
 
-  /**
-   * Makes both windows full again, lifts a ban, and makes the next one as short as the first.
-   *
-   * @throws {KeyError} `unknown_key`, `revoked_key`
-   */
+  /** Fills both windows, and forgets the key's bans. @throws {KeyError} `unknown_key`, `revoked_key` */
   async reset(id: string): Promise<void> {
     await this.#change(id, "reset", (_key, timeMs) => ({ event: "reset", timeMs, id }));
   }
 
-  /** Resolves when no change or look is under way. From then on, changes are refused and the log is not followed. */
+  /** Resolves when no change or look is under way. No other one can begin. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#changing;
     await this.#log.settled();
   }
 
-  /**
-   * Appends the event that `decide` returns for the key. Resolves to false if it returns undefined.
-   *
-   * @throws {KeyError} `unknown_key`; `revoked_key`, except for `revoke`; `key_file_damaged`
-   */
+  /** Appends the event that `decide` returns for the key. Resolves to false if it returns undefined. */
   async #change(
     id: string,
-    verb: Verb,
+    verb: string,
     decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined,
   ): Promise<boolean> {
     let event: KeyEvent | undefined;
@@ -216,10 +212,9 @@ export class KeyStore {
   }
 
   /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
-  #known(id: string, verb: Verb): ApiKey {
+  #known(id: string, verb: string): ApiKey {
     if (!isKeyId(id)) {
-      const form = '"key_" and 15 letters and digits';
-      throw new KeyError("unknown_key", `Cannot ${verb} key: not the id of a key (${form})`);
+      throw new KeyError("unknown_key", `Cannot ${verb} key: not the id of a key ("key_" and 15 letters and digits)`);
     }
     const key = this.keyring.get(id);
     if (key === undefined) {
@@ -236,8 +231,19 @@ export class KeyStore {
       throw new Error("Cannot change keys: the service is closed");
     }
     const changing = this.#changing.then(change);
-    // The caller of this change handles its failure; the next change does not depend on it.
+    // The caller handles the failure. The next change does not depend on it.
     this.#changing = changing.catch(() => undefined);
     return changing;
+  }
+}
+
+/** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
+function checkOptions(verb: string, options: unknown, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new RangeError(`Cannot ${verb} key: options must be an object with ${names.join(", ")}`);
+  }
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    throw new RangeError(`Cannot ${verb} key: there is no option ${showValue(unknown)}`);
   }
 }
