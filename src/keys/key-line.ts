@@ -8,13 +8,11 @@
  *     {"event":"revoked","time":…,"id":…,"crc":…}
  *     {"event":"plan","time":…,"id":…,"plan":…,"perMinute"?:…,"perDay"?:…,"crc":…}
  *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
- *     {"event":"unbanned","time":…,"id":…,"crc":…}
- *     {"event":"reset","time":…,"id":…,"crc":…}
+ *     {"event":"unbanned" or "reset","time":…,"id":…,"crc":…}
  *
- * `time`, `expires` and `graceUntil` look like `2026-11-21T12:00:00.000Z`. `sha256` is the SHA-256 of the secret in
- * hexadecimal; the secret itself is not in the file. The numbers of a plan are written for Enterprise only: those of
- * the other plans are published, and come from the table of the release that reads the file. `crc` is the checksum of
- * log/checksum.ts.
+ * `time`, `expires` and `graceUntil` look like `2026-11-21T12:00:00.000Z`. `sha256` is that of the secret. The numbers
+ * of a plan are written for Enterprise only: those of the other plans come from the release that reads the file. `crc`
+ * is the checksum of log/checksum.ts.
  */
 
 import { createPlan, type Plan, type Quota } from "../limits/plans.ts";
@@ -23,13 +21,13 @@ import type { LineFault } from "../log/reader.ts";
 import type { KeyEvent } from "./key.ts";
 import { isKeyId, labelCodePointsMax } from "./key.ts";
 
-/** No line is longer, with its newline: the text of a label has at most 256 bytes. */
+/** No line is longer, with its newline: a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;
 
 type MembersOf<Name> = Omit<Extract<KeyEvent, { readonly event: Name }>, "event">;
 type SomeMembers = Partial<MembersOf<"made"> & MembersOf<"rotated">>;
 
-/** Returns the line of the event, with checksum and newline. */
+/** Returns the line, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
   const { sha256, plan, label, expiresMs, isReadOnly, graceUntilMs }: SomeMembers = event;
   const { perMinute, perDay }: Partial<Quota> = plan?.name === "enterprise" ? plan.quota : {};
@@ -45,9 +43,8 @@ function isoTime(timeMs: number | undefined): string | undefined {
 }
 
 /**
- * Decodes the event in the line [start, end), without its newline. The fault is `damage` if the checksum does not
- * match. It is `wrong` if the checksum matches but this release would not have written exactly these bytes: an unknown
- * event or member is not skipped, because it might take a right away.
+ * Decodes the event in the line [start, end), without its newline. It is `wrong` if the checksum matches but this
+ * release would not have written exactly these bytes: an unknown event or member might take a right away.
  */
 export function decodeKeyEvent(bytes: DataView, start: number, end: number): KeyEvent | LineFault {
   if (!hasChecksum(bytes, start, end)) {
@@ -60,8 +57,7 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
 function readEvent(line: Buffer): KeyEvent | undefined {
   try {
     const event = eventOf(JSON.parse(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`) as Members);
-    // Encoding the event must give the same bytes: this finds members that are unknown, repeated, misplaced or of
-    // another type.
+    // This finds members that are unknown, repeated, misplaced or of another type.
     const isSame = event !== undefined && line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)));
     return isSame ? event : undefined;
   } catch (error) {

@@ -1,13 +1,9 @@
-/**
- * What lists show of a key: what it may do, and what is used of it.
- */
-
 import { unusedLimits } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { PlanName } from "../limits/plans.ts";
 import { type ApiKey, type KeyState, keyState } from "./key.ts";
 
-/** Instants are ISO 8601, in UTC and whole seconds. */
+/** What lists show of a key. Instants are ISO 8601, in UTC and whole seconds. */
 export interface KeySummary {
   readonly id: string;
   readonly state: KeyState | "banned";
@@ -16,7 +12,7 @@ export interface KeySummary {
   readonly minute: { readonly limit: number; readonly used: number };
   readonly day: { readonly limit: number; readonly used: number };
   readonly bannedUntil: string | null;
-  /** Also if it was refused; null if there was none for a day, since it is kept no longer than limits are. */
+  /** Also if it was refused; null if there was none for a day. */
   readonly lastRequest: string | null;
   readonly created: string;
   readonly expires: string | null;

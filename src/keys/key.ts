@@ -1,9 +1,8 @@
 /**
  * The API key: its data, its form, and how its secret and its id are made.
  *
- * The secret is what a client sends: `as_` and 43 letters and digits. It is shown once and stored nowhere: the key file
- * has only its SHA-256, from which 256 random bits cannot be guessed. The id names the key in lists, logs, counters and
- * bans. It is random too, and independent of the secret.
+ * The secret is what a client sends. It is shown once and stored nowhere: the key file has only its SHA-256. The id
+ * names the key in lists, logs, counters and bans. It is random too, and independent of the secret.
  */
 
 import { hash } from "node:crypto";
@@ -11,7 +10,6 @@ import { hash } from "node:crypto";
 import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
 import type { Plan } from "../limits/plans.ts";
 
-/** Returns that many unpredictable bytes, as `randomBytes` of node:crypto does. */
 export type RandomBytes = (byteCount: number) => Uint8Array;
 
 /** A key without its secret. Times are Unix milliseconds. */
@@ -27,13 +25,11 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
-  /** The last `unban`. */
+  /** The last ones. */
   readonly unbannedMs: number | undefined;
-  /** The last `reset`. */
   readonly resetMs: number | undefined;
 }
 
-/** What every event has: its time in Unix milliseconds, and the key's id. */
 interface EventBase {
   readonly timeMs: number;
   readonly id: string;
@@ -69,26 +65,18 @@ export function keyState(key: ApiKey, nowMs: number): KeyState {
 /** Letters and digits only, without `-` and `_`, so that a double click selects a whole key. */
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-const secretBytes = 32;
 const secretForm = /^as_[0-9A-Za-z]{43}$/;
-
-/** Every secret has this length. */
 export const secretLength = 46;
-
-const idBytes = 11;
 const idForm = /^key_[0-9A-Za-z]{15}$/;
 
-/** Makes a secret of 256 random bits. */
 export function createSecret(randomBytes: RandomBytes): string {
-  return `as_${base62(randomBytes(secretBytes))}`;
+  return `as_${base62(randomBytes(32))}`;
 }
 
-/** Makes an id of 88 random bits. */
 export function createKeyId(randomBytes: RandomBytes): string {
-  return `key_${base62(randomBytes(idBytes))}`;
+  return `key_${base62(randomBytes(11))}`;
 }
 
-/** Whether the token has the form of a secret. Cheap, so that a wrong token costs no hashing. */
 export function isSecret(bearerToken: string): boolean {
   return secretForm.test(bearerToken);
 }
@@ -97,19 +85,13 @@ export function isKeyId(text: string): boolean {
   return idForm.test(text);
 }
 
-/**
- * Returns the SHA-256 of the secret in hexadecimal: all that is stored of it. A slow password hash would add nothing:
- * it protects passwords that can be guessed, and 256 random bits cannot be.
- */
+/** SHA-256 in hexadecimal. A slow hash would add nothing: it is for passwords, which can be guessed. */
 export function digestOf(secret: string): string {
   return hash("sha256", secret, "hex");
 }
 
-/**
- * Encodes the bytes as one number to base 62, padded to the width of the greatest such number: 43 digits for 32 bytes,
- * 15 for 11. Different bytes give different texts, so no randomness is lost.
- */
-export function base62(bytes: Uint8Array): string {
+/** The bytes as one number to base 62, padded: 43 digits for 32 bytes, 15 for 11. No randomness is lost. */
+function base62(bytes: Uint8Array): string {
   let rest = BigInt(`0x00${Buffer.from(bytes).toString("hex")}`);
   const width = Math.ceil((bytes.length * 8) / Math.log2(digits.length));
   let text = "";
@@ -139,11 +121,7 @@ export const labelCodePointsMax = 64;
 /** No control, format, surrogate, private or unassigned code point, and no line separator. */
 const printable = /^[^\p{C}\p{Zl}\p{Zp}]*$/u;
 
-/**
- * Returns the label; undefined if it is empty.
- *
- * @throws {RangeError} if it is longer than `labelCodePointsMax` code points, is not printable, or contains a secret
- */
+/** Returns the label; undefined if it is empty. @throws {RangeError} */
 export function checkedLabel(label: string | undefined): string | undefined {
   if (label === undefined || label === "") {
     return undefined;
@@ -153,10 +131,8 @@ export function checkedLabel(label: string | undefined): string | undefined {
     throw new RangeError("Cannot label key: the label contains a key");
   }
   if (typeof label !== "string" || !printable.test(label) || [...label].length > labelCodePointsMax) {
-    throw new RangeError(
-      `Cannot label key: a label is at most ${labelCodePointsMax} printable characters, ` +
-        `received ${showValue(label)}`,
-    );
+    const rule = `a label is at most ${labelCodePointsMax} printable characters`;
+    throw new RangeError(`Cannot label key: ${rule}, received ${showValue(label)}`);
   }
   return label;
 }
@@ -170,9 +146,8 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
 /**
  * Returns the expiry in Unix milliseconds.
  *
- * @param expires a date, which means its first instant in UTC, or a time with its offset (RFC 3339; the seconds may be
- *   left out)
- * @throws {RangeError} if it is neither, or not in the future
+ * @param expires a date, which means its first instant in UTC, or a time with its offset (RFC 3339, seconds optional)
+ * @throws {RangeError} it is neither, or not in the future
  */
 export function expiryMs(expires: string | Date, nowMs: number): number {
   const isoDate = expires instanceof Date ? expires.toJSON() : expires; // Of an invalid Date it is null.
