@@ -15,11 +15,10 @@
  * is the checksum of log/checksum.ts.
  */
 
-import { createPlan, type Plan, type Quota } from "../limits/plans.ts";
+import { createPlan, type Plan, type Quota, type QuotaChoice } from "../limits/plans.ts";
 import { checksumBytes, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import type { LineFault } from "../log/reader.ts";
-import type { KeyEvent } from "./key.ts";
-import { isKeyId, labelCodePointsMax } from "./key.ts";
+import { isKeyId, type KeyEvent, labelCodePointsMax } from "./key.ts";
 
 /** No line is longer, with its newline: a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;
@@ -43,29 +42,27 @@ function isoTime(timeMs: number | undefined): string | undefined {
 }
 
 /**
- * Decodes the event in the line [start, end), without its newline. It is `wrong` if the checksum matches but this
- * release would not have written exactly these bytes: an unknown event or member might take a right away.
+ * Decodes the event in the line [start, end), without its newline. The fault is `wrong` if the checksum matches but
+ * this release would not have written exactly these bytes: an unknown event or member might take a right away.
  */
 export function decodeKeyEvent(bytes: DataView, start: number, end: number): KeyEvent | LineFault {
   if (!hasChecksum(bytes, start, end)) {
     return { kind: "damage", reason: "its checksum does not match" };
   }
-  const reason = "it is not an event that this release knows; a newer release may have written it";
-  return readEvent(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start)) ?? { kind: "wrong", reason };
-}
-
-function readEvent(line: Buffer): KeyEvent | undefined {
+  const line = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
   try {
     const event = eventOf(JSON.parse(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`) as Members);
     // This finds members that are unknown, repeated, misplaced or of another type.
-    const isSame = event !== undefined && line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)));
-    return isSame ? event : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof RangeError) {
-      return undefined; // It is not JSON, a time is none, or there is no such plan.
+    if (event !== undefined && line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
+      return event;
     }
-    throw error;
+  } catch (error) {
+    // It is not JSON, a time is none, or there is no such plan.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) {
+      throw error;
+    }
   }
+  return { kind: "wrong", reason: "it is not an event that this release knows; a newer release may have written it" };
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -74,14 +71,16 @@ function eventOf(members: Members): KeyEvent | undefined {
   const { event, time, id, sha256, label, expires, readOnly, graceUntil, ...plan } = members;
   const happened = { timeMs: Date.parse(textOf(time)), id: textOf(id) };
   const digest = textOf(sha256);
-  if (!isKeyId(happened.id) || (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(digest))) {
+  // Only the label's length is checked: which characters are printable depends on the Unicode version of Node.
+  const isLong = [...textOf(label)].length > labelCodePointsMax;
+  if (!isKeyId(happened.id) || (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(digest)) || isLong) {
     return undefined;
   }
   switch (event) {
     case "made": {
       const expiresMs = expires === undefined ? undefined : Date.parse(textOf(expires));
-      const isReadOnly = readOnly === true;
-      return { event, ...happened, sha256: digest, plan: planOf(plan), label: labelOf(label), expiresMs, isReadOnly };
+      const choice = { label: label === undefined ? undefined : textOf(label), isReadOnly: readOnly === true };
+      return { event, ...happened, sha256: digest, plan: planOf(plan), expiresMs, ...choice };
     }
     case "plan":
       return { event, ...happened, plan: planOf(plan) };
@@ -96,19 +95,9 @@ function eventOf(members: Members): KeyEvent | undefined {
   }
 }
 
-/** @throws {RangeError} there is no such plan */
-function planOf({ plan, perMinute, perDay }: Members): Plan {
-  const numberOf = (value: unknown): number | undefined => (typeof value === "number" ? value : undefined);
-  return createPlan(textOf(plan), { perMinute: numberOf(perMinute), perDay: numberOf(perDay) });
-}
-
-/** Checks only the length: which characters are printable depends on the Unicode version of Node. */
-function labelOf(label: unknown): string | undefined {
-  const text = label === undefined ? undefined : textOf(label);
-  if (text !== undefined && [...text].length > labelCodePointsMax) {
-    throw new RangeError(`Cannot read label: it has more than ${labelCodePointsMax} characters`);
-  }
-  return text;
+/** @throws {RangeError} there is no such plan, or its numbers are none */
+function planOf({ plan, ...quota }: Members): Plan {
+  return createPlan(textOf(plan), quota as QuotaChoice);
 }
 
 /** A value that is no text becomes "", which is encoded to other bytes. */

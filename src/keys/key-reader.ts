@@ -39,13 +39,10 @@ export async function applyKeyLines(
         return event;
       }
       const reason = ring.apply(event);
-      if (reason !== undefined) {
-        return { kind: "wrong", reason };
-      }
-      if (event.event === "unbanned" || event.event === "reset") {
+      if (reason === undefined && (event.event === "unbanned" || event.event === "reset")) {
         onRelief?.(event);
       }
-      return undefined;
+      return reason === undefined ? undefined : { kind: "wrong", reason };
     },
     provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
   };

@@ -7,8 +7,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import type { ApiKey, KeyEvent } from "./key.ts";
-import { digestOf, isSecret, secretLength } from "./key.ts";
+import { type ApiKey, digestOf, isSecret, type KeyEvent, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
 export type Authentication =
