@@ -7,7 +7,8 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { type Bucket, type BucketState, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
+import { type Bucket, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
+import { bucketStatus } from "./key-limits.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -44,17 +45,17 @@ export class AddressLimiter {
     const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
     if (state.left === 0) {
       const retryAfterSeconds = Math.ceil((state.endsMs - nowMs) / 1_000);
-      return { kind: "rate_limited", ...this.#status(state), retryAfterSeconds };
+      return { kind: "rate_limited", ...bucketStatus(state, this.#timeline), retryAfterSeconds };
     }
     takeToken(bucket, state);
-    return { kind: "allowed", ...this.#status(state) };
+    return { kind: "allowed", ...bucketStatus(state, this.#timeline) };
   }
 
   /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
     const nowMs = this.#turn();
     const bucket = this.#find(address, nowMs) ?? closedBucket();
-    return this.#status(bucketState(bucket, failuresPerMinute, minuteMs, nowMs));
+    return bucketStatus(bucketState(bucket, failuresPerMinute, minuteMs, nowMs), this.#timeline);
   }
 
   /** Returns the address's open bucket, or the shared one; undefined if there is room for a new one. */
@@ -75,9 +76,5 @@ export class AddressLimiter {
       this.#currentEndsMs = nowMs + minuteMs;
     }
     return nowMs;
-  }
-
-  #status({ limit, left, endsMs }: BucketState): RateStatus {
-    return { limit, remaining: left, resetSeconds: this.#timeline.unixSeconds(endsMs) };
   }
 }

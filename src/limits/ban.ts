@@ -6,7 +6,7 @@
  */
 
 export interface Ban {
-  /** Refusals counted in the current streak; 0 if there is none. */
+  /** Of the current streak; 0 if there is none. */
   refusalCount: number;
   /** The end of the second that was counted last: refusals before it do not count. Unused without a streak. */
   secondEndsMs: number;
@@ -21,10 +21,8 @@ export const banRule = {
   /** Refusals, each in another second, that set off a ban. */
   refusalCount: 10,
   secondMs: 1_000,
-  /** Five minutes. */
-  durationMinMs: 300_000,
-  /** An hour. */
-  durationMaxMs: 3_600_000,
+  durationMinMs: 300_000, // five minutes
+  durationMaxMs: 3_600_000, // an hour
   /** A day: a ban that starts within it after the end of the last one is a further one, and lasts twice as long. */
   memoryMs: 86_400_000,
 } as const;

@@ -62,11 +62,11 @@ export function retryAtMs({ minute, day, ban }: LimitsState): number {
 export function statusOf(state: LimitsState, calendar: Calendar): RateStatus {
   const { minute, day, nowMs } = state;
   const isMinute = minute.left < day.left || (minute.left === day.left && minute.endsMs > day.endsMs);
-  const { limit, left, endsMs } = isMinute ? minute : day;
+  const shown = isMinute ? minute : day;
   const retryMs = retryAtMs(state);
   return retryMs > nowMs
-    ? { limit, remaining: 0, resetSeconds: calendar.unixSeconds(retryMs) }
-    : { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
+    ? { limit: shown.limit, remaining: 0, resetSeconds: calendar.unixSeconds(retryMs) }
+    : bucketStatus(shown, calendar);
 }
 
 /** @param state once the refusal was counted */
@@ -79,8 +79,9 @@ export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
 }
 
 export function quotasOf({ minute, day }: LimitsState, calendar: Calendar): Quotas {
-  const shown = ({ limit, left, endsMs }: BucketState): RateStatus => {
-    return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
-  };
-  return { minute: shown(minute), day: shown(day) };
+  return { minute: bucketStatus(minute, calendar), day: bucketStatus(day, calendar) };
+}
+
+export function bucketStatus({ limit, left, endsMs }: BucketState, calendar: Calendar): RateStatus {
+  return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
 }

@@ -76,7 +76,6 @@ export class MemoryLimiter implements Limiter {
     return quotasOf(this.#stateOf(keyId, plan), this.timeline);
   }
 
-  /** Lifts the key's ban, if it has one. This does not shorten the next ban. */
   unban(keyId: string): void {
     const limits = this.#keys.get(keyId);
     if (limits !== undefined) {
@@ -85,7 +84,7 @@ export class MemoryLimiter implements Limiter {
     }
   }
 
-  /** Makes the key's buckets full again and forgets its bans. */
+  /** Fills the key's buckets, and forgets its bans. */
   reset(keyId: string): void {
     const limits = this.#keys.get(keyId);
     if (limits !== undefined) {

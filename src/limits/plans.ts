@@ -1,7 +1,3 @@
-/**
- * The published plans and their numbers.
- */
-
 import { showValue } from "../base/redact-secrets.ts";
 
 /** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
@@ -10,7 +6,7 @@ export interface Quota {
   readonly perDay: number;
 }
 
-/** The numbers of an Enterprise plan. Only Enterprise has numbers that are not published. */
+/** The numbers of an Enterprise plan. */
 export interface QuotaChoice {
   readonly perMinute?: number | undefined;
   readonly perDay?: number | undefined;
@@ -18,7 +14,6 @@ export interface QuotaChoice {
 
 export type PlanName = "free" | "pro" | "business" | "enterprise";
 
-/** A key's plan with its numbers: the published ones, or those agreed with an Enterprise. */
 export interface Plan {
   readonly name: PlanName;
   readonly quota: Quota;
@@ -36,10 +31,9 @@ export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Q
 export const planNames: readonly PlanName[] = ["free", "pro", "business", "enterprise"];
 
 /**
- * Returns the plan of that name. Enterprise quotas are agreed individually, so Enterprise needs a quota and the other
- * plans accept none.
+ * Enterprise needs a quota, and the other plans accept none.
  *
- * @throws {RangeError} if the name is unknown, or the quota is missing, superfluous or out of bounds
+ * @throws {RangeError} the name is unknown, or the quota is missing, superfluous or out of bounds
  */
 export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}): Plan {
   const known = planNames.find((candidate) => candidate === name);
