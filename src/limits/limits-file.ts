@@ -157,7 +157,7 @@ export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   for (const [keyId, limits] of limiter.keys) {
     const saved = savedKey(keyId, shifted(limits, savedMs - nowMs), savedMs);
     if (saved === undefined) {
-      limiter.forget(keyId);
+      limiter.keys.delete(keyId);
     } else {
       piece += separator + JSON.stringify(saved);
       separator = ",";
@@ -216,6 +216,6 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, relief
       restoredBan.durationMs = ban.durationMs;
     }
     const buckets = { minute: restored(minute, minuteMs), day: restored(day, dayMs) };
-    limiter.restore(id, { ...buckets, ban: restoredBan, lastMs: instantOf(lastMs, 0) });
+    limiter.keys.set(id, { ...buckets, ban: restoredBan, lastMs: instantOf(lastMs, 0) });
   }
 }

@@ -17,7 +17,8 @@ import { Timeline } from "./timeline.ts";
 
 export class MemoryLimiter implements Limiter {
   readonly timeline: Timeline;
-  readonly #keys = new Map<string, KeyLimits>();
+  /** Whoever keeps the limits elsewhere sets and removes them here. */
+  readonly keys: Map<string, KeyLimits> = new Map();
   #banCount = 0;
   #changeCount = 0;
 
@@ -35,22 +36,18 @@ export class MemoryLimiter implements Limiter {
     return this.#changeCount;
   }
 
-  get keys(): ReadonlyMap<string, Readonly<KeyLimits>> {
-    return this.#keys;
-  }
-
   /** Keys banned now. */
   get bannedKeyCount(): number {
     const nowMs = this.timeline.nowMs();
-    return [...this.#keys.values()].filter(({ ban }) => isBanned(ban, nowMs)).length;
+    return [...this.keys.values()].filter(({ ban }) => isBanned(ban, nowMs)).length;
   }
 
   take(keyId: string, plan: Plan): Served | Refusal {
     const nowMs = this.timeline.nowMs();
-    let limits = this.#keys.get(keyId);
+    let limits = this.keys.get(keyId);
     if (limits === undefined) {
       limits = unusedLimits();
-      this.#keys.set(keyId, limits);
+      this.keys.set(keyId, limits);
     }
     this.#changeCount += 1;
     limits.lastMs = nowMs;
@@ -77,7 +74,7 @@ export class MemoryLimiter implements Limiter {
   }
 
   unban(keyId: string): void {
-    const limits = this.#keys.get(keyId);
+    const limits = this.keys.get(keyId);
     if (limits !== undefined) {
       liftBan(limits.ban, this.timeline.nowMs());
       this.#changeCount += 1;
@@ -86,23 +83,14 @@ export class MemoryLimiter implements Limiter {
 
   /** Fills the key's buckets, and forgets its bans. */
   reset(keyId: string): void {
-    const limits = this.#keys.get(keyId);
+    const limits = this.keys.get(keyId);
     if (limits !== undefined) {
-      this.#keys.set(keyId, { ...unusedLimits(), lastMs: limits.lastMs });
+      this.keys.set(keyId, { ...unusedLimits(), lastMs: limits.lastMs });
       this.#changeCount += 1;
     }
   }
 
-  /** Forgets a key whose limits have no further effect. */
-  forget(keyId: string): void {
-    this.#keys.delete(keyId);
-  }
-
-  restore(keyId: string, limits: KeyLimits): void {
-    this.#keys.set(keyId, limits);
-  }
-
   #stateOf(keyId: string, { quota }: Plan): LimitsState {
-    return limitsState(this.#keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
+    return limitsState(this.keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
   }
 }

@@ -34,7 +34,7 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
     const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
-    limiter.restore(String(row["key_id"]), shifted(limitsOf(numbers), -aheadMs));
+    limiter.keys.set(String(row["key_id"]), shifted(limitsOf(numbers), -aheadMs));
   }
   return limiter;
 }
