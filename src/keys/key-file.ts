@@ -17,9 +17,8 @@ import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender } from "../log/appender.ts";
 import { lineBytesMax } from "../log/reader.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
-import { encodeKeyEvent } from "./key-line.ts";
+import { applyKeyLines, encodeKeyEvent, type FileFault } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
-import { applyKeyLines, type FileFault } from "./key-reader.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 
