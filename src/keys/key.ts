@@ -25,7 +25,7 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
-  /** The last ones. */
+  /** The last `unban` and `reset`. */
   readonly unbannedMs: number | undefined;
   readonly resetMs: number | undefined;
 }
@@ -137,8 +137,7 @@ export function checkedLabel(label: string | undefined): string | undefined {
   return label;
 }
 
-const date = /^\d{4}-\d\d-\d\d$/;
-const instant = /^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
+const instant = /^\d{4}-\d\d-\d\d(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))?$/;
 
 /** The last instant whose year has four digits. */
 const lastInstantMs = Date.UTC(10_000, 0) - 1;
@@ -150,10 +149,13 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
  * @throws {RangeError} it is neither, or not in the future
  */
 export function expiryMs(expires: string | Date, nowMs: number): number {
-  const isoDate = expires instanceof Date ? expires.toJSON() : expires; // Of an invalid Date it is null.
-  const hasForm = typeof isoDate === "string" && (date.test(isoDate) || instant.test(isoDate));
-  const expiresMs = hasForm ? Date.parse(isoDate) : NaN;
-  if (!hasForm || !isRealDay(isoDate.slice(0, 10)) || expiresMs > lastInstantMs) {
+  const isoDate = expires instanceof Date ? expires.toJSON() : expires;
+  const hasForm = typeof isoDate === "string" && instant.test(isoDate);
+  const day = hasForm ? isoDate.slice(0, 10) : "";
+  // Date.parse() takes 30 February for 2 March. Of an invalid Date, toJSON() returns null.
+  const isReal = hasForm && new Date(day).toJSON()?.startsWith(day);
+  const expiresMs = isReal ? Date.parse(isoDate) : NaN;
+  if (!isReal || expiresMs > lastInstantMs) {
     throw new RangeError(
       "Cannot set expiry: must be a date such as 2030-01-31 or an instant such as 2030-01-31T12:00:00Z, " +
         `received ${showValue(expires)}`,
@@ -163,10 +165,4 @@ export function expiryMs(expires: string | Date, nowMs: number): number {
     throw new RangeError(`Cannot set expiry: must be in the future, received ${showValue(isoDate)}`);
   }
   return expiresMs;
-}
-
-/** Date.parse() takes 30 February for 2 March. */
-function isRealDay(isoDay: string): boolean {
-  const dayMs = Date.parse(isoDay);
-  return !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(isoDay);
 }
