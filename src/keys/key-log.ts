@@ -37,9 +37,8 @@ export abstract class KeyLog {
   }
 
   /**
-   * Applies everything that others have appended, then appends the event that `decide` returns, if any, before anybody
-   * else appends one. `decide` may be called several times. When this resolves, the event is durable, and the keyring
-   * has it.
+   * Applies what others have appended, then appends the event that `decide` returns, if any, before anybody else does.
+   * `decide` may be called several times. When this resolves, the event is durable, and the keyring has it.
    *
    * @throws {Error} what `decide` throws, or why the log cannot be read or written
    */

@@ -7,9 +7,8 @@ import type { Plan } from "./plans.ts";
 
 /** What the X-RateLimit fields say. */
 export interface RateStatus {
-  /** The quota of the bucket that is reported. */
   readonly limit: number;
-  /** Tokens left in it; 0 if a request would be refused. */
+  /** 0 if a request would be refused. */
   readonly remaining: number;
   /** Unix seconds, rounded up: when the bucket is full again, or, if a request would be refused, when one is served. */
   readonly resetSeconds: number;
@@ -23,7 +22,6 @@ export type Refusal = RateStatus & {
   readonly retryAfterSeconds: number;
 };
 
-/** An allowed request of a key. */
 export type Served = Allowed & {
   /** Both buckets as the request left them. */
   readonly quotas: () => Quotas;

@@ -18,7 +18,7 @@ import { type Bucket, closedBucket, dayMs, isOpen, minuteMs } from "./bucket.ts"
 import { type KeyLimits, shifted } from "./key-limits.ts";
 import type { MemoryLimiter } from "./memory-limiter.ts";
 
-/** The limits of one key, without those that are over. Instants are Unix milliseconds. */
+/** The limits of a key that are not over. Instants are Unix milliseconds. */
 export interface SavedKey {
   readonly id: string;
   readonly minute?: Readonly<Bucket> | undefined;
@@ -31,7 +31,6 @@ export interface SavedKey {
 
 export interface SavedLimits {
   readonly version: number;
-  /** Unix milliseconds. */
   readonly savedMs: number;
   readonly keys: readonly SavedKey[];
 }
@@ -66,11 +65,7 @@ export class LimitsSnapshot {
   #lastSave: Promise<void> = Promise.resolve();
   #waitingSave: Promise<void> | undefined;
 
-  /**
-   * Restores the limiter from the file. A damaged file is set aside with a warning, and all limits start unused.
-   *
-   * @throws {Error} naming the file, if it exists and cannot be read
-   */
+  /** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `readSavedLimits` */
   static async open(options: LimitsSnapshotOptions): Promise<LimitsSnapshot> {
     const { disk, dataDir, limiter, report, reliefs } = options;
     const saved = await readSavedLimits(disk, dataDir);
