@@ -51,7 +51,6 @@ export class AddressLimiter {
     return { kind: "allowed", ...bucketStatus(state, this.#timeline) };
   }
 
-  /** The status for a response that takes no token. */
   peek(address: string): RateStatus {
     const nowMs = this.#turn();
     const bucket = this.#find(address, nowMs) ?? closedBucket();

@@ -18,13 +18,10 @@ const elementCharactersMax = 100;
  */
 export function clientAddress(
   socketAddress: string | undefined,
-  forwardedFor: string | undefined,
+  forwardedFor: string | undefined = "",
   trustedProxyCount: number,
 ): string {
   let address = bucketName(socketAddress ?? "") ?? "unknown";
-  if (forwardedFor === undefined) {
-    return address;
-  }
   let end = forwardedFor.length;
   for (let hop = 0; hop < trustedProxyCount && end >= 0; hop++) {
     const comma = forwardedFor.lastIndexOf(",", end - 1);

@@ -52,7 +52,6 @@ export interface LimitsSnapshotOptions {
 
 export const limitsFileName = "limits.json";
 const formatVersion = 1;
-const newline = 0x0a;
 
 /** Keys that are encoded in one turn of the event loop. */
 const keysPerPiece = 500;
@@ -133,7 +132,7 @@ export async function readSavedLimits(disk: Disk, dataDir: string): Promise<Save
 
 /** Returns the saved limits, or why they cannot be used: text that follows the file's name. */
 export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
-  if (bytes.at(-1) !== newline || !hasChecksum(viewOf(bytes), 0, bytes.length - 1)) {
+  if (bytes.at(-1) !== 0x0a || !hasChecksum(viewOf(bytes), 0, bytes.length - 1)) {
     return "is damaged";
   }
   // The checksum proves that this program wrote it.
@@ -190,9 +189,8 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
 export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, reliefs: Reliefs = new Map()): void {
   const { timeline } = limiter;
   const nowMs = timeline.nowMs();
-  const setBackMs = Math.max(0, saved.savedMs - timeline.toWallMs(nowMs));
-  const instantOf = (wallMs: number, aheadMsMax: number): number =>
-    Math.min(timeline.fromWallMs(wallMs) - setBackMs, nowMs + aheadMsMax);
+  const wallNowMs = Math.max(timeline.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
+  const instantOf = (wallMs: number, aheadMsMax: number): number => nowMs + Math.min(wallMs - wallNowMs, aheadMsMax);
   for (const { id, minute, day, streak, ban, lastMs = -Infinity } of saved.keys) {
     const { unbannedMs = 0, resetMs = 0 } = reliefs.get(id) ?? {};
     const restored = (bucket: Readonly<Bucket> | undefined, windowMs: number): Bucket =>

@@ -36,7 +36,6 @@ export class MemoryLimiter implements Limiter {
     return this.#changeCount;
   }
 
-  /** Keys banned now. */
   get bannedKeyCount(): number {
     const nowMs = this.timeline.nowMs();
     return [...this.keys.values()].filter(({ ban }) => isBanned(ban, nowMs)).length;

@@ -35,10 +35,6 @@ export class Timeline {
     return instantMs + this.#wallOffsetMs;
   }
 
-  fromWallMs(wallMs: number): number {
-    return wallMs - this.#wallOffsetMs;
-  }
-
   /** Seconds since the Unix epoch, rounded up, so that the instant has come when that second begins. */
   unixSeconds(instantMs: number): number {
     return Math.ceil(this.toWallMs(instantMs) / 1_000);
