@@ -47,6 +47,8 @@ export interface NewSecret {
   readonly key: string;
 }
 
+type Decide = (key: ApiKey, timeMs: number) => KeyEvent | undefined;
+
 const planOptions = ["plan", "perMinute", "perDay"];
 
 /** A year: a bound for typing errors. */
@@ -196,11 +198,7 @@ export class KeyStore {
   }
 
   /** Appends the event that `decide` returns for the key. Resolves to false if it returns undefined. */
-  async #change(
-    id: string,
-    verb: string,
-    decide: (key: ApiKey, timeMs: number) => KeyEvent | undefined,
-  ): Promise<boolean> {
+  async #change(id: string, verb: string, decide: Decide): Promise<boolean> {
     let event: KeyEvent | undefined;
     await this.#inTurn(async () => {
       await this.#log.refresh();

@@ -65,15 +65,12 @@ export class Keyring {
 
   /** Finds the key for an Authorization field. Expiry and grace period follow the wall clock: they are dates. */
   authenticate(field: string | undefined): Authentication {
-    if (field === undefined) {
-      return missing;
-    }
-    const cached = this.#fields.get(field);
+    const cached = field === undefined ? undefined : this.#fields.get(field);
     if (cached !== undefined) {
       return this.#resultOf(cached);
     }
     const secret = bearerToken(field);
-    if (secret === undefined) {
+    if (field === undefined || secret === undefined) {
       return missing;
     }
     const credential = isSecret(secret) ? this.#credentials.get(digestOf(secret)) : undefined;
@@ -99,7 +96,6 @@ export class Keyring {
     return this.#keys.get(id)?.result.key;
   }
 
-  /** How many fields are cached. */
   get fieldCount(): number {
     return this.#fields.size;
   }
