@@ -7,7 +7,7 @@ import { counted } from "../base/error-message.ts";
 import type { Database } from "./database.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 import { checkMayCreate, checkSchema } from "./rights.ts";
-import { checkSession, readSchemaVersion, schemaVersion } from "./schema.ts";
+import { checkSession, readAnimalCount, readSchemaVersion, schemaVersion } from "./schema.ts";
 
 /** Resolves to what was found, as text. @throws {Error} why a start would fail */
 export async function inspect(database: Database, clock: Clock): Promise<string> {
@@ -21,8 +21,7 @@ export async function inspect(database: Database, clock: Clock): Promise<string>
     if (version === schemaVersion) {
       await checkSchema(query); // A start would make those that an older schema lacks.
     }
-    const [row] = await query("SELECT last::text AS last FROM animal_store.counter");
-    return Number(row?.["last"]);
+    return readAnimalCount(query);
   });
   if (animalCount === undefined) {
     return "the database has no tables of the animal store: a start would make them";

@@ -19,6 +19,7 @@ import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idemp
 import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { writeLimits } from "./limits-table.ts";
+import { readAnimalCount } from "./schema.ts";
 
 export interface MoveOptions {
   readonly disk: Disk;
@@ -80,10 +81,9 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
   return end.lineCount;
 }
 
-/** Keeps others from adding animals until the transaction ends. @throws {Error} there is one */
+/** @throws {Error} there is an animal */
 async function claimCatalogue(query: Query): Promise<void> {
-  const [row] = await query("SELECT last::text AS last FROM animal_store.counter FOR UPDATE");
-  const count = Number(row?.["last"]);
+  const count = await readAnimalCount(query, "FOR UPDATE");
   if (count > 0) {
     throw new Error(`the database has ${counted(count, "animal")}, and ids are kept in an empty one only`);
   }

@@ -16,6 +16,7 @@ import type { Query } from "./database.ts";
 import { onceAge } from "./functions.ts";
 import { readLimits } from "./limits-table.ts";
 import type { Moved, MoveOptions } from "./move-in.ts";
+import { readAnimalCount } from "./schema.ts";
 
 export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
 
@@ -32,8 +33,7 @@ export async function moveOut(query: Query, folder: string, options: MoveOptions
   }
   const limiter = await readLimits(query, clock);
   await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
-  const [counter] = await query("SELECT last::text AS last FROM animal_store.counter");
-  const animalCount = Number(counter?.["last"]);
+  const animalCount = await readAnimalCount(query);
   await writeFile(disk, join(folder, petFileName), cataloguePieces(query, animalCount, options));
   const keyCount = keyRows.filter(({ line }) => String(line).startsWith('{"event":"made"')).length;
   return { animalCount, keyCount };

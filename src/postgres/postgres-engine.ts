@@ -14,7 +14,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog, type PostgresKeyLogOptions } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
-import { prepareSchema } from "./schema.ts";
+import { prepareSchema, readAnimalCount } from "./schema.ts";
 
 export interface PostgresOptions {
   readonly pool: DatabasePool;
@@ -50,10 +50,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
       database.close();
     };
     isOpen = true;
-    const countAnimals = async (): Promise<number> => {
-      const [row] = await database.run("SELECT last::text AS last FROM animal_store.counter");
-      return Number(row?.["last"]);
-    };
+    const countAnimals = (): Promise<number> => readAnimalCount((text) => database.run(text));
     return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), countAnimals, close };
   } catch (error) {
     database.close();

@@ -80,6 +80,12 @@ export async function readSchemaVersion(query: Query): Promise<number> {
   return version;
 }
 
+/** @param lock keeps others from adding animals until the transaction ends */
+export async function readAnimalCount(query: Query, lock: "" | "FOR UPDATE" = ""): Promise<number> {
+  const [row] = await query(`SELECT last::text AS last FROM animal_store.counter ${lock}`);
+  return Number(row?.["last"]);
+}
+
 /** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
 export async function checkSession(query: Query): Promise<void> {
   await checkProduct(query);
