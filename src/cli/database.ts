@@ -7,9 +7,8 @@ import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { Database, within } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
-import { inspect } from "../postgres/inspect.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
-import { prepareSchema } from "../postgres/schema.ts";
+import { inspect, prepareSchema } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 

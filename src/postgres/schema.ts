@@ -6,16 +6,18 @@
  * functions of functions.ts are made after the last one.
  */
 
+import type { Clock } from "../base/clock.ts";
+import { counted } from "../base/error-message.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";
 import { migration2 } from "./migration-2.ts";
-import { checkMayCreate, checkSchema, checkUsage, hasSchema } from "./rights.ts";
+import { PostgresKeyLog } from "./postgres-key-log.ts";
 
 /** Migration n makes version n of n - 1. */
 const migrations: readonly string[] = [migration1, migration2];
 
-export const schemaVersion: number = migrations.length;
+const schemaVersion: number = migrations.length;
 
 /** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
@@ -36,6 +38,27 @@ export async function prepareSchema(database: Database): Promise<void> {
     }
     await checkSchema(query);
   });
+}
+
+/** Says whether a start could use the database, and what is in it. Changes nothing. @throws {Error} why a start would fail */
+export async function inspect(database: Database, clock: Clock): Promise<string> {
+  const animalCount = await database.transaction(async (query) => {
+    await checkSession(query);
+    const version = await readSchemaVersion(query);
+    if (version === 0) {
+      await checkMayCreate(query);
+      return undefined;
+    }
+    if (version === schemaVersion) {
+      await checkSchema(query); // A start would make those that an older schema lacks.
+    }
+    return readAnimalCount(query);
+  });
+  if (animalCount === undefined) {
+    return "the database has no tables of the animal store: a start would make them";
+  }
+  const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
+  return `the database is sound: ${counted(animalCount, "animal")}, ${counted(keyring.list().length, "key")}`;
 }
 
 async function migrate(query: Query): Promise<void> {
@@ -59,7 +82,7 @@ async function migrate(query: Query): Promise<void> {
 }
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
-export async function readSchemaVersion(query: Query): Promise<number> {
+async function readSchemaVersion(query: Query): Promise<number> {
   await checkUsage(query);
   const [found] = await query(
     "SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS version, " +
@@ -87,7 +110,7 @@ export async function readAnimalCount(query: Query, lock: "" | "FOR UPDATE" = ""
 }
 
 /** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
-export async function checkSession(query: Query): Promise<void> {
+async function checkSession(query: Query): Promise<void> {
   await checkProduct(query);
   const [row] = await query(
     "SELECT current_setting('transaction_isolation') AS isolation, " +
@@ -114,5 +137,68 @@ async function checkProduct(query: Query): Promise<void> {
   const version = String(row?.["version"]);
   if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
     throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
+  }
+}
+
+/** An administrator may have made the schema, for a user who may not: even IF NOT EXISTS needs the right. */
+async function hasSchema(query: Query): Promise<boolean> {
+  const [row] = await query("SELECT (to_regnamespace('animal_store') IS NOT NULL)::text AS found");
+  return row?.["found"] === "true";
+}
+
+/** @throws {Error} the user may not use the schema, if there is one */
+async function checkUsage(query: Query): Promise<void> {
+  const [row] = await query("SELECT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')::text AS may_use");
+  if (row?.["may_use"] === "false") {
+    throw new Error("the user has no right to USAGE of the schema animal_store");
+  }
+}
+
+/** @throws {Error} the user may not make the schema, or the tables in an empty one */
+async function checkMayCreate(query: Query): Promise<void> {
+  const [place, text] = (await hasSchema(query))
+    ? ["schema animal_store", "SELECT has_schema_privilege('animal_store', 'CREATE')::text AS may_create"]
+    : ["database", "SELECT has_database_privilege(current_database(), 'CREATE')::text AS may_create"];
+  const [row] = await query(text);
+  if (row?.["may_create"] !== "true") {
+    throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
+  }
+}
+
+const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
+
+/** A table that is missing lacks every right. */
+const missingText = `
+SELECT name, (to_regclass('animal_store.' || name) IS NULL)::text AS is_missing, string_agg(needed, ', ') AS rights
+FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
+WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
+GROUP BY name ORDER BY name LIMIT 1`;
+
+const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
+
+const missingFunctionText = `
+SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
+  SELECT FROM pg_proc
+  WHERE pronamespace = 'animal_store'::regnamespace AND proname = name AND has_function_privilege(oid, 'EXECUTE')
+) LIMIT 1`;
+
+/** @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged */
+async function checkSchema(query: Query): Promise<void> {
+  const [row] = await query(missingText, [tables]);
+  if (row !== undefined) {
+    const table = `the table animal_store.${String(row["name"])}`;
+    const noRight = `the user has no right to ${String(row["rights"])} on ${table}`;
+    throw new Error(row["is_missing"] === "true" ? `${table} is missing` : noRight);
+  }
+  const [lost] = await query(missingFunctionText, [functionNames]);
+  if (lost !== undefined) {
+    throw new Error(`the function animal_store.${String(lost["name"])} is missing, or the user may not execute it`);
+  }
+  const [counter] = await query(
+    "SELECT (count(*) = 1)::text AS is_one, " +
+      "(max(last) >= (SELECT coalesce(max(id), 0) FROM animal_store.pets))::text AS is_last FROM animal_store.counter",
+  );
+  if (counter?.["is_one"] !== "true" || counter["is_last"] !== "true") {
+    throw new Error("the table animal_store.counter is damaged: it must have one row, with the last id");
   }
 }
