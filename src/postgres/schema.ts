@@ -1,5 +1,5 @@
 /**
- * The schema `animal_store`, made and migrated by the instance that starts first.
+ * The schema `animal_store`, made and migrated by the instance that starts first, and checked by each start.
  *
  * A migration changes tables, and never changes itself once it is published. It must leave the instances working that
  * still run the release before, and must not alter the table `version`: starts that wait for it have read that. The
@@ -16,8 +16,10 @@ import { PostgresKeyLog } from "./postgres-key-log.ts";
 
 /** Migration n makes version n of n - 1. */
 const migrations: readonly string[] = [migration1, migration2];
+const schemaVersion = migrations.length;
 
-const schemaVersion: number = migrations.length;
+const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
+const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
 
 /** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
@@ -40,7 +42,7 @@ export async function prepareSchema(database: Database): Promise<void> {
   });
 }
 
-/** Says whether a start could use the database, and what is in it. Changes nothing. @throws {Error} why a start would fail */
+/** Says what is in a database that a start could use. Changes nothing. @throws {Error} why a start would fail */
 export async function inspect(database: Database, clock: Clock): Promise<string> {
   const animalCount = await database.transaction(async (query) => {
     await checkSession(query);
@@ -61,6 +63,12 @@ export async function inspect(database: Database, clock: Clock): Promise<string>
   return `the database is sound: ${counted(animalCount, "animal")}, ${counted(keyring.list().length, "key")}`;
 }
 
+/** @param lock keeps others from adding animals until the transaction ends */
+export async function readAnimalCount(query: Query, lock: "" | "FOR UPDATE" = ""): Promise<number> {
+  const [row] = await query(`SELECT last::text AS last FROM animal_store.counter ${lock}`);
+  return Number(row?.["last"]);
+}
+
 async function migrate(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${migrationMs}`);
   const lockText = "SELECT pg_advisory_xact_lock($1) /* while another start makes the schema */";
@@ -68,8 +76,7 @@ async function migrate(query: Query): Promise<void> {
   await query(`SET LOCAL lock_timeout = ${lockMs}`);
   const version = await readSchemaVersion(query);
   if (version === 0) {
-    await checkMayCreate(query);
-    if (!(await hasSchema(query))) {
+    if (!(await checkMayCreate(query))) {
       await query("CREATE SCHEMA animal_store");
     }
     await query("CREATE TABLE animal_store.version (version int NOT NULL)");
@@ -83,15 +90,14 @@ async function migrate(query: Query): Promise<void> {
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
 async function readSchemaVersion(query: Query): Promise<number> {
-  await checkUsage(query);
-  const [found] = await query(
-    "SELECT (to_regclass('animal_store.version') IS NOT NULL)::text AS version, " +
-      "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('animal_store'))::text AS anything",
-  );
-  if (found?.["anything"] === "false") {
+  if (await holds(query, "NOT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')")) {
+    throw new Error("the user has no right to USAGE of the schema animal_store");
+  }
+  if (!(await holds(query, "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('animal_store'))"))) {
     return 0;
   }
-  const rows = found?.["version"] === "true" ? await query("SELECT version FROM animal_store.version") : [];
+  const isThere = await holds(query, "to_regclass('animal_store.version') IS NOT NULL");
+  const rows = isThere ? await query("SELECT version FROM animal_store.version") : [];
   const version = Number(rows[0]?.["version"]);
   if (rows.length !== 1 || !(version >= 1)) {
     throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
@@ -103,15 +109,14 @@ async function readSchemaVersion(query: Query): Promise<number> {
   return version;
 }
 
-/** @param lock keeps others from adding animals until the transaction ends */
-export async function readAnimalCount(query: Query, lock: "" | "FOR UPDATE" = ""): Promise<number> {
-  const [row] = await query(`SELECT last::text AS last FROM animal_store.counter ${lock}`);
-  return Number(row?.["last"]);
-}
-
-/** Asks for texts, because an embedder may have changed how its client reads other types. @throws {Error} */
+/** @throws {Error} the server is not PostgreSQL, or a setting is wrong */
 async function checkSession(query: Query): Promise<void> {
-  await checkProduct(query);
+  const [server] = await query("SELECT version() AS version");
+  const version = String(server?.["version"]);
+  // Others speak its protocol, but each of their nodes has a clock of its own: quotas would leak between them.
+  if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
+    throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
+  }
   const [row] = await query(
     "SELECT current_setting('transaction_isolation') AS isolation, " +
       "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
@@ -129,43 +134,20 @@ async function checkSession(query: Query): Promise<void> {
 }
 
 /**
- * Other databases speak the protocol of PostgreSQL, but each of their nodes has a clock of its own: quotas would leak
- * between them.
+ * Returns whether there is a schema. An administrator may have made it, for a user who may not.
+ *
+ * @throws {Error} the user may not make the schema, or the tables in an empty one
  */
-async function checkProduct(query: Query): Promise<void> {
-  const [row] = await query("SELECT version() AS version");
-  const version = String(row?.["version"]);
-  if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
-    throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
-  }
-}
-
-/** An administrator may have made the schema, for a user who may not: even IF NOT EXISTS needs the right. */
-async function hasSchema(query: Query): Promise<boolean> {
-  const [row] = await query("SELECT (to_regnamespace('animal_store') IS NOT NULL)::text AS found");
-  return row?.["found"] === "true";
-}
-
-/** @throws {Error} the user may not use the schema, if there is one */
-async function checkUsage(query: Query): Promise<void> {
-  const [row] = await query("SELECT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')::text AS may_use");
-  if (row?.["may_use"] === "false") {
-    throw new Error("the user has no right to USAGE of the schema animal_store");
-  }
-}
-
-/** @throws {Error} the user may not make the schema, or the tables in an empty one */
-async function checkMayCreate(query: Query): Promise<void> {
-  const [place, text] = (await hasSchema(query))
-    ? ["schema animal_store", "SELECT has_schema_privilege('animal_store', 'CREATE')::text AS may_create"]
-    : ["database", "SELECT has_database_privilege(current_database(), 'CREATE')::text AS may_create"];
-  const [row] = await query(text);
-  if (row?.["may_create"] !== "true") {
+async function checkMayCreate(query: Query): Promise<boolean> {
+  const isThere = await holds(query, "to_regnamespace('animal_store') IS NOT NULL");
+  const [place, right] = isThere
+    ? ["schema animal_store", "has_schema_privilege('animal_store', 'CREATE')"]
+    : ["database", "has_database_privilege(current_database(), 'CREATE')"];
+  if (!(await holds(query, right))) {
     throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
   }
+  return isThere;
 }
-
-const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
 
 /** A table that is missing lacks every right. */
 const missingText = `
@@ -174,15 +156,17 @@ FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[])
 WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
 GROUP BY name ORDER BY name LIMIT 1`;
 
-const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
-
 const missingFunctionText = `
 SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
   SELECT FROM pg_proc
   WHERE pronamespace = 'animal_store'::regnamespace AND proname = name AND has_function_privilege(oid, 'EXECUTE')
 ) LIMIT 1`;
 
-/** @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged */
+/**
+ * Otherwise a start would succeed, and each request fail.
+ *
+ * @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged
+ */
 async function checkSchema(query: Query): Promise<void> {
   const [row] = await query(missingText, [tables]);
   if (row !== undefined) {
@@ -194,11 +178,14 @@ async function checkSchema(query: Query): Promise<void> {
   if (lost !== undefined) {
     throw new Error(`the function animal_store.${String(lost["name"])} is missing, or the user may not execute it`);
   }
-  const [counter] = await query(
-    "SELECT (count(*) = 1)::text AS is_one, " +
-      "(max(last) >= (SELECT coalesce(max(id), 0) FROM animal_store.pets))::text AS is_last FROM animal_store.counter",
-  );
-  if (counter?.["is_one"] !== "true" || counter["is_last"] !== "true") {
+  const lastId = "(SELECT coalesce(max(id), 0) FROM animal_store.pets)";
+  if (!(await holds(query, `SELECT count(*) = 1 AND max(last) >= ${lastId} FROM animal_store.counter`))) {
     throw new Error("the table animal_store.counter is damaged: it must have one row, with the last id");
   }
+}
+
+/** Asks for a text, because an embedder may have changed how its client reads other types. */
+async function holds(query: Query, condition: string): Promise<boolean> {
+  const [row] = await query(`SELECT (${condition})::text AS answer`);
+  return row?.["answer"] === "true";
 }
