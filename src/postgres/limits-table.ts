@@ -8,22 +8,14 @@ import { type KeyLimits, shifted } from "../limits/key-limits.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 
-/** In the order of `LimitsNumbers`. */
-export const limitsColumns: string =
-  "minute_used, minute_ends, day_used, day_ends, refusals, second_ends, ban_until, ban_ms, last_at";
-
-/** The limits of a key, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
-export type LimitsNumbers = readonly [
-  minuteUsed: number,
-  minuteEndsMs: number,
-  dayUsed: number,
-  dayEndsMs: number,
-  refusalCount: number,
-  secondEndsMs: number,
-  banUntilMs: number,
-  banMs: number,
-  lastMs: number,
+const columns = [
+  "minute_used", "minute_ends", "day_used", "day_ends", "refusals", "second_ends", "ban_until", "ban_ms", "last_at",
 ];
+
+export const limitsColumns: string = columns.join(", ");
+
+/** The values of these columns, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
+export type LimitsNumbers = readonly [number, number, number, number, number, number, number, number, number];
 
 const readText = `SELECT key_id, to_json(ARRAY[${limitsColumns}])::text AS numbers FROM animal_store.limits`;
 const writeText = `INSERT INTO animal_store.limits (key_id, ${limitsColumns}, decided_at)
@@ -43,13 +35,9 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
 export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
   const rows = Array.from(keys, ([keyId, limits]) => {
-    const { minute, day, ban, lastMs } = shifted(limits, aheadMs);
-    return {
-      ...{ key_id: keyId, minute_used: minute.used, minute_ends: instant(minute.endsMs) },
-      ...{ day_used: day.used, day_ends: instant(day.endsMs), refusals: ban.refusalCount },
-      ...{ second_ends: instant(ban.secondEndsMs), ban_until: instant(ban.untilMs), ban_ms: ban.durationMs },
-      last_at: instant(lastMs),
-    };
+    const numbers = numbersOf(shifted(limits, aheadMs));
+    const entries = columns.map((name, place) => [name, Math.max(0, numbers[place]!)]); // 0 or less is never.
+    return { key_id: keyId, ...Object.fromEntries(entries) };
   });
   await query(writeText, [JSON.stringify(rows)]);
 }
@@ -64,12 +52,12 @@ export function limitsOf(numbers: LimitsNumbers): KeyLimits {
   };
 }
 
+function numbersOf({ minute, day, ban, lastMs }: KeyLimits): LimitsNumbers {
+  const { refusalCount, secondEndsMs, untilMs, durationMs } = ban;
+  return [minute.used, minute.endsMs, day.used, day.endsMs, refusalCount, secondEndsMs, untilMs, durationMs, lastMs];
+}
+
 async function databaseNowMs(query: Query): Promise<number> {
   const [row] = await query("SELECT animal_store.clock_ms()::text AS now_ms");
   return Number(row?.["now_ms"]);
-}
-
-/** In the table, 0 or less is never. */
-function instant(unixMs: number): number {
-  return Math.max(0, unixMs);
 }
