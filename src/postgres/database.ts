@@ -3,12 +3,13 @@
  * requests do not pile up. Only probes are sent: the log of keys sends one four times a second.
  */
 
+import { hash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
-import { type DatabasePool, type PoolClient, PreparedStatements, type Row, sendReplicated } from "./pool.ts";
+import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 
 /** To open a connection, or until one is free. One begun while the database was away delays the recovery as long. */
 const connectMs = 1_500;
@@ -28,6 +29,9 @@ const newRefusalMs = 60_000;
 /** Every statement fails: on a replica, while the next connection may lead elsewhere, and without the schema. */
 const unusableStates: ReadonlySet<string | undefined> = new Set(["25006", "3F000"]);
 
+/** Behind a pooler in transaction mode, the next transaction may be on a connection that has other names. */
+const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P05"]);
+
 /** Runs a statement of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
@@ -39,7 +43,7 @@ export class Database {
   /** When a SQLSTATE was seen last, by performance.now(). */
   readonly #refusals = new Map<string, number>();
   readonly #connectionLimit = new ConnectionLimit();
-  readonly #prepared = new PreparedStatements();
+  #canPrepare = true;
   /** Statements that got no answer, and how many there had been when a connection was opened. */
   #lossCount = 0;
   readonly #lossCounts = new WeakMap<PoolClient, number>();
@@ -70,7 +74,7 @@ export class Database {
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect();
     try {
-      const answer = sendReplicated(client, () => this.#prepared.query(client, text, values));
+      const answer = sendReplicated(client, () => this.#query(client, text, values));
       const { rows } = await within(statementMs, answer);
       this.#release(client, false);
       this.#setAvailable(undefined);
@@ -89,6 +93,25 @@ export class Database {
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
     }
+  }
+
+  /**
+   * A connection prepares a statement once, and then only executes it, in four fifths of the time if it is a short one.
+   * Where that fails, the statement has not run: it is sent without a name, as all later ones.
+   */
+  async #query(client: PoolClient, text: string, values: unknown[]): Promise<{ readonly rows: readonly Row[] }> {
+    if (this.#canPrepare) {
+      try {
+        // Made from the text, so that the name never means the statement of another release.
+        return await client.query({ name: hash("sha256", text, "base64url"), text, values });
+      } catch (error) {
+        if (!otherNamesStates.has(sqlState(error))) {
+          throw error;
+        }
+        this.#canPrepare = false;
+      }
+    }
+    return client.query({ text, values });
   }
 
   /** As `probe`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */

@@ -2,10 +2,6 @@
  * The part of a connection pool that is used, which `Pool` of the package `pg` fits, and how statements are sent.
  */
 
-import { hash } from "node:crypto";
-
-import { sqlState } from "./database-error.ts";
-
 export type Row = Readonly<Record<string, unknown>>;
 
 /** What the database says beside an answer. */
@@ -54,33 +50,6 @@ export async function sendReplicated<Answer>(client: PoolClient, send: () => Pro
     return answer;
   } finally {
     client.off("notice", hear);
-  }
-}
-
-/** Behind a pooler in transaction mode, the next transaction may be on a connection that has other names. */
-const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P05"]);
-
-/**
- * Statements that a connection prepares once, and then only executes: the limits of a request that waits alone take
- * PostgreSQL four fifths of the time. Where that fails, the statement has not run: it is sent without a name, as all
- * later ones.
- */
-export class PreparedStatements {
-  #isPossible = true;
-
-  async query(client: PoolClient, text: string, values: unknown[]): Promise<{ readonly rows: readonly Row[] }> {
-    if (this.#isPossible) {
-      try {
-        // Made from the text, so that the name never means the statement of another release.
-        return await client.query({ name: hash("sha256", text, "base64url"), text, values });
-      } catch (error) {
-        if (!otherNamesStates.has(sqlState(error))) {
-          throw error;
-        }
-        this.#isPossible = false;
-      }
-    }
-    return client.query({ text, values });
   }
 }
 
