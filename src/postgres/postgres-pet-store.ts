@@ -72,9 +72,9 @@ export class PostgresPetStore implements PetStore {
   });
   /** Resolves when a stop has no time left for decisions. */
   readonly #stopEnd: Promise<undefined>;
-  #addingCount = 0;
-  #closing: Promise<void> | undefined;
-  #onLastAdd = (): void => {};
+  /** The adds under way. */
+  readonly #adding = new Set<Promise<StoredPet>>();
+  #isClosing = false;
 
   /** @param stopping aborted when the server begins to stop */
   constructor(database: Database, clock: Clock, stopping?: AbortSignal) {
@@ -86,18 +86,16 @@ export class PostgresPetStore implements PetStore {
   }
 
   async add(newPet: NewPet, hash?: string): Promise<StoredPet> {
-    if (this.#closing !== undefined) {
+    if (this.#isClosing) {
       throw new StorageUnavailableError("the service is stopping");
     }
-    this.#addingCount += 1;
+    const add = (): Promise<StoredPet> => this.#addOne(newPet, hash);
+    const adding = hash === undefined ? add() : this.#inProgress.share(newPet, hash, add);
+    this.#adding.add(adding);
     try {
-      const add = (): Promise<StoredPet> => this.#addOne(newPet, hash);
-      return await (hash === undefined ? add() : this.#inProgress.share(newPet, hash, add));
+      return await adding;
     } finally {
-      this.#addingCount -= 1;
-      if (this.#addingCount === 0) {
-        this.#onLastAdd();
-      }
+      this.#adding.delete(adding);
     }
   }
 
@@ -110,17 +108,12 @@ export class PostgresPetStore implements PetStore {
   }
 
   isWritable(): boolean {
-    return this.#closing === undefined && this.#database.isAvailable;
+    return !this.#isClosing && this.#database.isAvailable;
   }
 
-  close(): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      this.#onLastAdd = resolve;
-      if (this.#addingCount === 0) {
-        resolve();
-      }
-    });
-    return this.#closing;
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.allSettled(this.#adding);
   }
 
   async #addOne(newPet: NewPet, hash: string | undefined): Promise<StoredPet> {
