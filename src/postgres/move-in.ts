@@ -15,9 +15,10 @@ import { applyKeyLines } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
-import { idempotencyHashCharacters, idempotencySecondsMax } from "../store/idempotency-table.ts";
+import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
 import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
+import { onceAge } from "./functions.ts";
 import { writeLimits } from "./limits-table.ts";
 import { readAnimalCount } from "./schema.ts";
 
@@ -60,10 +61,10 @@ export async function moveFolderIn(query: Query, folder: string, options: MoveOp
 export async function moveCatalogueIn(query: Query, source: Source, { clock, report }: MoveOptions): Promise<number> {
   const { path, file } = source;
   await claimCatalogue(query);
-  const copy = new CatalogueCopy(query, Math.floor(clock.wallMs() / 1_000) - idempotencySecondsMax);
+  const copy = new CatalogueCopy();
   const sizeBytes = file.size();
   // What was read is inserted before more is read, so memory stays bounded.
-  const end = await loadPets(inPieces(file, () => copy.flush()), copy, {
+  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, {
     idempotentAdds: copy,
     to: sizeBytes,
     onProgress: reportProgress(clock, (bytes) =>
@@ -76,7 +77,7 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
   if (end.kind === "torn") {
     report(`warning: ${tornText(path, end)}; the animals before them are imported`);
   }
-  await copy.flush();
+  await copy.flush(query);
   await query("UPDATE animal_store.counter SET last = $1", [end.lineCount]);
   return end.lineCount;
 }
@@ -104,22 +105,15 @@ const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
 const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
   SELECT hash, id, least(now(), to_timestamp("atSeconds"))
   FROM json_to_recordset($1) AS one(hash text, id bigint, "atSeconds" float8)
+  WHERE to_timestamp("atSeconds") > now() - ${onceAge}
   ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
 
 /** Takes animals and idempotency hashes as they are read, and inserts them when it is flushed. */
 class CatalogueCopy implements PetSink {
-  readonly #query: Query;
-  readonly #oldestSeconds: number;
   /** Each as `newPetToJson` writes it. */
   #pets: string[] = [];
   /** If a hash was used again, the later animal counts. */
   #hashes = new Map<string, { readonly hash: string; readonly id: number; readonly atSeconds: number }>();
-
-  /** @param oldestSeconds hashes of this time and earlier are not moved; Unix seconds */
-  constructor(query: Query, oldestSeconds: number) {
-    this.#query = query;
-    this.#oldestSeconds = oldestSeconds;
-  }
 
   /** The closing brace comes later in the line. */
   append(bytes: DataView, start: number, end: number): void {
@@ -127,20 +121,18 @@ class CatalogueCopy implements PetSink {
   }
 
   rememberSince(bytes: DataView, start: number, id: number, atSeconds: number): void {
-    if (atSeconds > this.#oldestSeconds) {
-      const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-      this.#hashes.set(hash, { hash, id, atSeconds });
-    }
+    const hash = textOf(bytes, start, start + idempotencyHashCharacters);
+    this.#hashes.set(hash, { hash, id, atSeconds });
   }
 
-  async flush(): Promise<void> {
+  async flush(query: Query): Promise<void> {
     const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
     [this.#pets, this.#hashes] = [[], new Map()];
     if (pets.length > 0) {
-      await this.#query(addText, [`[${pets.join(",")}]`]);
+      await query(addText, [`[${pets.join(",")}]`]);
     }
     if (hashes.length > 0) {
-      await this.#query(rememberText, [JSON.stringify(hashes)]);
+      await query(rememberText, [JSON.stringify(hashes)]);
     }
   }
 }
