@@ -33,7 +33,10 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   let isOpen = false; // Until then, the error says that the database cannot be reached.
   const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
   try {
-    await unlessAborted(() => prepareSchema(database), signal);
+    signal?.throwIfAborted();
+    // Another start that makes the schema may have stalled, so the wait for it can be stopped.
+    await Promise.race([prepareSchema(database), ...(signal === undefined ? [] : [once(signal, "abort")])]);
+    signal?.throwIfAborted();
     const keys = await openKeys({ database, clock, report, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
@@ -50,8 +53,11 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
       database.close();
     };
     isOpen = true;
-    const countAnimals = (): Promise<number> => readAnimalCount((text) => database.run(text));
-    return { store, limiter, keys, gauges: () => ({ banCount: limiter.banCount }), countAnimals, close };
+    return {
+      store, limiter, keys, close,
+      gauges: () => ({ banCount: limiter.banCount }),
+      countAnimals: () => readAnimalCount((text) => database.run(text)),
+    };
   } catch (error) {
     database.close();
     throw error;
@@ -76,11 +82,4 @@ export async function openKeys(options: PostgresKeyLogOptions & KeyStoreOptions)
   const { database, clock } = options;
   const query: Query = (text, values) => database.run(text, values);
   return new KeyStore(await PostgresKeyLog.open(options), { ...options, readLimits: () => readLimits(query, clock) });
-}
-
-/** A start waits for another one that makes the schema. That one may have stalled, so the waiting can be stopped. */
-async function unlessAborted(prepare: () => Promise<void>, signal = new AbortController().signal): Promise<void> {
-  signal.throwIfAborted();
-  await Promise.race([prepare(), once(signal, "abort")]);
-  signal.throwIfAborted();
 }

@@ -109,8 +109,10 @@ export class PostgresKeyLog extends KeyLog {
         this.#options.report("the key events in the database can be read again");
       }
     } catch (error) {
-      if (!(error instanceof DatabaseError)) {
-        this.#reportOnce(messageOf(error));
+      const fault = messageOf(error);
+      if (!(error instanceof DatabaseError) && this.#fault !== fault) {
+        this.#fault = fault;
+        this.#options.report(`${fault}; keys known so far go on working`);
       }
     }
   }
@@ -150,8 +152,7 @@ export class PostgresKeyLog extends KeyLog {
 
   #applyAll(rows: readonly Row[]): void {
     for (const row of rows) {
-      const seq = Number(row["seq"]);
-      const line = String(row["line"]);
+      const [seq, line] = [Number(row["seq"]), String(row["line"])];
       if (seq <= this.#seq) {
         continue; // It is the one that was read again.
       }
@@ -169,13 +170,6 @@ export class PostgresKeyLog extends KeyLog {
     const bytes = Buffer.from(line);
     const event = decodeKeyEvent(viewOf(bytes), 0, bytes.length);
     return "kind" in event ? event.reason : this.keyring.apply(event);
-  }
-
-  #reportOnce(fault: string): void {
-    if (this.#fault !== fault) {
-      this.#fault = fault;
-      this.#options.report(`${fault}; keys known so far go on working`);
-    }
   }
 }
 

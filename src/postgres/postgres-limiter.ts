@@ -1,17 +1,15 @@
 /**
- * Decides which request of which key is served, with the limits in the database, on its clock: exact however many
- * instances share it.
- *
- * Requests that wait are decided by one statement, which counts them by key. Of the requests of a key in a batch the
- * first ones are served, as many as the statement grants.
+ * Decides which request of which key is served, with the limits in the database, on its clock. One statement decides
+ * all requests that wait: of those of a key it grants the first ones.
  */
 
 import type { Clock } from "../base/clock.ts";
+import type { Bucket } from "../limits/bucket.ts";
 import {
   type Calendar, type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, statusOf, unusedLimits,
 } from "../limits/key-limits.ts";
 import type { Plan, Quota } from "../limits/plans.ts";
-import type { Decision, Quotas, Limiter, RateStatus } from "../limits/limiter.ts";
+import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
 import type { Database } from "./database.ts";
@@ -39,6 +37,12 @@ interface KeyBatch {
   asked: number;
 }
 
+/** What `take` in functions.ts returns. */
+interface Answer {
+  readonly keys: readonly string[];
+  readonly limits: readonly (readonly [granted: number, nowMs: number, ...limits: LimitsNumbers])[];
+}
+
 const batchRequestsMax = 1_000;
 /** Keys whose limits are remembered for the time when the database is away: about 4 MB. */
 const lastKnownMax = 10_000;
@@ -46,11 +50,6 @@ const lastKnownMax = 10_000;
 const unixCalendar: Calendar = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
 
 const takeText = "SELECT animal_store.take($1, $2, $3, $4)::text AS answer";
-
-interface Answer {
-  readonly keys: readonly string[];
-  readonly limits: readonly (readonly [granted: number, nowMs: number, ...limits: LimitsNumbers])[];
-}
 
 export class PostgresLimiter implements Limiter {
   readonly #database: Database;
@@ -60,17 +59,13 @@ export class PostgresLimiter implements Limiter {
     sizeMax: batchRequestsMax,
   });
   readonly #lastKnown = new Map<string, KeyLimits>();
-  #banCount = 0;
+  /** Bans set off by this instance since it started. Changed here only. */
+  banCount = 0;
 
   /** @param clock for the status that is shown while the database is away; all else follows the database's */
   constructor(database: Database, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
-  }
-
-  /** Bans set off by this instance since it started. */
-  get banCount(): number {
-    return this.#banCount;
   }
 
   async take(keyId: string, plan: Plan): Promise<Decision> {
@@ -79,11 +74,9 @@ export class PostgresLimiter implements Limiter {
       return { kind: "unavailable", ...this.#lastStatus(keyId, plan.quota) };
     }
     const { isAllowed, state } = decided;
-    if (!isAllowed) {
-      return refusalOf(state, unixCalendar);
-    }
-    const quotas = (): Quotas => quotasOf(state, unixCalendar);
-    return { kind: "allowed", ...statusOf(state, unixCalendar), quotas };
+    return isAllowed
+      ? { kind: "allowed", ...statusOf(state, unixCalendar), quotas: () => quotasOf(state, unixCalendar) }
+      : refusalOf(state, unixCalendar);
   }
 
   async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
@@ -158,7 +151,7 @@ export class PostgresLimiter implements Limiter {
   #remember(keyId: string, limits: KeyLimits, refusedMs: number | undefined): void {
     const { untilMs, durationMs } = limits.ban;
     if (untilMs - durationMs === refusedMs && untilMs !== this.#lastKnown.get(keyId)?.ban.untilMs) {
-      this.#banCount += 1;
+      this.banCount += 1;
     }
     if (this.#lastKnown.size >= lastKnownMax && !this.#lastKnown.has(keyId)) {
       this.#lastKnown.clear();
@@ -169,10 +162,6 @@ export class PostgresLimiter implements Limiter {
 
 /** The limits as they were before the last `tokens` of them were taken. */
 function withTokens({ minute, day, ban, lastMs }: KeyLimits, tokens: number): KeyLimits {
-  return {
-    minute: { used: minute.used - tokens, endsMs: minute.endsMs },
-    day: { used: day.used - tokens, endsMs: day.endsMs },
-    ban,
-    lastMs,
-  };
+  const before = ({ used, endsMs }: Bucket): Bucket => ({ used: used - tokens, endsMs });
+  return { minute: before(minute), day: before(day), ban, lastMs };
 }
