@@ -20,9 +20,9 @@ const idleMs = 30_000;
 /** To learn what became of a statement whose answer was lost. */
 export const decisionMs = 10_000;
 const decisionPauseMs = 100;
-/** Waits for the disk although another default is set. A wait for a standby stays. */
-const durableText =
-  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
+/** Makes the commit wait for the disk although another default is set. A wait for a standby, too, stays. */
+export const setDurable =
+  "set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 
@@ -150,7 +150,7 @@ export class Database {
       await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
       const result = await work(query);
-      await query(durableText);
+      await query(`SELECT ${setDurable}`);
       await query("COMMIT");
       this.#release(client, false);
       return result;

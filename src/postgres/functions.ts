@@ -1,10 +1,11 @@
 /**
- * The functions of the schema, made anew by each start that migrates it. A change of them is a new version, and so has
- * a migration, if only an empty one. They are functions because only a function can bound how long its statement waits.
+ * The functions of the schema, made anew by each start that migrates it: a change of them needs a migration, if only an
+ * empty one. They are functions because only a function can bound how long its statement waits.
  */
 
 import { banRule } from "../limits/ban.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
+import { setDurable } from "./database.ts";
 import { limitsColumns } from "./limits-table.ts";
 
 /** How long an idempotency key counts, as SQL. */
@@ -20,9 +21,7 @@ const boundWaits = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;`;
 
-/** Makes the commit wait for the disk although another default is set. One that waits for a standby, too, stays. */
-const durable = `PERFORM set_config('synchronous_commit', 'on', true)
-    WHERE current_setting('synchronous_commit') = 'off';`;
+const durable = `PERFORM ${setDurable};`;
 
 /**
  * A connection plans its statements once, perhaps on small tables, and keeps the plans while the tables grow. So only
