@@ -25,12 +25,8 @@ interface Item {
   readonly hash: string | undefined;
 }
 
-/** A stored animal; if an earlier create with the same hash stored it, it may be another one than was sent. */
-interface Added {
-  readonly id: number;
-  readonly json: string;
-  readonly isReplay: boolean;
-}
+/** A replay may be of another animal than was sent. */
+type Added = StoredPet & { readonly isReplay: boolean };
 
 /** A batch that was stored, or given up: then `last` is null. */
 interface Commit {
@@ -60,12 +56,9 @@ export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #inProgress = new AddsInProgress();
-  readonly #creates = new Batcher<Item, Added>((items) => this.#add(items), {
-    lanes: 1,
-    sizeMax: batchLength, // A statement stores all of them or none.
-  });
-  readonly #gets = new Batcher<number, string | undefined>((ids) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
-  readonly #lists = new Batcher<PetQuery, PetPage>((queries) => this.#list(queries), {
+  readonly #creates = new Batcher((items: readonly Item[]) => this.#add(items), { lanes: 1, sizeMax: batchLength });
+  readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
+  readonly #lists = new Batcher((queries: readonly PetQuery[]) => this.#list(queries), {
     lanes: 2,
     sizeMax: listedMax,
     sizeOf: ({ limit }) => limit,
@@ -89,7 +82,7 @@ export class PostgresPetStore implements PetStore {
     if (this.#isClosing) {
       throw new StorageUnavailableError("the service is stopping");
     }
-    const add = (): Promise<StoredPet> => this.#addOne(newPet, hash);
+    const add = (): Promise<StoredPet> => this.#addOne({ newPet, hash });
     const adding = hash === undefined ? add() : this.#inProgress.share(newPet, hash, add);
     this.#adding.add(adding);
     try {
@@ -116,9 +109,9 @@ export class PostgresPetStore implements PetStore {
     await Promise.allSettled(this.#adding);
   }
 
-  async #addOne(newPet: NewPet, hash: string | undefined): Promise<StoredPet> {
-    const { id, json, isReplay } = await this.#creates.add({ newPet, hash });
-    return isReplay ? replay(id, json, newPet) : { id, json };
+  async #addOne(item: Item): Promise<StoredPet> {
+    const { id, json, isReplay } = await this.#creates.add(item);
+    return isReplay ? replay(id, json, item.newPet) : { id, json };
   }
 
   /** A batch in doubt is decided while the next one is sent, so that other creates do not wait for it. */
@@ -145,11 +138,7 @@ export class PostgresPetStore implements PetStore {
     return addedOf(items, answerOf(rows) as Commit);
   }
 
-  /**
-   * Finds out what became of a batch whose answer was lost.
-   *
-   * @throws {StorageUnavailableError} @throws {OutcomeUnknownError}
-   */
+  /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
   async #decide(items: readonly Item[], commitId: string, sentMs: number, cause: unknown): Promise<readonly Added[]> {
     const deciding = this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
     const rows = await Promise.race([deciding, this.#stopEnd]);
