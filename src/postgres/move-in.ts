@@ -1,6 +1,5 @@
 /**
- * Moves the files of a data folder into an empty database, ids kept, in one transaction of the caller. They are read
- * and checked as by a start.
+ * Moves the files of a data folder into an empty database, ids kept, in one transaction of the caller.
  */
 
 import { join } from "node:path";
@@ -62,15 +61,9 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
   const { path, file } = source;
   await claimCatalogue(query);
   const copy = new CatalogueCopy();
-  const sizeBytes = file.size();
-  // What was read is inserted before more is read, so memory stays bounded.
-  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, {
-    idempotentAdds: copy,
-    to: sizeBytes,
-    onProgress: reportProgress(clock, (bytes) =>
-      report(`importing ${path}: ${Math.floor((bytes / sizeBytes) * 100)} %`),
-    ),
-  });
+  const to = file.size();
+  const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
+  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { idempotentAdds: copy, to, onProgress });
   if (end.kind === "corrupt") {
     throw new Error(damageText(path, end));
   }
@@ -90,6 +83,7 @@ async function claimCatalogue(query: Query): Promise<void> {
   }
 }
 
+/** What was read is inserted before more is read, so memory stays bounded. */
 function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): ReadableFile {
   return {
     async read(target, position) {
@@ -108,7 +102,7 @@ const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
   WHERE to_timestamp("atSeconds") > now() - ${onceAge}
   ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
 
-/** Takes animals and idempotency hashes as they are read, and inserts them when it is flushed. */
+/** Takes animals and idempotency hashes as they are read. */
 class CatalogueCopy implements PetSink {
   /** Each as `newPetToJson` writes it. */
   #pets: string[] = [];
@@ -128,12 +122,8 @@ class CatalogueCopy implements PetSink {
   async flush(query: Query): Promise<void> {
     const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
     [this.#pets, this.#hashes] = [[], new Map()];
-    if (pets.length > 0) {
-      await query(addText, [`[${pets.join(",")}]`]);
-    }
-    if (hashes.length > 0) {
-      await query(rememberText, [JSON.stringify(hashes)]);
-    }
+    await query(addText, [`[${pets.join(",")}]`]);
+    await query(rememberText, [JSON.stringify(hashes)]);
   }
 }
 
