@@ -1,6 +1,6 @@
 /**
- * Group commit over the network: all items that wait go into one statement. A batch begins a turn of the event loop
- * after its first item, so that requests which were read together share it.
+ * All items that wait go into one statement. A batch begins a turn of the event loop after its first item, so that
+ * requests which were read together share it.
  */
 
 import type { MaybePromise } from "../base/when-ready.ts";
@@ -18,9 +18,8 @@ type Run<Item, Result> = (items: readonly Item[]) => Promise<readonly MaybePromi
 export interface BatcherOptions<Item> {
   /** Batches under way at a time. */
   readonly lanes: number;
-  /** The largest sum of sizes in a batch. A larger item has a batch of its own. */
+  /** The largest sum of sizes in a batch, by default 1 for each item. A larger item has a batch of its own. */
   readonly sizeMax: number;
-  /** By default each item counts as 1. */
   readonly sizeOf?: (item: Item) => number;
 }
 
@@ -66,7 +65,6 @@ export class Batcher<Item, Result> {
     this.#idleLanes++;
   }
 
-  /** How many of those that wait fit into a batch. */
   #nextCount(): number {
     const { sizeMax, sizeOf = () => 1 } = this.#options;
     let size = 0;

@@ -1,7 +1,6 @@
 /**
- * Bounds the connections in use. The pool has a bound of its own, which may be too high for the database. If the
- * database refuses a connection (SQLSTATE 53300), then for a second no more are used than it accepted, and callers wait
- * until one is given back.
+ * The bound of the pool may be too high for the database. If that refuses a connection (SQLSTATE 53300), then for a
+ * second no more are used than it accepted, and callers wait until one is given back.
  */
 
 import { DatabaseError } from "./database-error.ts";
@@ -12,7 +11,7 @@ export class ConnectionLimit {
   #usedCount = 0;
   #usedMax = Infinity;
   #fullUntilMs = 0;
-  /** Callers that wait for a connection, the first one first. Calling one gives it the connection. */
+  /** Each gives the connection to a caller that waits, the first one first. */
   readonly #waiting = new Set<() => void>();
 
   /** Connections in use or being opened. */
@@ -39,7 +38,6 @@ export class ConnectionLimit {
     });
   }
 
-  /** Passes the connection on to the first caller that waits, if there is one. */
   giveBack(): void {
     const [take] = this.#waiting;
     if (take === undefined) {

@@ -18,12 +18,11 @@ export class DatabaseError extends Error {
   }
 }
 
-/** A statement, or a connection, took too long. */
 export class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
-/** Whether no answer came in time: by our limit, or by a shorter `query_timeout` of the pool; its error has no code. */
+/** By our limit, or by a shorter `query_timeout` of the pool, whose error has no code. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
 }

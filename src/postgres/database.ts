@@ -1,6 +1,6 @@
 /**
- * Runs statements on a pool, and knows whether the database can be reached. While it cannot, statements fail at once:
- * requests do not pile up. Only probes are sent: the log of keys sends one four times a second.
+ * Runs statements on a pool. While the database cannot be reached, they fail at once, so that requests do not pile up.
+ * Only probes are sent: the log of keys sends one four times a second.
  */
 
 import { hash } from "node:crypto";
@@ -32,7 +32,7 @@ const unusableStates: ReadonlySet<string | undefined> = new Set(["25006", "3F000
 /** Behind a pooler in transaction mode, the next transaction may be on a connection that has other names. */
 const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P05"]);
 
-/** Runs a statement of a transaction. */
+/** Of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
@@ -128,8 +128,7 @@ export class Database {
   }
 
   /**
-   * Runs several statements as one transaction. Only for starts and commands: its locks last as long as this process
-   * takes, or, if it is stopped, 30 s.
+   * Only for starts and commands: its locks last as long as this process takes, or, if it is stopped, 30 s.
    *
    * @param eachMs how long an answer may take
    * @throws {Error} after a wait, with the beginning of the statement
@@ -209,7 +208,7 @@ export class Database {
     this.#connectionLimit.giveBack();
   }
 
-  /** A full disk, a missing right or too few connections: the operator has to do something. */
+  /** As of a full disk or a missing right: the operator has to do something. */
   #reportRefusal(what: string, error: unknown): void {
     const state = sqlState(error);
     if (state !== undefined && !isVictim(error)) {

@@ -8,14 +8,13 @@ import { idempotencyHours } from "../pets/idempotency-key.ts";
 import { setDurable } from "./database.ts";
 import { limitsColumns } from "./limits-table.ts";
 
-/** How long an idempotency key counts, as SQL. */
 export const onceAge: string = `interval '${idempotencyHours} hours'`;
 
 const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRule;
 
 /**
- * Bounds each wait for a lock, and from release 17 on the whole transaction, also if its client stopped in the middle
- * of a message. PostgreSQL does not notice that a client has given up, so otherwise statements would pile up.
+ * PostgreSQL does not notice that a client has given up, so without these bounds statements would pile up. That of the
+ * transaction, from release 17 on, also ends one whose client stopped in the middle of a message.
  */
 const boundWaits = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)
@@ -35,7 +34,7 @@ const decided = `granted, decided_at, ${limitsColumns}`;
 /** An animal as a `PetRow`. A JSON number would lose digits of the category's id. */
 const petArray = "json_build_array(pet.id, name, category_id::text, status)";
 
-/** Skips locked rows: their holder may wait for one that is locked here, or remove them. */
+/** The holder of a locked row may wait for one that is locked here, or remove it. */
 const purge = (table: string, condition: string): string => `DELETE FROM animal_store.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM animal_store.${table}
     WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND ${condition}

@@ -1,6 +1,6 @@
 /**
- * The limits of all keys, between the table of the database and a limiter in memory. The instants of the table are on
- * the database's clock, those of a limiter on its own.
+ * The limits of all keys, between the table and a limiter in memory. The instants of the table are on the database's
+ * clock, those of a limiter on its own.
  */
 
 import type { Clock } from "../base/clock.ts";

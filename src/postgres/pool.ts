@@ -4,7 +4,6 @@
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What the database says beside an answer. */
 export interface Notice {
   /** The function of PostgreSQL that says it, in every language. */
   readonly routine?: string | undefined;
@@ -31,11 +30,7 @@ export interface DatabasePool {
   off(event: "error", listener: (error: Error) => void): unknown;
 }
 
-/**
- * Sends a statement. If its wait for a standby is canceled, PostgreSQL commits and only warns.
- *
- * @throws {Error} the standby may lack what was committed
- */
+/** If the wait for a standby is canceled, PostgreSQL commits and only warns. @throws {Error} the standby may lack it */
 export async function sendReplicated<Answer>(client: PoolClient, send: () => Promise<Answer>): Promise<Answer> {
   let isReplicated = true;
   const hear = ({ routine }: Notice): void => {

@@ -2,9 +2,8 @@
  * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
  *
  * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
- * or the event before it is another one, what is new is read and the decision is made again. So no lock is needed.
- * If the answer is lost, appending the same event once more decides: then that number is taken, by this event or by
- * another one, which its line shows.
+ * or the event before it is another one, the decision is made again on what is new. So no lock is needed. If the answer
+ * is lost, the same event is appended once more: then the line of that number shows whose it is.
  *
  * A database that was restored, or that took over too early, may lack events that are known here. Then all are read
  * again, so that every instance has the same keys.

@@ -1,5 +1,5 @@
 /**
- * The catalogue in the database. Creates that wait go into one statement, and so do gets and lists.
+ * The catalogue in the database.
  *
  * A batch of creates carries a random id that is stored with it. If the answer is lost, storing that id once more
  * decides: if it is new, the batch was not stored and never will be. If not, the row says which ids the batch got.
