@@ -211,14 +211,14 @@ export class Database {
   /** As of a full disk or a missing right: the operator has to do something. */
   #reportRefusal(what: string, error: unknown): void {
     const state = sqlState(error);
-    if (state !== undefined && !isVictim(error)) {
-      const nowMs = performance.now();
-      const isNew = nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs;
-      this.#refusals.set(state, nowMs);
-      if (isNew) {
-        this.#report(`warning: the database refused ${what}: ${messageOf(error)}`);
-      }
+    if (state === undefined || isVictim(error)) {
+      return;
     }
+    const nowMs = performance.now();
+    if (nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs) {
+      this.#report(`warning: the database refused ${what}: ${messageOf(error)}`);
+    }
+    this.#refusals.set(state, nowMs);
   }
 
   #setAvailable(failure: unknown): void {

@@ -85,8 +85,7 @@ export class PostgresKeyLog extends KeyLog {
         throw error;
       }
       const end = AbortSignal.timeout(decisionMs);
-      const rows = await database.insist(appendText, values, end);
-      if (rows !== undefined && isAppended(rows)) {
+      if (isAppended((await database.insist(appendText, values, end)) ?? [])) {
         return true;
       }
       const [stored] = (await database.insist(readText, [seq - 1, 1], end)) ?? [];
@@ -143,8 +142,7 @@ export class PostgresKeyLog extends KeyLog {
     }
     if (this.#lastLine === knownLine) {
       this.keyring.takeOver(other.keyring);
-      this.#seq = other.#seq;
-      this.#lastLine = other.#lastLine;
+      [this.#seq, this.#lastLine] = [other.#seq, other.#lastLine];
       this.#options.report("warning: key events were removed from the database or replaced there; all were read again");
     }
   }
@@ -159,8 +157,7 @@ export class PostgresKeyLog extends KeyLog {
       if (fault !== undefined) {
         throw new KeyError("key_file_damaged", `Cannot read keys: key event ${seq} in the database: ${fault}`);
       }
-      this.#seq = seq;
-      this.#lastLine = line;
+      [this.#seq, this.#lastLine] = [seq, line];
     }
   }
 
