@@ -74,8 +74,7 @@ export class Database {
   async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect();
     try {
-      const answer = sendReplicated(client, () => this.#query(client, text, values));
-      const { rows } = await within(statementMs, answer);
+      const rows = await within(statementMs, this.#send(client, text, values));
       this.#release(client, false);
       this.#setAvailable(undefined);
       return rows;
@@ -99,11 +98,11 @@ export class Database {
    * A connection prepares a statement once, and then only executes it, in four fifths of the time if it is a short one.
    * Where that fails, the statement has not run: it is sent without a name, as all later ones.
    */
-  async #query(client: PoolClient, text: string, values: unknown[]): Promise<{ readonly rows: readonly Row[] }> {
+  async #send(client: PoolClient, text: string, values: unknown[]): Promise<readonly Row[]> {
     if (this.#canPrepare) {
       try {
         // Made from the text, so that the name never means the statement of another release.
-        return await client.query({ name: hash("sha256", text, "base64url"), text, values });
+        return await sendReplicated(client, { name: hash("sha256", text, "base64url"), text, values });
       } catch (error) {
         if (!otherNamesStates.has(sqlState(error))) {
           throw error;
@@ -111,7 +110,7 @@ export class Database {
         this.#canPrepare = false;
       }
     }
-    return client.query({ text, values });
+    return sendReplicated(client, { text, values });
   }
 
   /** As `probe`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
@@ -137,13 +136,11 @@ export class Database {
     const client = await this.#connect();
     try {
       const query: Query = async (text, values = [], limitMs = eachMs) => {
-        const sent = sendReplicated(client, () => client.query({ text, values }));
-        const answer = await within(limitMs, sent).catch((error: unknown) => {
+        return within(limitMs, sendReplicated(client, { text, values })).catch((error: unknown) => {
           const [start] = text.trim().split("\n");
           const isWait = isTimeout(error) || sqlState(error) === "55P03"; // The latter for a lock.
           throw isWait ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
         });
-        return answer.rows;
       };
       await query("BEGIN");
       await query(`SET LOCAL lock_timeout = ${lockMs}`);

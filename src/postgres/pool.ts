@@ -9,13 +9,15 @@ export interface Notice {
   readonly routine?: string | undefined;
 }
 
+export interface Statement {
+  readonly text: string;
+  readonly values: unknown[];
+  readonly name?: string;
+}
+
 export interface PoolClient {
   /** The connection prepares a statement with a name when the name is new to it. */
-  query(statement: {
-    readonly text: string;
-    readonly values: unknown[];
-    readonly name?: string;
-  }): Promise<{ readonly rows: readonly Row[] }>;
+  query(statement: Statement): Promise<{ readonly rows: readonly Row[] }>;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notice", listener: (notice: Notice) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
@@ -31,18 +33,18 @@ export interface DatabasePool {
 }
 
 /** If the wait for a standby is canceled, PostgreSQL commits and only warns. @throws {Error} the standby may lack it */
-export async function sendReplicated<Answer>(client: PoolClient, send: () => Promise<Answer>): Promise<Answer> {
+export async function sendReplicated(client: PoolClient, statement: Statement): Promise<readonly Row[]> {
   let isReplicated = true;
   const hear = ({ routine }: Notice): void => {
     isReplicated &&= routine !== "SyncRepWaitForLSN";
   };
   client.on("notice", hear);
   try {
-    const answer = await send();
+    const { rows } = await client.query(statement);
     if (!isReplicated) {
       throw new Error("the wait for the standby was canceled");
     }
-    return answer;
+    return rows;
   } finally {
     client.off("notice", hear);
   }
