@@ -57,9 +57,8 @@ BEGIN
   RETURN QUERY SELECT * FROM animal_store.key_events WHERE seq > after ORDER BY seq LIMIT count;
 END $$;
 
--- Appends the event with that number, which was decided on the event before it. Returns false if that is another one,
--- or if somebody else has taken the number. An unban or a reset of the key "unbanned_id" takes effect in the same
--- transaction, so it ends no later ban and gives back no later request.
+-- Returns false if somebody else has taken the number, or the event before it is not the one it was decided on. An
+-- unban or a reset takes effect in the same transaction, so it ends no later ban and gives back no later request.
 CREATE OR REPLACE FUNCTION animal_store.append_key_event(seq bigint, line text, unbanned_id text, before text)
 RETURNS boolean LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE now_ms bigint; BEGIN
@@ -126,10 +125,10 @@ CREATE OR REPLACE FUNCTION animal_store.decide(
   RETURN l;
 END $$;
 
--- Decides the requests of several keys, each key once. Returns for each how many were granted, when, and its limits. A
--- key without a row gets one, which has decided nothing: its instant is 0. Rows are locked in the order of the keys, so
--- that two batches cannot wait for each other. The clock is read once a row is locked, so it never runs backwards for a
--- key. A crash may forget the last moments of the limits, in exchange for not waiting for the disk.
+-- Returns for each key how many requests were granted, when, and its limits. A key without a row gets one, which has
+-- decided nothing: its instant is 0. Rows are locked in the order of the keys, so that two batches cannot wait for each
+-- other. The clock is read once a row is locked, so it never runs backwards for a key. A crash may forget the last
+-- moments of the limits, in exchange for not waiting for the disk.
 CREATE OR REPLACE FUNCTION animal_store.take(key_ids text[], asked int[], per_minute int[], per_day int[])
 RETURNS json LANGUAGE plpgsql AS $$
 DECLARE answer json; BEGIN
@@ -154,10 +153,9 @@ DECLARE answer json; BEGIN
   RETURN answer;
 END $$;
 
--- Adds a batch of animals. Returns the last id and, as "replays", the animals that earlier creates with the same hashes
--- had added, by their places in the batch, from 1. The same is kept in "commits", for those that lose the answer. The
--- counter's row stays locked until the commit. So creates happen one batch at a time, ids have no gaps, readers see
--- them in order, and what is looked up after the lock includes every earlier batch.
+-- Returns the last id and, as "replays", the animals that earlier creates with the same hashes had added, by their
+-- places in the batch, from 1. "commits" keeps the same, for those that lose the answer. The counter's row stays locked
+-- until the commit. So ids have no gaps, readers see them in order, and each batch sees every earlier one.
 CREATE OR REPLACE FUNCTION animal_store.add(
   commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
 ) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
@@ -230,8 +228,8 @@ RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
   );
 END $$;
 
--- Removes what has no effect any more, from a piece of each table. Returns the number of blocks of the largest table. A
--- batch is decided within seconds, so its commit is kept for an hour.
+-- Removes what has no effect any more, from a piece of each table, and returns the number of blocks of the largest one.
+-- Batches are decided within seconds, and commits kept for an hour.
 CREATE OR REPLACE FUNCTION animal_store.purge(first_block bigint, end_block bigint)
 RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
   ${boundWaits}

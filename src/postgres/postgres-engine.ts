@@ -64,10 +64,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   }
 }
 
-/**
- * Removes what no longer has an effect, a piece of each table at a time. Stops between two pieces. Never rejects: what
- * fails is tried again by the next purge.
- */
+/** A piece of each table at a time. Stops between two pieces. Never rejects: the next purge does what fails. */
 export async function purge(database: Database, stopping: AbortSignal): Promise<void> {
   let blockCount = 1;
   for (let block = 0; block < blockCount && !stopping.aborted; block += pieceBlocks) {

@@ -24,7 +24,7 @@ interface Request {
   readonly tokens: 0 | 1;
 }
 
-/** The limits of a key once a request has been decided, by the quota of its batch: its plan may have just changed. */
+/** The limits are by the quota of the batch: the plan may have just changed. */
 interface Decided {
   readonly isAllowed: boolean;
   readonly state: LimitsState;
@@ -84,10 +84,7 @@ export class PostgresLimiter implements Limiter {
     return decided === undefined ? this.#lastStatus(keyId, quota) : statusOf(decided.state, unixCalendar);
   }
 
-  /**
-   * Returns undefined if the database cannot be used now, which `Database` reports. The statement is not sent again,
-   * because that might take two tokens.
-   */
+  /** Returns undefined if the database cannot be used. It is not asked again, because that might take two tokens. */
   async #ask(request: Request): Promise<Decided | undefined> {
     try {
       let decided: Decided | undefined;
