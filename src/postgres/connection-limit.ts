@@ -8,21 +8,17 @@ import { DatabaseError } from "./database-error.ts";
 const fullMs = 1_000;
 
 export class ConnectionLimit {
-  #usedCount = 0;
+  /** Connections in use or being opened. Changed here only. */
+  usedCount = 0;
   #usedMax = Infinity;
   #fullUntilMs = 0;
   /** Each gives the connection to a caller that waits, the first one first. */
   readonly #waiting = new Set<() => void>();
 
-  /** Connections in use or being opened. */
-  get usedCount(): number {
-    return this.#usedCount;
-  }
-
   /** @param endMs by performance.now() @throws {DatabaseError} no connection became free until then */
   async take(endMs: number): Promise<void> {
-    if (this.#usedCount < this.#usedMax || performance.now() > this.#fullUntilMs) {
-      this.#usedCount += 1;
+    if (this.usedCount < this.#usedMax || performance.now() > this.#fullUntilMs) {
+      this.usedCount += 1;
       return;
     }
     await new Promise<void>((resolve, reject) => {
@@ -41,7 +37,7 @@ export class ConnectionLimit {
   giveBack(): void {
     const [take] = this.#waiting;
     if (take === undefined) {
-      this.#usedCount -= 1;
+      this.usedCount -= 1;
     } else {
       this.#waiting.delete(take);
       take();
@@ -50,7 +46,7 @@ export class ConnectionLimit {
 
   /** Call it after the refused connection was given back: those that are in use now are all that there may be. */
   setFull(): void {
-    this.#usedMax = Math.max(1, this.#usedCount);
+    this.#usedMax = Math.max(1, this.usedCount);
     this.#fullUntilMs = performance.now() + fullMs;
   }
 }
