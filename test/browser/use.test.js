@@ -173,7 +173,7 @@ test("after a broken connection, Send again adds the animal once", { skip }, asy
   await page.getByRole("button", { name: "Send again" }).click();
   sent.push((await again).headers()["idempotency-key"]);
   await page.locator("#add-notice", { hasText: "Animal 1 was added before: Rex" }).waitFor();
-  assert.match(sent[0], /^"[0-9a-f-]{36}"$/);
+  assert.match(sent[0], /^"[\w-]+"$/);
   assert.equal(sent[1], sent[0]);
   assert.equal(await page.evaluate(() => document.activeElement.id), "add");
   await press(page, "List animals", "#range", /1–1 of 1/);
