@@ -203,7 +203,8 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, relief
       restoredBan.secondEndsMs = instantOf(streak.secondEndsMs, banRule.secondMs);
     }
     const setMs = ban === undefined ? 0 : ban.untilMs - ban.durationMs;
-    if (ban !== undefined && setMs > resetMs) {
+    // An unban moves the end, so a ban that it ended seems older: that one was set after the reset before it.
+    if (ban !== undefined && Math.max(setMs, unbannedMs) > resetMs) {
       const endMs = setMs > unbannedMs ? ban.untilMs : Math.min(ban.untilMs, unbannedMs);
       restoredBan.untilMs = instantOf(endMs, ban.durationMs);
       restoredBan.durationMs = ban.durationMs;

@@ -149,6 +149,19 @@ test("LimitsSnapshot forgets what began before the key's last reset, and nothing
   }
 });
 
+test("LimitsSnapshot remembers a ban that was set after a reset and lifted by an unban: the next one lasts twice as long", async (context) => {
+  const folder = new Folder(context);
+  const snapshot = await folder.start();
+  const resetMs = folder.clock.wallMs();
+  folder.clock.advance(second);
+  folder.ban();
+  const unbannedMs = folder.clock.wallMs();
+  folder.limiter.unban("key");
+  await snapshot.save();
+  await folder.start(0, { reliefs: new Map([["key", { resetMs, unbannedMs }]]) });
+  assert.equal(folder.limiter.keys.get("key")?.ban.durationMs, 5 * minute);
+});
+
 test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock was set back meanwhile", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
