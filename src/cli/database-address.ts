@@ -34,9 +34,9 @@ export function maskedAddress(text: string): string {
   return `${start}${who}${place[1] ?? ""}${place[2] === undefined ? "" : "?***"}`;
 }
 
-/** The text with every address in it masked. */
+/** The text with every address in it masked. Where it is JSON, the end of the string stays. */
 export function withoutPasswords(text: string): string {
-  return text.replaceAll(/postgres(?:ql)?:\/\/\S*[^\s:;,"]/g, maskedAddress);
+  return text.replaceAll(/postgres(?:ql)?:\/\/\S*[^\s:;,"\\}]/g, maskedAddress);
 }
 
 function isDecodable(text: string): boolean {

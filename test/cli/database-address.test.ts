@@ -73,6 +73,17 @@ test("an address in the wrong place of a command line is shown without its passw
   }
 });
 
+test("JSON stays JSON where an address in it is masked", async (context) => {
+  const data = temporaryFolder(context);
+  for (const label of ["postgres://db/x?y", "postgres://shop:5432x"]) {
+    await runHere(["keys", "create", "--data", data, "--label", label]);
+  }
+  const { stdout } = await runHere(["keys", "list", "--json", "--data", data]);
+  const { stderr } = await runHere(["--log", "requests", "postgres://app@db/store?sslmode=x"]);
+  const lines = `${stdout}${stderr}`.trimEnd().split("\n");
+  assert.equal(lines.map((line) => JSON.parse(line) as object).length, 3);
+});
+
 test("a folder and a database cannot be used together, whichever way they are given", () => {
   const address = "postgres://app:hidden@db.example/store";
   const masked = "postgres://app:***@db.example/store";
