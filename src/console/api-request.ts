@@ -16,10 +16,10 @@ export function methodOf({ content }: ApiRequest): "GET" | "POST" {
   return content === undefined ? "GET" : "POST";
 }
 
-/** With -g, brackets in the path are no pattern. */
+/** With -g, brackets in the path are no pattern. The address is what the browser sends. */
 export function curlLine({ url, fields = {}, content }: ApiRequest): string {
   return [
-    `curl -gi ${quoteForShell(url)}`,
+    `curl -gi ${quoteForShell(new URL(url).href)}`,
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(fields).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     ...(content === undefined ? [] : [`--data-raw ${quoteForShell(content)}`]),

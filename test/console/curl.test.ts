@@ -16,6 +16,11 @@ test("curlLine() gives sh the arguments of the request, with the key from the en
   assert.deepEqual(argumentsInShell(curlLine({ url })), ["-gi", url, "-H", "Authorization: Bearer as_secret"]);
 });
 
+test("curlLine() has the address that a browser sends", () => {
+  const line = curlLine({ url: "http://a/v1/pets?status=ü n" });
+  assert.equal(argumentsInShell(line)[1], "http://a/v1/pets?status=%C3%BC%20n");
+});
+
 test("curlLine() passes content unchanged, even characters that are special to sh", () => {
   const content = `{"name":"it's $HOME \`id\` \\" \\\\ !! * ~ 'x' #","categoryId":1}`;
   const line = curlLine({ url: "http://a/v1/pets", fields: { "Idempotency-Key": '"a b"' }, content });
