@@ -72,10 +72,14 @@ async function transfer(request: ApiRequest, key: string): Promise<Exchange> {
   const ms = Math.round(performance.now() - begunMs);
   const body = read(content);
   const { code = response === undefined ? "no_response" : "" } = body;
-  return { request, ms, response, content, body, code: String(code) };
+  return { request, ms, response, content, body, code: plain(code) };
 }
 
-/** The type of the code is unknown: a proxy may have made the content. */
+/** A proxy may have made the content, so each member may be anything. */
+function plain(value: unknown): string {
+  return typeof value === "object" ? "" : `${value}`;
+}
+
 function read(content: string): { readonly code?: unknown } {
   try {
     return (parseExact(content) ?? {}) as object;
@@ -87,6 +91,6 @@ function read(content: string): { readonly code?: unknown } {
 /** What went wrong and what to do, for a notice. */
 export function explain({ response, body, code }: Exchange): readonly Child[] {
   const { message = "" } = body as { readonly message?: unknown };
-  const status = response?.status ?? "";
-  return [element("strong", ...shown(`${status} ${code}`)), " ", ...shown(String(message)), " ", adviceFor(code)];
+  const head = element("strong", ...shown(`${response?.status ?? ""} ${code}`));
+  return [head, " ", ...shown(plain(message)), " ", adviceFor(code)];
 }

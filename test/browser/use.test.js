@@ -294,7 +294,7 @@ test("a key that is revoked while it is used is asked for again", { skip }, asyn
 
 test("a success that the service did not send is explained", { skip }, async (context) => {
   const program = await startProgram(context);
-  const { page } = await openConsole(context, program);
+  const { page } = await openConsole(context, program, { allowed: ["status of 400"] });
   const headers = { "Content-Type": "text/html", "X-RateLimit-Limit": "60" };
   await page.route("**/v1/limits", (route) => route.fulfill({ headers, body: "<h1>Please sign in</h1>" }));
   await enterKey(page, program.firstKey);
@@ -307,6 +307,10 @@ test("a success that the service did not send is explained", { skip }, async (co
   await page.locator("#add-notice", { hasText: /^201 +Something in front of the service/ }).waitFor();
   await page.unroute("**/v1/pets");
   await press(page, "Send again", "#add-notice", /Animal 1 is added: Rex/);
+  await page.route("**/v1/pets?*", (route) => route.fulfill({ status: 400, body: '{"code":{"toString":1},"message":{"toString":1}}' }));
+  await press(page, "List animals", "#list-notice", /^400/);
+  await page.unroute("**/v1/pets?*");
+  await press(page, "List animals", "#range", /1–1 of 1/);
 });
 
 test("below a proxy's prefix, and with a base address elsewhere, the console works", { skip }, async (context) => {
