@@ -1,6 +1,4 @@
-/**
- * The library's face: re-exports only. Importing it starts nothing.
- */
+/** The library's face: re-exports only. Importing it starts nothing. */
 
 export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";

@@ -1,6 +1,4 @@
-/**
- * The options of an embedded service and of the server, checked when it is opened.
- */
+/** The options of an embedded service and of the server, checked when it is opened. */
 
 import { resolve } from "node:path";
 import { inspect } from "node:util";

@@ -1,7 +1,5 @@
 #!/usr/bin/env node
-/**
- * The program: serves, or runs a command. No logic of its own.
- */
+/** The program: serves, or runs a command. No logic of its own. */
 
 import { run } from "./cli/run.ts";
 import { stopSignal } from "./cli/stop-signal.ts";

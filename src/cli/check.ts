@@ -1,6 +1,4 @@
-/**
- * `check`: says whether the server would start with the same settings, without starting it.
- */
+/** `check`: says whether the server would start with the same settings, without starting it. */
 
 import { randomBytes } from "node:crypto";
 import { dirname, join, resolve } from "node:path";

@@ -1,6 +1,4 @@
-/**
- * The address of a database, as an operator gives it. It may contain a password, so it is printed only masked.
- */
+/** The address of a database, as an operator gives it. It may contain a password, so it is printed only masked. */
 
 /** @throws {RangeError} saying what it must be */
 export function parseDatabaseAddress(text: string): string {

@@ -1,6 +1,4 @@
-/**
- * `export FOLDER`: writes what a database holds as a data folder. And what `import` moves into a database.
- */
+/** `export FOLDER`: writes what a database holds as a data folder. And what `import` moves into a database. */
 
 import { join } from "node:path";
 

@@ -1,6 +1,4 @@
-/**
- * The first start, which finds no key file: it makes a key, so that no second command is needed to try the service.
- */
+/** The first start, which finds no key file: it makes a key, so that no second command is needed to try the service. */
 
 import { join } from "node:path";
 

@@ -1,6 +1,4 @@
-/**
- * What `--help` prints.
- */
+/** What `--help` prints. */
 
 import { settingTable } from "./settings.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Command-line flags: `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands.
- */
+/** Command-line flags: `--name VALUE` or `--name=VALUE`, switches, which take no value, and operands. */
 
 import { parseArgs } from "node:util";
 

@@ -1,6 +1,4 @@
-/**
- * The server: opens the service, listens, and stops cleanly.
- */
+/** The server: opens the service, listens, and stops cleanly. */
 
 import { once } from "node:events";
 import type { Server } from "node:http";

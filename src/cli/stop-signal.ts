@@ -1,6 +1,4 @@
-/**
- * SIGTERM and SIGINT as an AbortSignal.
- */
+/** SIGTERM and SIGINT as an AbortSignal. */
 
 import type { EventEmitter } from "node:events";
 

@@ -1,6 +1,4 @@
-/**
- * What each error code means to the person at the console, and what to do about it.
- */
+/** What each error code means to the person at the console, and what to do about it. */
 
 const changedOnTheWay = "The request was changed on its way: look at the proxy.";
 const correct = "Correct what the message names.";

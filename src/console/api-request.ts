@@ -1,6 +1,4 @@
-/**
- * A request to the API, its `curl` line for a POSIX shell in which `KEY` holds the API key, and where the API is.
- */
+/** A request to the API, its `curl` line for a POSIX shell in which `KEY` holds the API key, and where the API is. */
 
 /** Without the key, which is added where the request is sent. */
 export interface ApiRequest {

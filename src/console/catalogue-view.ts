@@ -1,6 +1,4 @@
-/**
- * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here.
- */
+/** The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. */
 
 import { nextQuery } from "./api-request.ts";
 import { byId, element, fieldById, notify, setText, shown } from "./dom.ts";

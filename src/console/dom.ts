@@ -1,6 +1,4 @@
-/**
- * The only ways in which this page changes its document: elements, attributes and text. No markup is ever parsed.
- */
+/** The only ways in which this page changes its document: elements, attributes and text. No markup is ever parsed. */
 
 import { visibleParts } from "./visible.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Takes the key, asks once for its quota and the first animals, and forgets it on demand.
- */
+/** Takes the key, asks once for its quota and the first animals, and forgets it on demand. */
 
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, type Child, fieldById, notify, setText } from "./dom.ts";

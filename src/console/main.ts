@@ -1,6 +1,4 @@
-/**
- * Puts the page together: the description for the reference and the API's address, then the views.
- */
+/** Puts the page together: the description for the reference and the API's address, then the views. */
 
 import { startAddView } from "./add-view.ts";
 import { apiAddress } from "./api-request.ts";

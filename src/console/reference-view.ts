@@ -1,6 +1,4 @@
-/**
- * The reference, drawn from the service's own description. Each operation can fill a form with its example.
- */
+/** The reference, drawn from the service's own description. Each operation can fill a form with its example. */
 
 import { byId, type Child, element, fieldById, fold, requestLine, shown } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";

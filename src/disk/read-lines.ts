@@ -1,6 +1,4 @@
-/**
- * A text file, line by line. What a line means is not decided here.
- */
+/** A text file, line by line. What a line means is not decided here. */
 
 import type { DiskFile } from "./disk.ts";
 

@@ -1,6 +1,4 @@
-/**
- * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed.
- */
+/** Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed. */
 
 /** Which a script may read, beyond those that the standard always lets it read. */
 const exposedFields =

@@ -1,6 +1,4 @@
-/**
- * The public pages, at the server's root. They need no key, take no token and have no rate fields.
- */
+/** The public pages, at the server's root. They need no key, take no token and have no rate fields. */
 
 import { createHash } from "node:crypto";
 

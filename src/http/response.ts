@@ -1,6 +1,4 @@
-/**
- * A response: as handlers make it, and how it is sent exactly once, whatever the state of its request.
- */
+/** A response: as handlers make it, and how it is sent exactly once, whatever the state of its request. */
 
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";

@@ -1,6 +1,4 @@
-/**
- * The observers of each response: the request log and the metrics, if an operator has turned them on.
- */
+/** The observers of each response: the request log and the metrics, if an operator has turned them on. */
 
 import type { Clock } from "../base/clock.ts";
 import { Metrics } from "./metrics.ts";

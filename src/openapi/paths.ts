@@ -1,6 +1,4 @@
-/**
- * The operations of the OpenAPI description, by path, each with every response that it can give.
- */
+/** The operations of the OpenAPI description, by path, each with every response that it can give. */
 
 import { bounds } from "../base/bounds.ts";
 import { publishedQuotas } from "../limits/plans.ts";

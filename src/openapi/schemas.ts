@@ -1,6 +1,4 @@
-/**
- * The schemas and parameters of the OpenAPI description.
- */
+/** The schemas and parameters of the OpenAPI description. */
 
 import { errorKinds } from "../http/error-codes.ts";
 import { planNames } from "../limits/plans.ts";

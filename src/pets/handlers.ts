@@ -1,6 +1,4 @@
-/**
- * The handlers of listPets, createPet and getPet.
- */
+/** The handlers of listPets, createPet and getPet. */
 
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { whenReady } from "../base/when-ready.ts";

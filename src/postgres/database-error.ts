@@ -1,6 +1,4 @@
-/**
- * Why a statement failed, and what that says of its effect.
- */
+/** Why a statement failed, and what that says of its effect. */
 
 import { messageOf } from "../base/error-message.ts";
 

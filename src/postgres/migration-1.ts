@@ -1,6 +1,4 @@
-/**
- * Migration 1: the tables of release 1.1. It is published, so it never changes.
- */
+/** Migration 1: the tables of release 1.1. It is published, so it never changes. */
 
 export const migration1 = `
 -- The publication of a logical replica asks for an identity of rows that change.

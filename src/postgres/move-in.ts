@@ -1,6 +1,4 @@
-/**
- * Moves the files of a data folder into an empty database, ids kept, in one transaction of the caller.
- */
+/** Moves the files of a data folder into an empty database, ids kept, in one transaction of the caller. */
 
 import { join } from "node:path";
 

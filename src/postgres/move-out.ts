@@ -1,6 +1,4 @@
-/**
- * Writes what a database holds as the files of a data folder, ids kept, as of one instant.
- */
+/** Writes what a database holds as the files of a data folder, ids kept, as of one instant. */
 
 import { join } from "node:path";
 

@@ -1,6 +1,4 @@
-/**
- * The part of a connection pool that is used, which `Pool` of the package `pg` fits, and how statements are sent.
- */
+/** The part of a connection pool that is used, which `Pool` of the package `pg` fits, and how statements are sent. */
 
 export type Row = Readonly<Record<string, unknown>>;
 

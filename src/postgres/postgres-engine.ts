@@ -1,6 +1,4 @@
-/**
- * The engine of many instances: keys, limits and catalogue in one PostgreSQL database.
- */
+/** The engine of many instances: keys, limits and catalogue in one PostgreSQL database. */
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

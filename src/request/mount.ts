@@ -1,6 +1,4 @@
-/**
- * Where the service is mounted in an embedding server.
- */
+/** Where the service is mounted in an embedding server. */
 
 import type { IncomingMessage } from "node:http";
 

@@ -1,6 +1,4 @@
-/**
- * The routes below the base path, the operation of each of their methods, and how a path finds its route.
- */
+/** The routes below the base path, the operation of each of their methods, and how a path finds its route. */
 
 import { jsonResponse, type Response } from "../http/response.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
