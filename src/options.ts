@@ -100,7 +100,6 @@ export function oneLine(text: string): string {
 /**
  * Returns the address without a slash at its end and in ASCII, because it becomes part of header fields. The path may
  * hold nothing that a client could write in two ways, and nothing that a shell would read in the first start's curl.
- *
  * @throws {RangeError} saying what it must be
  */
 export function parseBaseUrl(text: string): string {

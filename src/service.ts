@@ -50,7 +50,6 @@ export interface AnimalStore {
 
 /**
  * Opens the service: locks the folder, reads its files, and follows the key file from then on.
- *
  * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service or command uses the folder
  * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; it is unchanged

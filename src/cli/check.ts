@@ -87,7 +87,6 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<string> {
  * Checks what a start needs: to create a lock in the folder (or in its nearest existing parent), to write to the
  * catalogue, and room for the first key if there is none. The lock is released at once, and what was written is
  * removed. On a full disk with keys a start succeeds, and serves reads.
- *
  * @throws {Error} why the server would not start
  */
 async function checkRights(disk: Disk, dataDir: string): Promise<string> {

@@ -25,7 +25,6 @@ const endMs = 1_000;
 
 /**
  * Runs `use` with a pool of connections, which are opened when they are needed, and closes them afterwards.
- *
  * @throws {UsageError} the package is missing
  */
 export async function withPool<Result>(
@@ -65,7 +64,6 @@ export async function withDatabase<Result>(
 
 /**
  * What `check` says of a database.
- *
  * @throws {UsageError} the package is missing, or the database is not reached with this address, name and password
  * @throws {Error} a start would fail
  */

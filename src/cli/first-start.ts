@@ -15,7 +15,6 @@ import type { Terminal } from "./terminal.ts";
 /**
  * A first start on a full disk ends before it listens. Its key is made later, once the ports are open: nobody would
  * ever see the key of a start that fails because a port is taken.
- *
  * @throws {Error} there is no room for the key
  */
 export async function mustHaveRoom({ keys }: Service, { storage }: Settings): Promise<void> {

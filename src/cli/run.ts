@@ -21,7 +21,6 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 
 /**
  * Resolves to the exit code, after one line on standard error if something went wrong. Never rejects.
- *
  * @param stopSignal called if the server is to run; it stops when the signal is aborted
  */
 export async function run(

@@ -33,7 +33,6 @@ interface Start extends SettingsRead {
 /**
  * Serves until `stopping` is aborted, then finishes the requests under way. Resolves when everything is on disk. An
  * abort during the start ends it early, and no key is made or printed.
- *
  * @throws {UsageError} a setting is wrong, or cannot be used on this machine
  * @throws {Error} a file is damaged, or the console is not built
  */

@@ -84,7 +84,6 @@ export class SocketFolder {
   /**
    * Only a refused connection shows that no process listens: if the process is stopped or overloaded, connecting fails
    * in other ways.
-   *
    * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if the name is no socket's
    */
   async stateOf(name: string): Promise<SocketState> {

@@ -34,11 +34,7 @@ const folderLockName = "server.lock";
 /** An attempt fails if another process changes the name during it. After so many the name counts as held. */
 const attemptsMax = 100;
 
-/**
- * @internal Makes the data folder if it is missing, and locks it: one server each.
- *
- * @throws {FolderInUseError}
- */
+/** @internal Makes the data folder if it is missing, and locks it: one server each. @throws {FolderInUseError} */
 export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
   const lock = await disk.lock(join(dataDir, folderLockName));
@@ -55,7 +51,6 @@ export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boole
 
 /**
  * @internal Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
- *
  * @throws {Error} if the file system has no sockets or hard links, the path is too long for a socket, this process may
  * not connect to it, or something else has the name
  */

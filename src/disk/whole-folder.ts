@@ -19,7 +19,6 @@ export async function checkWhole(disk: Disk, folder: string): Promise<void> {
 /**
  * Fills a folder that this process has locked by `write`, which syncs each file. While the mark is there, the files are
  * those of an earlier try, so they are removed first.
- *
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(

@@ -35,7 +35,6 @@ export function errorResponse(code: ErrorCode, fields: readonly string[] = noFie
 /**
  * Drops content of the request that has not been read. If it came in one packet with the fields it is complete by the
  * next turn, and the connection can be kept.
- *
  * @param fields all of them, in the place of the response's own
  */
 export function sendResponse(

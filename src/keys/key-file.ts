@@ -74,7 +74,6 @@ export class KeyFile extends KeyLog {
 
   /**
    * Reads the file. A crash while the first key was made leaves an empty or torn one, which is reported.
-   *
    * @throws {KeyError} `key_file_damaged`: a revocation may have been lost, so no key may work
    * @throws {Error} an export into the folder was not finished
    */

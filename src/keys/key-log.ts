@@ -39,7 +39,6 @@ export abstract class KeyLog {
   /**
    * Applies what others have appended, then appends the event that `decide` returns, if any, before anybody else does.
    * `decide` may be called several times. When this resolves, the event is durable, and the keyring has it.
-   *
    * @throws {Error} what `decide` throws, or why the log cannot be read or written
    */
   abstract append(decide: () => KeyEvent | undefined): Promise<void>;

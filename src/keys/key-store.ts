@@ -97,7 +97,6 @@ export class KeyStore {
 
   /**
    * Makes a key; on the Free plan if none is given.
-   *
    * @throws {RangeError} the plan, its numbers, the label, the expiry or `readOnly` are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
@@ -143,7 +142,6 @@ export class KeyStore {
 
   /**
    * Changes the key's plan. Resolves to false if it was on this plan already.
-   *
    * @throws {RangeError} the plan is invalid
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
@@ -157,7 +155,6 @@ export class KeyStore {
 
   /**
    * Gives the key a new secret. The old ones work for another `graceSeconds` at most: 0 by default, at most a year.
-   *
    * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */

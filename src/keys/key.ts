@@ -144,7 +144,6 @@ const lastInstantMs = Date.UTC(10_000, 0) - 1;
 
 /**
  * Returns the expiry in Unix milliseconds.
- *
  * @param expires a date, which means its first instant in UTC, or a time with its offset (RFC 3339, seconds optional)
  * @throws {RangeError} it is neither, or not in the future
  */

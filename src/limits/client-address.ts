@@ -10,7 +10,6 @@ const elementCharactersMax = 100;
 
 /**
  * Returns the name of the client's bucket.
- *
  * @param socketAddress the peer of the connection; undefined if that is closed
  * @param trustedProxyCount how many proxies in front append to X-Forwarded-For. Each appends the address of its own
  *   client, so the client's is at that place from the right. Everything to the left of it may be forged. At an element

@@ -32,7 +32,6 @@ export const planNames: readonly PlanName[] = ["free", "pro", "business", "enter
 
 /**
  * Enterprise needs a quota, and the other plans accept none.
- *
  * @throws {RangeError} the name is unknown, or the quota is missing, superfluous or out of bounds
  */
 export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}): Plan {

@@ -65,7 +65,6 @@ const objectStart = Buffer.from('{"', "latin1");
 
 /**
  * Gives each line to `reader` in order, up to the end or the first fault.
- *
  * @throws {Error} of the disk, or the reason of `signal`
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {

@@ -118,7 +118,6 @@ export const responseComponents: JsonObject = Object.fromEntries(
 
 /**
  * The error responses of an operation, one a status: those of every operation and its own.
- *
  * @param routeFields fields of the responses that are given once the route is known
  */
 export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields: readonly string[] = []): JsonObject {

@@ -12,7 +12,6 @@ const number = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/;
 /**
  * The integer that a JSON number denotes, in any spelling (`5.0`, `50e-1`, `-0`), exact to the last digit. Returns
  * undefined if it has a fraction or is not an int64. No power is computed, so a huge exponent costs nothing.
- *
  * @param text white space around the number is ignored
  */
 export function toInt64(text: string): bigint | undefined {

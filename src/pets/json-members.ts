@@ -42,7 +42,6 @@ const closeBrace = 0x7d;
 /**
  * Cuts the text of an object at the colons and commas of its own members; those of nested values are skipped. The time
  * is linear, and nesting costs no stack.
- *
  * @param text a JSON text that `parseJson` accepts, and whose value is an object
  */
 export function readMembers(text: string): readonly JsonMember[] {

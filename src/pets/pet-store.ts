@@ -54,7 +54,6 @@ export interface PetStore {
    * creation, also after a restart, at least for the last million creations that had one. A second call with an equal
    * animal resolves to the result of the first, with `isReplay`. While the first call is in progress, the second waits
    * and shares its outcome. A call that throws is not remembered.
-   *
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {IdempotencyConflictError} the hash belongs to another animal
    * @throws {StorageUnavailableError} nothing was stored
@@ -63,7 +62,6 @@ export interface PetStore {
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
-   *
    * @throws {StorageUnavailableError} it cannot be read now
    */
   get(id: number): JsonText | undefined | Promise<JsonText | undefined>;

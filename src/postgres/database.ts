@@ -128,7 +128,6 @@ export class Database {
 
   /**
    * Only for starts and commands: its locks last as long as this process takes, or, if it is stopped, 30 s.
-   *
    * @param eachMs how long an answer may take
    * @throws {Error} after a wait, with the beginning of the statement
    */

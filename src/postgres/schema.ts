@@ -28,7 +28,6 @@ const migrationMs = 40_000;
 
 /**
  * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
- *
  * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema that cannot be used
  */
 export async function prepareSchema(database: Database): Promise<void> {
@@ -135,7 +134,6 @@ async function checkSession(query: Query): Promise<void> {
 
 /**
  * Returns whether there is a schema. An administrator may have made it, for a user who may not.
- *
  * @throws {Error} the user may not make the schema, or the tables in an empty one
  */
 async function checkMayCreate(query: Query): Promise<boolean> {
@@ -164,7 +162,6 @@ SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
 
 /**
  * Otherwise a start would succeed, and each request fail.
- *
  * @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged
  */
 async function checkSchema(query: Query): Promise<void> {

@@ -28,7 +28,6 @@ type Handle = (content: Uint8Array) => MaybePromise<Response>;
 
 /**
  * Returns the response that `handle` makes of the whole content, or the error response that says why it is not read.
- *
  * @throws {ContentTakenError}
  */
 export function handleContent(context: RequestContext, handle: Handle): MaybePromise<Outcome> {

@@ -7,7 +7,6 @@ export const batchLength = 500;
 /**
  * Adds the animals in their order, in large batches, each as durable as a single add. `onProgress` gets the number of
  * animals added. If this rejects, those after them were not added; with `OutcomeUnknownError`, some may have been.
- *
  * @param store stores up to `batchLength` simultaneous adds all together or not at all
  */
 export async function addInBatches(

@@ -17,7 +17,6 @@ export class AddsInProgress {
 
   /**
    * Calls `add`, unless an add with the hash is under way.
-   *
    * @throws {IdempotencyConflictError} the hash belongs to another animal
    */
   async share(newPet: NewPet, idempotencyHash: string, add: () => Promise<StoredPet>): Promise<StoredPet> {
@@ -45,7 +44,6 @@ function unlessConflict(error: unknown): undefined {
 
 /**
  * The result of a repeated add.
- *
  * @param json the stored animal
  * @throws {IdempotencyConflictError} it is another animal
  */
@@ -79,7 +77,6 @@ export class IdempotentAdds {
 
   /**
    * Adds the animal by `store`, or returns the one that an earlier add with the hash stored, whose text is `textOf`.
-   *
    * @throws {IdempotencyConflictError}
    */
   add(

@@ -51,7 +51,6 @@ export interface PetStoreOptions {
 
 /**
  * @internal Opens the catalogue of a folder that this process has locked. Makes it if there is none.
- *
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {

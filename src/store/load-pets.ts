@@ -102,7 +102,6 @@ class PetLineReader implements LineReader {
 
 /**
  * Resolves to what opening the catalogue would find, as text. Changes nothing, and works while a server is running.
- *
  * @throws {Error} why it could not be opened
  */
 export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<string> {

@@ -53,7 +53,6 @@ export function createPetLine(): PetLine {
 
 /**
  * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
- *
  * @param json the served text, with its `}`
  * @param line has `group` and `atSeconds`; gets `textEnd` and `hashStart`
  */
