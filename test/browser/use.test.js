@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createServer, request as httpRequest } from "node:http";
 import { after, test } from "node:test";
+import { until } from "../../build/test/support/until.js";
 import { add, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
 
 after(closeBrowser);
@@ -43,8 +44,11 @@ test("a newcomer gets from the printed key to the second page of the catalogue",
 
 test("once a read-only key was refused an add, the page says so in place of the form, until the key is forgotten", { skip }, async (context) => {
   const program = await startProgram(context);
+  const key = await program.createKey("--read-only");
+  const headers = { Authorization: `Bearer ${key}` };
+  await until("the key works", async () => (await fetch(`${program.apiUrl}/limits`, { headers })).status === 200);
   const { page } = await openConsole(context, program, { allowed: ["status of 403"] });
-  await enterKey(page, await program.createKey("--read-only"));
+  await enterKey(page, key);
   await add(page, "Rex", "7");
   await page.locator("#add-notice", { hasText: /403 insufficient_scope .* This key may only list and fetch/ }).waitFor();
   assert.equal(await page.locator("#add-form").isVisible(), false);
