@@ -30,12 +30,10 @@ export function statusProblem(received: string): string {
   return `must be one of ${petStatuses.map((status) => `"${status}"`).join(", ")}, received ${received}`;
 }
 
-/** The JSON text that a client receives, its members in the order of the specification. */
-export function petToJson(pet: Pet): string {
-  return newPetToJson(pet.id, pet);
-}
-
-/** The same, with the id given apart. The only code that writes the text, for the file and for clients. */
-export function newPetToJson(id: number, { name, categoryId, status }: NewPet): string {
+/**
+ * The JSON text that a client receives, its members in the order of the specification. No other code writes it, for the
+ * file and for clients.
+ */
+export function petToJson({ id, name, categoryId, status }: Pet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }

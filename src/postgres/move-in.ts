@@ -102,7 +102,7 @@ const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
 
 /** Takes animals and idempotency hashes as they are read. */
 class CatalogueCopy implements PetSink {
-  /** Each as `newPetToJson` writes it. */
+  /** Each as `petToJson` writes it. */
   #pets: string[] = [];
   /** If a hash was used again, the later animal counts. */
   #hashes = new Map<string, { readonly hash: string; readonly id: number; readonly atSeconds: number }>();

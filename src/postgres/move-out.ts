@@ -7,7 +7,7 @@ import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { createChunk } from "../log/chunks.ts";
-import { newPetToJson, type PetStatus } from "../pets/pet.ts";
+import { petToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
 import type { Query } from "./database.ts";
@@ -65,11 +65,11 @@ async function* cataloguePieces(query: Query, animalCount: number, { clock, repo
         yield chunk.bytes.subarray(0, end);
         end = 0;
       }
-      const pet = { name: String(name), categoryId: BigInt(String(categoryId)), status: status as PetStatus };
+      const pet = { id: count, name: String(name), categoryId: BigInt(String(categoryId)) };
       const once = hash === null ? undefined : String(hash);
       line.group = count;
       line.atSeconds = Number(atSeconds);
-      end = encodePetLine(chunk, end, newPetToJson(count, pet), line, once);
+      end = encodePetLine(chunk, end, petToJson({ ...pet, status: status as PetStatus }), line, once);
     }
   }
   yield chunk.bytes.subarray(0, end);

@@ -12,7 +12,7 @@ import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
-import { type NewPet, newPetToJson, type PetStatus } from "../pets/pet.ts";
+import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
 import { AddsInProgress, replay } from "../store/idempotent-adds.ts";
 import { Batcher } from "./batcher.ts";
@@ -189,7 +189,7 @@ function addedOf(items: readonly Item[], { last, replays }: Commit): readonly Ad
       return { id: earlier[0], json: textOf(earlier), isReplay: true };
     }
     id += 1;
-    return { id, json: newPetToJson(id, newPet), isReplay: false };
+    return { id, json: petToJson({ id, ...newPet }), isReplay: false };
   });
 }
 
@@ -200,5 +200,5 @@ function pageOf(rows: readonly PetRow[], limit: number): PetPage {
 }
 
 function textOf([id, name, categoryId, status]: PetRow): string {
-  return newPetToJson(id, { name, categoryId: BigInt(categoryId), status });
+  return petToJson({ id, name, categoryId: BigInt(categoryId), status });
 }

@@ -8,7 +8,7 @@
 import type { Clock } from "../base/clock.ts";
 import { viewOf } from "../log/checksum.ts";
 import { IdempotencyConflictError, type JsonText, type StoredPet } from "../pets/pet-store.ts";
-import { type NewPet, newPetToJson } from "../pets/pet.ts";
+import { type NewPet, petToJson } from "../pets/pet.ts";
 import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "./idempotency-table.ts";
 
 /** The adds under way. A repeated one waits for the first and shares its outcome. */
@@ -48,7 +48,7 @@ function unlessConflict(error: unknown): undefined {
  * @throws {IdempotencyConflictError} it is another animal
  */
 export function replay(id: number, json: JsonText | undefined, newPet: NewPet): StoredPet {
-  if (json !== newPetToJson(id, newPet)) {
+  if (json !== petToJson({ id, ...newPet })) {
     throw new IdempotencyConflictError("the idempotency hash belongs to another animal");
   }
   return { id, json, isReplay: true };

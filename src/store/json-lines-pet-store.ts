@@ -27,7 +27,7 @@ import {
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, newPetToJson, petStatuses } from "../pets/pet.ts";
+import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
@@ -193,7 +193,7 @@ export class JsonLinesPetStore implements PetStore {
       }
       const id = firstId + lines.length;
       const { newPet, idempotencyHash } = item;
-      const json = newPetToJson(id, newPet);
+      const json = petToJson({ id, ...newPet });
       const start = end;
       end = encodePetLine(chunk, start, json, line, idempotencyHash);
       const { textEnd, hashStart } = line;
