@@ -38,9 +38,10 @@ export class Appender {
   readonly #path: string;
   readonly #report: (message: string) => void;
   #prepare: (() => Promise<void>) | undefined;
-  #lengthBytes: number;
+  /** Of the pieces that are on disk. Changed here only, as is the next one. */
+  lengthBytes: number;
   /** Why nothing more is written; undefined while writing is possible. */
-  #ended: string | undefined;
+  ended: string | undefined;
   /** At most so many bytes of a failed piece may follow `lengthBytes`. They are truncated before the next one. */
   #excessBytesMax = 0;
   /** A failure has been reported, and nothing has succeeded since. */
@@ -51,15 +52,7 @@ export class Appender {
     this.#path = options.path;
     this.#report = options.report;
     this.#prepare = options.prepare;
-    this.#lengthBytes = options.lengthBytes;
-  }
-
-  get lengthBytes(): number {
-    return this.#lengthBytes;
-  }
-
-  get ended(): string | undefined {
-    return this.#ended;
+    this.lengthBytes = options.lengthBytes;
   }
 
   /** Whether the preparation has succeeded, and the sync after it. */
@@ -87,11 +80,11 @@ export class Appender {
     const writtenMs = performance.now();
     try {
       await this.#sync();
-      this.#checkUnchanged(this.#lengthBytes + bytes.length);
+      this.#checkUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
       return { kind: "unknown", reason: messageOf(error) };
     }
-    this.#lengthBytes += bytes.length;
+    this.lengthBytes += bytes.length;
     this.#prepare = undefined;
     if (this.#isFailing) {
       this.#isFailing = false;
@@ -101,8 +94,8 @@ export class Appender {
   }
 
   end(reason: string, effect = "nothing more is written until a restart"): void {
-    if (this.#ended === undefined) {
-      this.#ended = reason;
+    if (this.ended === undefined) {
+      this.ended = reason;
       this.#report(`warning: ${reason}; ${effect}`);
     }
   }
@@ -112,7 +105,7 @@ export class Appender {
     try {
       // Before the preparation a torn tail may follow, and after a piece that failed the rest of it.
       const excessBytesMax = this.isPrepared ? this.#excessBytesMax : Infinity;
-      const change = this.#foreignChange(this.#lengthBytes, excessBytesMax);
+      const change = this.#foreignChange(this.lengthBytes, excessBytesMax);
       if (change !== undefined) {
         this.end(change, "the next start serves only what is there");
       }
@@ -123,14 +116,14 @@ export class Appender {
   }
 
   async #write(bytes: Uint8Array): Promise<WriteFailure | undefined> {
-    if (this.#ended !== undefined) {
-      return { kind: "absent", reason: this.#ended };
+    if (this.ended !== undefined) {
+      return { kind: "absent", reason: this.ended };
     }
     let hasBegun = false;
     try {
       await this.#prepare?.();
       await this.#cutExcess();
-      this.#checkUnchanged(this.#lengthBytes);
+      this.#checkUnchanged(this.lengthBytes);
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
       await appendAll(this.#file, bytes);
@@ -146,8 +139,8 @@ export class Appender {
   }
 
   #reportFailure(error: unknown): string {
-    const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
-    if (!this.#isFailing && this.#ended === undefined) {
+    const reason = this.ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
+    if (!this.#isFailing && this.ended === undefined) {
       this.#isFailing = true;
       this.#report(`warning: ${reason}; nothing can be added until writing works again`);
     }
@@ -174,10 +167,10 @@ export class Appender {
   }
 
   async #cutExcess(): Promise<void> {
-    const excessBytes = this.#excessBytesMax > 0 ? this.#file.size() - this.#lengthBytes : 0;
+    const excessBytes = this.#excessBytesMax > 0 ? this.#file.size() - this.lengthBytes : 0;
     // If there are more bytes than the piece had, another process wrote some: all are kept.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
-      await this.#file.truncate(this.#lengthBytes);
+      await this.#file.truncate(this.lengthBytes);
       await this.#sync();
     }
     this.#excessBytesMax = 0;

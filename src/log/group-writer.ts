@@ -5,7 +5,7 @@
  */
 
 import { messageOf } from "../base/error-message.ts";
-import { Appender, type AppenderOptions, type AppendTimes, type WriteFailure } from "./appender.ts";
+import type { Appender, AppendTimes, WriteFailure } from "./appender.ts";
 import { type Chunk, createChunk } from "./chunks.ts";
 
 /** What a group consists of. */
@@ -24,11 +24,6 @@ export interface EncodedGroup<Result> {
   readonly publish: () => void;
 }
 
-export interface GroupWriterOptions extends AppenderOptions {
-  /** Called with each group that is on disk. Must not throw. */
-  readonly onGroup?: ((times: AppendTimes) => void) | undefined;
-}
-
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -42,34 +37,21 @@ export class GroupWriter<Item, Result> {
   readonly #owner: GroupOwner<Item, Result>;
   readonly #appender: Appender;
   readonly #chunk = createChunk(groupBytesMax);
-  readonly #onGroup: ((times: AppendTimes) => void) | undefined;
+  readonly #onGroup: (times: AppendTimes) => void;
   #queue: Waiting<Item, Result>[] = [];
   /** Undefined while nothing is being written. */
   #running: Promise<void> | undefined;
   #closed: string | undefined;
 
-  constructor(owner: GroupOwner<Item, Result>, options: GroupWriterOptions) {
+  /** @param onGroup called with each group that is on disk; must not throw */
+  constructor(owner: GroupOwner<Item, Result>, appender: Appender, onGroup: (times: AppendTimes) => void) {
     this.#owner = owner;
-    this.#appender = new Appender(options);
-    this.#onGroup = options.onGroup;
-  }
-
-  get lengthBytes(): number {
-    return this.#appender.lengthBytes;
-  }
-
-  /** False after a start that could not write, until all that was read is sure to be durable. */
-  get isPrepared(): boolean {
-    return this.#appender.isPrepared;
+    this.#appender = appender;
+    this.#onGroup = onGroup;
   }
 
   get isWritable(): boolean {
     return this.#closed === undefined && this.#appender.ended === undefined;
-  }
-
-  /** Never rejects. */
-  prepare(): Promise<void> {
-    return this.#appender.prepare();
   }
 
   /** Resolves when the item is on disk. Rejects with an error of the owner's. */
@@ -123,7 +105,7 @@ export class GroupWriter<Item, Result> {
       group.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
     }
     if (!("kind" in outcome)) {
-      this.#onGroup?.(outcome);
+      this.#onGroup(outcome);
     }
   }
 

@@ -13,9 +13,9 @@ import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { messageOf } from "../base/error-message.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
-import type { AppendTimes, WriteFailure } from "../log/appender.ts";
+import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
-import { type EncodedGroup, groupBytesMax, GroupWriter, type GroupWriterOptions } from "../log/group-writer.ts";
+import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
 import type { LogEnd } from "../log/reader.ts";
 import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
 import {
@@ -73,12 +73,11 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const prepare = preparation(options, path, file, end);
-    const writer = { ...options, file, path, lengthBytes: end.lengthBytes, prepare };
-    const store = new JsonLinesPetStore(catalogue, idempotentAdds, writer);
-    await store.prepare();
+    const appender = new Appender({ file, path, lengthBytes: end.lengthBytes, prepare, report });
+    await appender.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
-    return store;
+    return new JsonLinesPetStore(catalogue, idempotentAdds, appender, options.onGroup);
   } catch (error) {
     await file.close();
     throw error;
@@ -118,18 +117,25 @@ type Item =
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #idempotentAdds: IdempotentAdds;
+  readonly #appender: Appender;
   readonly #writer: GroupWriter<Item, StoredPet>;
   #closing: Promise<void> | undefined;
 
-  constructor(catalogue: Catalogue, idempotentAdds: IdempotentAdds, options: GroupWriterOptions) {
+  constructor(
+    catalogue: Catalogue,
+    idempotentAdds: IdempotentAdds,
+    appender: Appender,
+    onGroup: (times: AppendTimes) => void = () => undefined,
+  ) {
     this.#catalogue = catalogue;
     this.#idempotentAdds = idempotentAdds;
+    this.#appender = appender;
     const owner = {
       encode: (waiting: readonly { readonly item: Item }[], chunk: Chunk) => this.#encode(waiting, chunk),
       errorOf: ({ kind, reason }: WriteFailure) =>
         kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
     };
-    this.#writer = new GroupWriter(owner, options);
+    this.#writer = new GroupWriter(owner, appender, onGroup);
   }
 
   get animalCount(): number {
@@ -137,12 +143,7 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   get logBytes(): number {
-    return this.#writer.lengthBytes;
-  }
-
-  /** Makes what was read durable, if there is room for it. Never rejects. */
-  prepare(): Promise<void> {
-    return this.#writer.prepare();
+    return this.#appender.lengthBytes;
   }
 
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
@@ -153,7 +154,7 @@ export class JsonLinesPetStore implements PetStore {
     const textOf = (id: number): string | undefined => this.#catalogue.get(id);
     const adding = this.#idempotentAdds.add(newPet, idempotencyHash, write, textOf);
     // Whoever repeats an add is told that its animal is kept: not before it is.
-    return this.#writer.isPrepared
+    return this.#appender.isPrepared
       ? adding
       : adding.then((stored) => (stored.isReplay === true ? this.#writer.add({ stored }) : stored));
   }

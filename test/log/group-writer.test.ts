@@ -6,7 +6,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { type GroupOwner, GroupWriter, type GroupWriterOptions } from "../../src/log/group-writer.ts";
+import { Appender } from "../../src/log/appender.ts";
+import { type GroupOwner, GroupWriter } from "../../src/log/group-writer.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -25,7 +26,7 @@ interface TestOwner {
   readonly publish: () => void;
 }
 
-async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWriterOptions> = {}): Promise<Setting> {
+async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, Buffer.alloc(0));
   const reports: string[] = [];
@@ -40,7 +41,8 @@ async function setUp(owner: Partial<TestOwner> = {}, options: Partial<GroupWrite
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
   };
   const report = (message: string): void => void reports.push(message);
-  const writer = new GroupWriter(wholeOwner, { file, path, lengthBytes: 0, report, prepare: async () => undefined, ...options });
+  const appender = new Appender({ file, path, lengthBytes: 0, report, prepare: async () => undefined });
+  const writer = new GroupWriter(wholeOwner, appender, () => undefined);
   return { disk, writer, reports, published };
 }
 
