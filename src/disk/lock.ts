@@ -58,10 +58,9 @@ export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> 
   const name = basename(path);
   const folder = await SocketFolder.open(dirname(path));
   try {
-    const contender = new Contender(folder, name);
     let holder: string | undefined;
     for (let deadlineMs = 0; ; ) {
-      const lock = await contender.run();
+      const lock = await contend(folder, name);
       if (lock !== undefined) {
         return lock;
       }
@@ -93,110 +92,99 @@ export async function isLocked(path: string): Promise<boolean> {
 
 type Attempt = "ours" | "held" | "swept";
 
-class Contender {
-  readonly #folder: SocketFolder;
-  readonly #name: string;
-
-  constructor(folder: SocketFolder, name: string) {
-    this.#folder = folder;
-    this.#name = name;
-  }
-
-  /** Resolves to undefined if another process has the name. */
-  async run(): Promise<Lock | undefined> {
-    while ((await this.#folder.stateOf(this.#name)) !== "alive") {
-      const temporaryName = `${this.#name}.${randomBytes(8).toString("hex")}`;
-      const socket = await this.#folder.listen(temporaryName);
-      const temporaryPath = join(this.#folder.path, temporaryName);
-      let identity: string | undefined;
-      try {
-        identity = await identityOf(temporaryPath);
-        const attempt = await this.#take(temporaryPath, this.#name);
-        await unlinkIfThere(temporaryPath);
-        if (attempt === "ours") {
-          await this.#sweep();
-          return {
-            isInPlace: () => this.#isInPlace(identity),
-            release: () => this.#release(socket, identity),
-          };
-        }
-        await socket.close();
-        if (attempt === "held") {
-          return undefined;
-        }
-      } catch (error) {
-        await this.#release(socket, identity);
-        throw error;
-      }
-    }
-    return undefined;
-  }
-
-  async #take(temporaryPath: string, name: string): Promise<Attempt> {
-    const path = join(this.#folder.path, name);
-    for (let attempts = 0; attempts < attemptsMax; attempts++) {
-      const linking = await linkIfFree(temporaryPath, path);
-      if (linking !== "taken") {
-        return linking;
-      }
-      const identity = await identityOf(path);
-      if ((await this.#folder.stateOf(name)) === "alive") {
-        return "held";
-      }
-      if (identity === undefined) {
-        continue;
-      }
-      const right = `${this.#name}.${identity}`;
-      const attempt = await this.#take(temporaryPath, right);
-      if (attempt !== "ours") {
-        return attempt;
-      }
-      const rightPath = join(this.#folder.path, right);
-      // No other process can replace this stale socket now. Checked again: it may have been replaced before.
-      if ((await identityOf(path)) === identity && (await this.#folder.stateOf(name)) === "stale") {
-        await fs.rename(rightPath, path);
-        return "ours";
-      }
-      await unlinkIfThere(rightPath); // If it belonged to a dead process, the new holder may have removed it.
-    }
-    return "held";
-  }
-
-  /** Removes the temporary sockets of dead processes after the name has been locked. */
-  async #sweep(): Promise<void> {
-    for (const entry of await fs.readdir(this.#folder.path, { withFileTypes: true })) {
-      const isLeftover = entry.isSocket() && entry.name.startsWith(`${this.#name}.`);
-      if (isLeftover && (await this.#isStale(entry.name))) {
-        await unlinkIfThere(join(this.#folder.path, entry.name));
-      }
-    }
-  }
-
-  /** A leftover that this process may not connect to is another user's, and stays. */
-  async #isStale(name: string): Promise<boolean> {
+/** Resolves to undefined if another process has the name. */
+async function contend(folder: SocketFolder, name: string): Promise<Lock | undefined> {
+  const path = join(folder.path, name);
+  while ((await folder.stateOf(name)) !== "alive") {
+    const temporaryName = `${name}.${randomBytes(8).toString("hex")}`;
+    const socket = await folder.listen(temporaryName);
+    const temporaryPath = join(folder.path, temporaryName);
+    let identity: string | undefined;
     try {
-      return (await this.#folder.stateOf(name)) === "stale";
-    } catch (error) {
-      if (hasCode(error, "EACCES")) {
-        return false;
+      identity = await identityOf(temporaryPath);
+      const attempt = await take(folder, name, temporaryPath);
+      await unlinkIfThere(temporaryPath);
+      if (attempt === "ours") {
+        await sweep(folder, name);
+        return { isInPlace: () => isInPlace(path, identity), release: () => release(path, socket, identity) };
       }
+      await socket.close();
+      if (attempt === "held") {
+        return undefined;
+      }
+    } catch (error) {
+      await release(path, socket, identity);
       throw error;
     }
   }
+  return undefined;
+}
 
-  async #isInPlace(identity: string | undefined): Promise<boolean> {
-    return identity !== undefined && (await identityOf(join(this.#folder.path, this.#name))) === identity;
-  }
-
-  /** Removes the name while its socket still listens, so that no process finds a stale one. */
-  async #release(socket: LockSocket, identity: string | undefined): Promise<void> {
-    try {
-      if (await this.#isInPlace(identity)) {
-        await unlinkIfThere(join(this.#folder.path, this.#name));
-      }
-    } finally {
-      await socket.close(); // Even if the name stays: it is then stale, and the next process replaces it.
+/** Gives the socket at `temporaryPath` the name `target`: `name`, or the right to replace a socket there. */
+async function take(folder: SocketFolder, name: string, temporaryPath: string, target = name): Promise<Attempt> {
+  const path = join(folder.path, target);
+  for (let attempts = 0; attempts < attemptsMax; attempts++) {
+    const linking = await linkIfFree(temporaryPath, path);
+    if (linking !== "taken") {
+      return linking;
     }
+    const identity = await identityOf(path);
+    if ((await folder.stateOf(target)) === "alive") {
+      return "held";
+    }
+    if (identity === undefined) {
+      continue;
+    }
+    const right = `${name}.${identity}`;
+    const attempt = await take(folder, name, temporaryPath, right);
+    if (attempt !== "ours") {
+      return attempt;
+    }
+    const rightPath = join(folder.path, right);
+    // No other process can replace this stale socket now. Checked again: it may have been replaced before.
+    if ((await identityOf(path)) === identity && (await folder.stateOf(target)) === "stale") {
+      await fs.rename(rightPath, path);
+      return "ours";
+    }
+    await unlinkIfThere(rightPath); // If it belonged to a dead process, the new holder may have removed it.
+  }
+  return "held";
+}
+
+/** Removes the temporary sockets of dead processes after the name has been locked. */
+async function sweep(folder: SocketFolder, name: string): Promise<void> {
+  for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
+    const isLeftover = entry.isSocket() && entry.name.startsWith(`${name}.`);
+    if (isLeftover && (await isStale(folder, entry.name))) {
+      await unlinkIfThere(join(folder.path, entry.name));
+    }
+  }
+}
+
+/** A leftover that this process may not connect to is another user's, and stays. */
+async function isStale(folder: SocketFolder, name: string): Promise<boolean> {
+  try {
+    return (await folder.stateOf(name)) === "stale";
+  } catch (error) {
+    if (hasCode(error, "EACCES")) {
+      return false;
+    }
+    throw error;
+  }
+}
+
+async function isInPlace(path: string, identity: string | undefined): Promise<boolean> {
+  return identity !== undefined && (await identityOf(path)) === identity;
+}
+
+/** Removes the name while its socket still listens, so that no process finds a stale one. */
+async function release(path: string, socket: LockSocket, identity: string | undefined): Promise<void> {
+  try {
+    if (await isInPlace(path, identity)) {
+      await unlinkIfThere(path);
+    }
+  } finally {
+    await socket.close(); // Even if the name stays: it is then stale, and the next process replaces it.
   }
 }
 
