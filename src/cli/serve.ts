@@ -143,7 +143,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     metricsServer?.closeAllConnections();
     metricsServer?.close();
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
-    await service.close().finally(() => observers?.close());
+    await service.close().finally(() => observers?.flush());
   }
 }
 

@@ -19,21 +19,13 @@ export class MemoryLimiter implements Limiter {
   readonly timeline: Timeline;
   /** Whoever keeps the limits elsewhere sets and removes them here. */
   readonly keys: Map<string, KeyLimits> = new Map();
-  #banCount = 0;
-  #changeCount = 0;
+  /** Bans set off since the process started. Changed here only, as is the next one. */
+  banCount = 0;
+  /** Grows with each request, unban and reset: a snapshot made at a smaller count is out of date. */
+  changeCount = 0;
 
   constructor(options: { readonly clock: Clock }) {
     this.timeline = new Timeline(options.clock);
-  }
-
-  /** Bans set off since the process started. */
-  get banCount(): number {
-    return this.#banCount;
-  }
-
-  /** Grows with each request, unban and reset: a snapshot made at a smaller count is out of date. */
-  get changeCount(): number {
-    return this.#changeCount;
   }
 
   get bannedKeyCount(): number {
@@ -48,12 +40,12 @@ export class MemoryLimiter implements Limiter {
       limits = unusedLimits();
       this.keys.set(keyId, limits);
     }
-    this.#changeCount += 1;
+    this.changeCount += 1;
     limits.lastMs = nowMs;
     const state = limitsState(limits, plan.quota, nowMs);
     if (retryAtMs(state) > nowMs) {
       if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
-        this.#banCount += 1;
+        this.banCount += 1;
       }
       return refusalOf(state, this.timeline);
     }
@@ -76,7 +68,7 @@ export class MemoryLimiter implements Limiter {
     const limits = this.keys.get(keyId);
     if (limits !== undefined) {
       liftBan(limits.ban, this.timeline.nowMs());
-      this.#changeCount += 1;
+      this.changeCount += 1;
     }
   }
 
@@ -85,7 +77,7 @@ export class MemoryLimiter implements Limiter {
     const limits = this.keys.get(keyId);
     if (limits !== undefined) {
       this.keys.set(keyId, { ...unusedLimits(), lastMs: limits.lastMs });
-      this.#changeCount += 1;
+      this.changeCount += 1;
     }
   }
 

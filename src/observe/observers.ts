@@ -82,17 +82,14 @@ export class Observers {
   #log(line: RequestLine): void {
     this.#pending += `${JSON.stringify(line)}\n`;
     if (this.#pending.length >= pendingCharactersMax) {
-      this.#flush();
+      this.flush();
     } else {
-      this.#timer ??= setTimeout(() => this.#flush(), flushDelayMs).unref();
+      this.#timer ??= setTimeout(() => this.flush(), flushDelayMs).unref();
     }
   }
 
-  close(): void {
-    this.#flush();
-  }
-
-  #flush(): void {
+  /** Writes the lines that wait. */
+  flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const text = this.#pending;

@@ -112,7 +112,7 @@ const namedOriginsMax = 10;
 /** Creates the context of each request, with its id. Warns once of a proxy or an origin that no setting mentions. */
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
-  readonly #requestIds = new RequestIds();
+  readonly requestIds: RequestIds = new RequestIds();
   /** From our own listener: no framework has rewritten the target. */
   readonly own: Arrival;
   readonly ownExpecting: Arrival;
@@ -137,14 +137,9 @@ export class RequestContexts {
     if (incoming.headers.origin !== undefined) {
       this.#warnOfOrigin(cors.refusedOrigin(incoming.headers));
     }
-    const requestId = this.#requestIds.choose(incoming.headers["x-request-id"]);
+    const requestId = this.requestIds.choose(incoming.headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
     return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
-  }
-
-  /** An id for the response to bytes that cannot be read as a request. */
-  nextId(): string {
-    return this.#requestIds.next();
   }
 
   #warnOfOrigin(origin: string | undefined): void {

@@ -85,7 +85,7 @@ export class Pipeline implements RequestHandler {
   onClientError(code: ErrorCode, socketAddress: string | undefined): string {
     const address = clientAddress(socketAddress, undefined, 0);
     const rate = this.#dependencies.addresses.peek(address);
-    return this.#responder.clientErrorToBytes(code, this.#contexts.nextId(), address, rate);
+    return this.#responder.clientErrorToBytes(code, this.#contexts.requestIds.next(), address, rate);
   }
 
   #process(context: RequestContext): MaybePromise<Outcome> {

@@ -33,15 +33,11 @@ export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #byStatus: readonly IdList[];
   #page: Chunk = createChunk(0);
-  #count = 0;
+  /** Ids are 1 to `count`. Changed here only. */
+  count = 0;
 
   constructor(statusCount: number) {
     this.#byStatus = Array.from({ length: statusCount }, () => new IdList());
-  }
-
-  /** Ids are 1 to `count`. */
-  get count(): number {
-    return this.#count;
   }
 
   /** Adds the next animal: `[start, end)` of `bytes` is its text without the closing brace: 16 bytes or more. */
@@ -54,14 +50,14 @@ export class Catalogue {
     view.setUint16(textEnd, closingBraceAndComma);
     block.count++;
     block.offsets[block.count] = textEnd + 2;
-    this.#count++;
-    this.#byStatus[statusIndex]?.push(this.#count);
+    this.count++;
+    this.#byStatus[statusIndex]?.push(this.count);
   }
 
   /** The animal's text. Returns undefined if no animal has the id. */
   get(id: number): string | undefined {
     const block = this.#blocks[(id - 1) >>> blockBits];
-    if (block === undefined || id > this.#count) {
+    if (block === undefined || id > this.count) {
       return undefined;
     }
     const place = (id - 1) & placeMask;
@@ -71,8 +67,8 @@ export class Catalogue {
   /** @param statusIndex undefined for animals of every status */
   page(after: number, limit: number, statusIndex: number | undefined): PetPage {
     const list = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
-    const first = list === undefined ? Math.min(after, this.#count) : list.firstAfter(after);
-    const matchCount = (list?.length ?? this.#count) - first;
+    const first = list === undefined ? Math.min(after, this.count) : list.firstAfter(after);
+    const matchCount = (list?.length ?? this.count) - first;
     const count = Math.min(limit, matchCount);
     if (count === 0) {
       return { json: "[]", nextAfter: undefined };
@@ -145,20 +141,17 @@ function copySixteen(from: DataView, start: number, to: DataView, at: number): v
 /** A growing list of ascending ids, in blocks, so that growing copies nothing. */
 export class IdList {
   readonly #blocks: Uint32Array[] = [];
-  #length = 0;
-
-  get length(): number {
-    return this.#length;
-  }
+  /** Changed here only. */
+  length = 0;
 
   /** Appends an id greater than all before it. */
   push(id: number): void {
-    const place = this.#length & placeMask;
+    const place = this.length & placeMask;
     if (place === 0) {
       this.#blocks.push(new Uint32Array(blockLength));
     }
     this.#blocks[this.#blocks.length - 1]![place] = id; // There is one for the place.
-    this.#length++;
+    this.length++;
   }
 
   /** The id at `index`, which must be below `length`. */
@@ -169,7 +162,7 @@ export class IdList {
   /** The index of the first id greater than `id`; `length` if there is none. */
   firstAfter(id: number): number {
     let low = 0;
-    let high = this.#length;
+    let high = this.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.at(middle) > id) {

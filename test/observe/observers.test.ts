@@ -28,7 +28,7 @@ async function watched(context: TestContext, store?: GatedStore): Promise<Watche
   const clock = new ManualClock();
   const writes: string[] = [];
   const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
-  context.after(() => observers.close());
+  context.after(() => observers.flush());
   const running = await runningService(context, { clock, observers, options: store === undefined ? {} : { store } });
   return { ...running, clock, observers, writes };
 }
@@ -47,7 +47,7 @@ test("each request is one JSON line with exactly these members, and nothing secr
   await exchange(port, request({ target: "/healthz" }));
   const damaged = await exchange(port, "garbage\r\n\r\n");
   const connect = await exchange(port, request({ method: "CONNECT", target: "example.com:443", key }));
-  observers.close();
+  observers.flush();
   const text = writes.join("");
   const lines = linesOf(writes);
   const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1", trace: null };
@@ -81,7 +81,7 @@ test("the line has the trace id of a traceparent, if it is well-formed", async (
   for (const [field] of table) {
     await exchange(port, request({ key, fields: [`traceparent: ${field}`] }));
   }
-  observers.close();
+  observers.flush();
   assert.deepEqual(linesOf(writes).map((line) => line.trace), table.map(([, expected]) => expected));
 });
 
@@ -90,7 +90,7 @@ test("the line of a response without content has 0 bytes", async (context) => {
   await exchange(port, request({ method: "HEAD", key }));
   await exchange(port, request({ method: "OPTIONS", key }));
   await exchange(port, request({ target: "/favicon.ico", fields: ["If-None-Match: *"] }));
-  observers.close();
+  observers.flush();
   const lines = linesOf(writes);
   assert.deepEqual(lines.map(({ status, bytes }) => [status, bytes]), [[200, 0], [204, 0], [304, 0]]);
 });
@@ -105,7 +105,7 @@ test("the line of a request whose client has gone has status 0 and the address o
   wire.socket.resetAndDestroy();
   await new Promise((resolve) => socket.once("close", resolve)); // Not `once`: it rejects with the reset.
   await exchange(port, request({ target: "/healthz" }));
-  observers.close();
+  observers.flush();
   const lines = linesOf(writes);
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
 });
@@ -118,7 +118,7 @@ test("a line has the time at which its request arrived, and how long it took", a
   clock.advance(1_500.25);
   store.open();
   await response;
-  observers.close();
+  observers.flush();
   const { time, ms } = JSON.parse(writes.join("")) as RequestLine;
   assert.deepEqual([time, ms], ["2026-11-21T12:00:00.000Z", 1_500.25]);
   const buckets = observers.metrics?.expose({ banCount: 0, isHealthy: true }).match(/le="(1|2.5)"} (0|1)$/gm);
@@ -202,7 +202,7 @@ test("the README of this room lists exactly the metrics that are exposed, with t
 test("the README of this room lists exactly the fields of a line in the request log, in their order", async (context) => {
   const { port, key, observers, writes } = await watched(context);
   await exchange(port, request({ key }));
-  observers.close();
+  observers.flush();
   assert.deepEqual(documented("field | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
 });
 

@@ -72,7 +72,7 @@ async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<L
   const { port } = listener.server.address() as AddressInfo;
   const { key } = await service.keys.create();
   const log = (): string => {
-    observers.close();
+    observers.flush();
     return lines.join("");
   };
   return { server: listener.server, port, key, log };
