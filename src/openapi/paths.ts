@@ -66,14 +66,8 @@ const createPet: JsonObject = {
   responses: {
     201: response("The new animal.", petContent, ["Location", "Idempotent-Replayed"]),
     ...errorResponses([
-      "malformed_json",
-      "insufficient_scope",
-      "invalid_body",
-      "invalid_idempotency_key",
-      "body_too_large",
-      "unsupported_media_type",
-      "idempotency_key_reused",
-      "outcome_unknown",
+      "malformed_json", "insufficient_scope", "invalid_body", "invalid_idempotency_key", "body_too_large",
+      "unsupported_media_type", "idempotency_key_reused", "outcome_unknown",
     ]),
   },
 };

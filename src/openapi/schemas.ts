@@ -100,13 +100,7 @@ export const listParameters: readonly JsonObject[] = [
     schema: { type: "integer", minimum: 1, maximum: limitMax, default: limitDefault },
     example: 2,
   },
-  {
-    name: "status",
-    in: "query",
-    description: "Only animals of this status.",
-    schema: status,
-    example: "available",
-  },
+  { name: "status", in: "query", description: "Only animals of this status.", schema: status, example: "available" },
   {
     name: "after",
     in: "query",
