@@ -30,14 +30,14 @@ export function layOutJson(text: string): readonly JsonPiece[] {
   JSON.parse(text);
   const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}[\]:,]+|[{}[\]:,]/g) ?? [];
   let depth = 0;
-  const newLine = (): string => `\n${"  ".repeat(depth)}`;
+  const newLine = (): string => `\n${"  ".repeat(Math.min(depth, 40))}`; // Deeper, the spaces would be most.
   return tokens.map((token, index) => {
     const following = tokens[index + 1];
     switch (token) {
       case "{":
       case "[":
         depth++;
-        return { kind: "mark", text: following === "}" || following === "]" ? token : token + newLine() };
+        return { kind: "mark", text: "}]".includes(following ?? "") ? token : token + newLine() };
       case "}":
       case "]":
         depth--;

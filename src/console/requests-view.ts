@@ -9,7 +9,7 @@ import { layOutJson } from "./exact-json.ts";
 import { guard, onSubmit } from "./press.ts";
 import { explain, type Exchange, type Session } from "./session.ts";
 
-const exchangeCountMax = 10;
+const exchangesMax = 10;
 
 export function startRequestsView(session: Session): void {
   onSubmit("get-form", async () => {
@@ -27,7 +27,7 @@ export function showExchange(exchange: Exchange): void {
   // The newest is the one to read.
   list.querySelector(":scope > li > [open]:not(:focus-within)")?.removeAttribute("open");
   list.prepend(element("li", exchangeElement(exchange)));
-  list.children[exchangeCountMax]?.remove();
+  list.children[exchangesMax]?.remove();
 }
 
 function exchangeElement({ request, response, content, ms }: Exchange): HTMLElement {

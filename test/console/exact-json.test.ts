@@ -42,6 +42,11 @@ test("layOutJson() lays out as JSON.stringify does, and leaves every string and 
   assert.throws(() => layOutJson("<html>"), SyntaxError);
 });
 
+test("layOutJson() makes of JSON that is nested 5,000 levels deep no more than a hundred times its length", () => {
+  const nested = "[".repeat(5_000) + "1" + "]".repeat(5_000);
+  assert.ok(layOutJson(nested).reduce((length, { text }) => length + text.length, 0) < 100 * nested.length);
+});
+
 test("parseWholeNumber() takes a whole number to the last digit, and nothing else", () => {
   const taken = [["7", "7"], [" 9223372036854775807 ", "9223372036854775807"], ["-0", "0"], ["+5", "5"], ["007", "7"]] as const;
   for (const [text, digits] of taken) {
