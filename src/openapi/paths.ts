@@ -2,8 +2,8 @@
 
 import { bounds } from "../base/bounds.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { sunsetField } from "../pets/handlers.ts";
 import { limitMax } from "../pets/list-query.ts";
+import { sunsetField } from "../request/handlers.ts";
 import { errorResponses, response } from "./responses.ts";
 import { idempotencyKeyParameter, type JsonObject, listParameters, petIdParameter, rex } from "./schemas.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import { type ErrorCode, errorJson, errorKinds } from "../http/error-codes.ts";
-import { deprecationField, sunsetField } from "../pets/handlers.ts";
+import { deprecationField, sunsetField } from "../request/handlers.ts";
 import { int64, type Json, type JsonObject } from "./schemas.ts";
 
 /** A field that every response has which lists it. Without an example its value is the constant of its schema. */

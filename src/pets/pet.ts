@@ -37,3 +37,9 @@ export function statusProblem(received: string): string {
 export function petToJson({ id, name, categoryId, status }: Pet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
 }
+
+/** Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
+export function readPetId(segment: string): number | undefined {
+  const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
+  return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;
+}

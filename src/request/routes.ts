@@ -1,15 +1,8 @@
 /** The routes below the base path, the operation of each of their methods, and how a path finds its route. */
 
-import { jsonResponse, type Response } from "../http/response.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
-import type { ApiKey } from "../keys/key.ts";
-import type { Quotas, RateStatus } from "../limits/limiter.ts";
-import { createPet, deprecationFields, getPet, listPets, type PetRequest } from "../pets/handlers.ts";
-
-export interface ApiRequest extends PetRequest {
-  readonly key: ApiKey;
-  readonly quotas: () => Quotas;
-}
+import type { Response } from "../http/response.ts";
+import { type ApiRequest, createPet, deprecationFields, getLimits, getPet, listPets } from "./handlers.ts";
 
 export interface Operation {
   /** @param content whole and within its bound; empty for operations that take none */
@@ -41,17 +34,6 @@ const routes: readonly Route[] = [
   },
   { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
 ];
-
-/** getLimits: 200 with the plan and both quotas of the key, this request included. */
-function getLimits({ key, quotas }: ApiRequest): Response {
-  const { minute, day } = quotas();
-  return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
-}
-
-/** `reset` is in Unix seconds, as in `X-RateLimit-Reset`. */
-function quota({ limit, remaining, resetSeconds }: RateStatus): object {
-  return { limit, remaining, reset: resetSeconds };
-}
 
 export interface Match {
   readonly route: Route;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readPetId } from "../../src/pets/handlers.ts";
+import { readPetId } from "../../src/pets/pet.ts";
 
 test("readPetId() reads the plain decimal of a positive safe integer", () => {
   for (const id of [1, 2, 9, 10, 1_000_000, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER]) {

@@ -1,20 +1,25 @@
-/** The handlers of listPets, createPet and getPet. */
+/** The handlers of all operations: listPets, createPet, getPet and getLimits. */
 
-import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { whenReady } from "../base/when-ready.ts";
-import { idempotencyHash, readIdempotencyKey } from "./idempotency-key.ts";
-import { readListQuery } from "./list-query.ts";
-import { readNewPet } from "./new-pet.ts";
-import { checkedJson, IdempotencyConflictError, type JsonText, type PetQuery, type PetStore } from "./pet-store.ts";
+import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
+import type { ApiKey } from "../keys/key.ts";
+import type { Quotas, RateStatus } from "../limits/limiter.ts";
+import { idempotencyHash, readIdempotencyKey } from "../pets/idempotency-key.ts";
+import { readListQuery } from "../pets/list-query.ts";
+import { readNewPet } from "../pets/new-pet.ts";
+import { readPetId } from "../pets/pet.ts";
+import type { JsonText, PetQuery, PetStore } from "../pets/pet-store.ts";
+import { checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
 
-export interface PetRequest {
+export interface ApiRequest {
   readonly store: PetStore;
   /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   /** The path segment at `{petId}`, as it was sent. */
   readonly parameter: string;
-  /** The API key, to which an `Idempotency-Key` belongs. */
-  readonly key: { readonly id: string };
+  /** An `Idempotency-Key` belongs to it. */
+  readonly key: ApiKey;
+  readonly quotas: () => Quotas;
   /** The header fields, by name in lower case; several of one name are joined by a comma and a space. */
   readonly fields: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The address of the API, to which `/pets…` is appended to make a link. */
@@ -22,7 +27,7 @@ export interface PetRequest {
 }
 
 /** `GET /pets`: 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
-export function listPets({ store, query, linkBase }: PetRequest): Response | Promise<Response> {
+export function listPets({ store, query, linkBase }: ApiRequest): Response | Promise<Response> {
   const reading = readListQuery(query);
   if (reading.kind === "invalid") {
     return errorResponse("invalid_parameter", [], reading.message);
@@ -41,7 +46,7 @@ function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: numb
 }
 
 /** `POST /pets`: 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
-export function createPet(request: PetRequest, content: Uint8Array): Response | Promise<Response> {
+export function createPet(request: ApiRequest, content: Uint8Array): Response | Promise<Response> {
   const { store, linkBase, fields, key } = request;
   const idempotencyField = fields["idempotency-key"]?.toString();
   const idempotencyKey = idempotencyField === undefined ? undefined : readIdempotencyKey(idempotencyField);
@@ -80,7 +85,7 @@ export function deprecationFields(linkBase: string): readonly string[] {
 }
 
 /** `GET /pets/{petId}`: 200 with the Pet; 404 if `petId` is not the id of an animal. */
-export function getPet({ store, parameter }: PetRequest): Response | Promise<Response> {
+export function getPet({ store, parameter }: ApiRequest): Response | Promise<Response> {
   const id = readPetId(parameter);
   return id === undefined ? petResponse(undefined) : whenReady(store.get(id), petResponse);
 }
@@ -89,8 +94,13 @@ function petResponse(json: JsonText | undefined): Response {
   return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, checkedJson(json));
 }
 
-/** Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
-export function readPetId(segment: string): number | undefined {
-  const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
-  return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;
+/** `GET /limits`: 200 with the plan and both quotas of the key, this request included. */
+export function getLimits({ key, quotas }: ApiRequest): Response {
+  const { minute, day } = quotas();
+  return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
+}
+
+/** `reset` is in Unix seconds, as in `X-RateLimit-Reset`. */
+function quota({ limit, remaining, resetSeconds }: RateStatus): object {
+  return { limit, remaining, reset: resetSeconds };
 }
