@@ -14,7 +14,7 @@ import { type Engine, openFolder } from "./engine.ts";
 import { bounds } from "./base/bounds.ts";
 import { takeNoMore } from "./http/closing.ts";
 import { Cors } from "./http/cors.ts";
-import { errorJson } from "./http/error-codes.ts";
+import { errorJson } from "./http/errors.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import type { KeyStore } from "./keys/key-store.ts";

@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 import { closeInStages, takeNoMore } from "./closing.ts";
-import type { ErrorCode } from "./error-codes.ts";
+import type { ErrorCode } from "./errors.ts";
 
 export interface RequestHandler {
   /** Returns at once. */

@@ -5,7 +5,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { MaybePromise } from "../base/when-ready.ts";
 import { closeAfterResponse } from "./closing.ts";
-import { type ErrorCode, errorJson, errorKinds } from "./error-codes.ts";
+import { type ErrorCode, errorJson, errorTable } from "./errors.ts";
 
 export interface Response {
   readonly status: number;
@@ -29,7 +29,7 @@ export function jsonResponse(
 
 /** @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return jsonResponse(errorKinds[code].status, errorJson(code, message), fields);
+  return jsonResponse(errorTable[code].status, errorJson(code, message), fields);
 }
 
 /**

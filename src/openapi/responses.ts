@@ -3,7 +3,7 @@
  * of CORS.
  */
 
-import { type ErrorCode, errorJson, errorKinds } from "../http/error-codes.ts";
+import { type ErrorCode, errorJson, errorTable } from "../http/errors.ts";
 import { deprecationField, sunsetField } from "../request/handlers.ts";
 import { int64, type Json, type JsonObject } from "./schemas.ts";
 
@@ -106,7 +106,7 @@ function errorResponse(codes: readonly ErrorCode[], status: number, fields: read
   const narrowed = { properties: { code: { enum: codes }, status: { const: status } } };
   const examples = codes.map((code) => [code, { value: JSON.parse(errorJson(code)) as Json }]);
   return response(
-    codes.map((code) => `\`${code}\`: ${errorKinds[code].message}`).join("\n\n"),
+    codes.map((code) => `\`${code}\`: ${errorTable[code].message}`).join("\n\n"),
     { schema: { allOf: [{ $ref: "#/components/schemas/Error" }, narrowed] }, examples: Object.fromEntries(examples) },
     [...(fieldsByStatus[status] ?? []), ...fields],
   );
@@ -135,5 +135,5 @@ export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields:
 }
 
 function statusOf(code: ErrorCode): number {
-  return errorKinds[code].status;
+  return errorTable[code].status;
 }

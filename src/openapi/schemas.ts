@@ -1,6 +1,6 @@
 /** The schemas and parameters of the OpenAPI description. */
 
-import { errorKinds } from "../http/error-codes.ts";
+import { errorTable } from "../http/errors.ts";
 import { planNames } from "../limits/plans.ts";
 import { idempotencyHours, idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
 import { limitDefault, limitMax } from "../pets/list-query.ts";
@@ -83,7 +83,7 @@ export const schemas: JsonObject = {
   Error: objectOf("The content of every error response.", {
     code: {
       type: "string",
-      enum: Object.keys(errorKinds),
+      enum: Object.keys(errorTable),
       description: "What went wrong, for programs. Each response lists the codes it can have.",
     },
     message: { type: "string", minLength: 1, description: "What went wrong, for people. The wording may change." },

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../base/clock.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 import type { Cors } from "../http/cors.ts";
-import type { ErrorCode } from "../http/error-codes.ts";
+import type { ErrorCode } from "../http/errors.ts";
 import { originForm } from "../http/message.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { Decision, RateStatus } from "../limits/limiter.ts";

@@ -13,7 +13,7 @@ import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { takeNoMore } from "../http/closing.ts";
 import type { RequestHandler } from "../http/connection.ts";
-import type { ErrorCode } from "../http/error-codes.ts";
+import type { ErrorCode } from "../http/errors.ts";
 import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";

@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer"; // The global of that name is a getter, wh
 import { decimal } from "../base/decimal.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
-import type { ErrorCode } from "../http/error-codes.ts";
+import type { ErrorCode } from "../http/errors.ts";
 import { errorResponse, jsonResponse, type Response, responseBytes, sendResponse } from "../http/response.ts";
 import type { RateStatus, Refusal } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";

@@ -3,19 +3,19 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { adviceFor } from "../../src/console/advice.ts";
-import { errorKinds } from "../../src/http/error-codes.ts";
+import { errorTable } from "../../src/http/errors.ts";
 
 const unknown = adviceFor("of_no_service");
 
 test("adviceFor() has advice for every code of the service, and for no response", () => {
-  for (const code of [...Object.keys(errorKinds), "invalid_idempotency_key", "idempotency_key_reused", "no_response"]) {
+  for (const code of [...Object.keys(errorTable), "invalid_idempotency_key", "idempotency_key_reused", "no_response"]) {
     assert.notEqual(adviceFor(code), unknown, code);
   }
 });
 
 test("adviceFor() names no button that the page does not have", () => {
   const page = readFileSync(new URL("../../../src/console/index.html", import.meta.url), "utf8");
-  const named = Object.keys(errorKinds).flatMap((code) => Array.from(adviceFor(code).matchAll(/Press (\w+)/g), ([, name]) => name));
+  const named = Object.keys(errorTable).flatMap((code) => Array.from(adviceFor(code).matchAll(/Press (\w+)/g), ([, name]) => name));
   assert.ok(named.length > 0);
   for (const name of named) {
     assert.ok(page.includes(`>${name}</button>`), name);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { errorKinds } from "../../src/http/error-codes.ts";
+import { errorTable } from "../../src/http/errors.ts";
 import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
 import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
@@ -67,7 +67,7 @@ test("describeApi() has no extension but x-deprecated-sunset", () => {
 
 test("describeApi() lists every error code of an operation in a response of its status", () => {
   const responses = everyResponse(published());
-  for (const [code, { status }] of Object.entries(errorKinds)) {
+  for (const [code, { status }] of Object.entries(errorTable)) {
     const carriers = responses.filter((each) => codesOf(each.response).includes(code));
     assert.equal(carriers.length === 0, codesOfNoOperation.includes(code), code);
     assert.ok(carriers.every((each) => each.status === status), code);

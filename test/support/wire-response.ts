@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 
-import { type ErrorCode, errorKinds } from "../../src/http/error-codes.ts";
+import { type ErrorCode, errorTable } from "../../src/http/errors.ts";
 
 export interface WireHead {
   readonly status: number;
@@ -85,7 +85,7 @@ function assertErrorBody(body: unknown, status: number): void {
   assert.deepEqual(Object.keys(body), ["code", "message", "status"]);
   assert.ok(typeof message === "string" && message.length > 0);
   // Looking it up shows whether it is a code.
-  assert.equal(errorKinds[code as ErrorCode]?.status, status, `${String(code)} is no code of ${status}`);
+  assert.equal(errorTable[code as ErrorCode]?.status, status, `${String(code)} is no code of ${status}`);
 }
 
 function assertStatusFields(response: WireResponse): void {

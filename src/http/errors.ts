@@ -1,6 +1,6 @@
 /**
- * The closed list of error codes. Code and status are for programs and fixed. The message is for people, and a response
- * may make it more precise.
+ * The table of errors. Its codes are a closed list. Code and status are for programs and fixed. The message is for
+ * people, and a response may make it more precise.
  */
 
 import { bounds } from "../base/bounds.ts";
@@ -47,7 +47,7 @@ const table = {
 
 export type ErrorCode = keyof typeof table;
 
-export const errorKinds: Readonly<Record<ErrorCode, { readonly status: number; readonly message: string }>> = table;
+export const errorTable: Readonly<Record<ErrorCode, { readonly status: number; readonly message: string }>> = table;
 
 /** The content of an error response. `message` replaces the message of the table. */
 export function errorJson(code: ErrorCode, message?: string): string {
@@ -57,9 +57,9 @@ export function errorJson(code: ErrorCode, message?: string): string {
 /** Made once, so that many error responses cost little. */
 const defaultJson: ReadonlyMap<string, string> = new Map(
   // The keys of the table are codes, which the type of Object.entries forgets.
-  Object.entries(errorKinds).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),
+  Object.entries(errorTable).map(([code, { message }]) => [code, jsonOf(code as ErrorCode, message)]),
 );
 
 function jsonOf(code: ErrorCode, message: string): string {
-  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${errorKinds[code].status}}`;
+  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${errorTable[code].status}}`;
 }
