@@ -21,8 +21,9 @@ import type { ReadableFile } from "../disk/file-bytes.ts";
 import { createPlan, type Plan, type Quota, type QuotaChoice } from "../limits/plans.ts";
 import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
 import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
-import { isKeyId, type KeyEvent, labelCodePointsMax, type Relief } from "./key.ts";
+import { isKeyId, type KeyEvent, type Relief } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
+import { labelCodePointsMax } from "./label.ts";
 
 /** No line is longer, with its newline: a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;

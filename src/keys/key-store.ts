@@ -12,12 +12,14 @@ import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { expiryMs } from "./expiry.ts";
 import { KeyFile, type KeyFileOptions } from "./key-file.ts";
 import type { KeyLog } from "./key-log.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
 import type { ApiKey, KeyEvent, RandomBytes } from "./key.ts";
-import { checkedLabel, createKeyId, createSecret, digestOf, expiryMs, isKeyId, KeyError, keyState } from "./key.ts";
+import { createKeyId, createSecret, digestOf, isKeyId, KeyError, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
+import { checkedLabel } from "./label.ts";
 
 /** @internal */
 export interface KeyStoreOptions {
