@@ -32,6 +32,8 @@ interface SourceFile {
 const sources = readAll("src");
 const tests = readAll("test");
 
+const rootFilesMax = 8;
+
 /**
  * Every room, and every file at the root of src, from the bottom up, with the rooms and files that it may import. So
  * imports go downward only.
@@ -48,10 +50,14 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   observe: ["http", "base"],
   request: ["observe", "pets", "keys", "limits", "http", "base"],
   openapi: ["request", "pets", "limits", "http", "base"],
-  "engine.ts": ["store", "observe", "pets", "keys", "limits", "log", "disk", "base"],
+  "engine.ts": ["observe", "pets", "keys", "limits"],
+  "folder-engine.ts": ["engine.ts", "store", "pets", "keys", "limits", "log", "disk", "base"],
   postgres: ["engine.ts", "store", "pets", "keys", "limits", "log", "disk", "base"],
   "options.ts": ["postgres", "pets", "http", "base"],
-  "service.ts": ["options.ts", "engine.ts", "postgres", "request", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
+  "service.ts": [
+    ...["options.ts", "folder-engine.ts", "engine.ts", "postgres"],
+    ...["request", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
+  ],
   "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk", "base"],
   cli: [
     ...["service.ts", "options.ts", "postgres"],
@@ -77,6 +83,11 @@ test("rooms import only from the rooms below them", () => {
       assert.ok(allowed.includes(roomOf(target)), `${path} imports ${target}`);
     }
   }
+});
+
+test(`at most ${rootFilesMax} files are in no folder of src`, () => {
+  const rootFiles = sources.map(({ path }) => path).filter((path) => path.split("/").length === 2);
+  assert.ok(rootFiles.length <= rootFilesMax, rootFiles.join());
 });
 
 test("only disk and the command line use files, and only http uses node:http", () => {

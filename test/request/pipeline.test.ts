@@ -10,7 +10,7 @@ import { test, type TestContext } from "node:test";
 
 import { systemClock } from "../../src/base/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { openFolder } from "../../src/engine.ts";
+import { openFolder } from "../../src/folder-engine.ts";
 import { bounds } from "../../src/base/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
