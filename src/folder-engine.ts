@@ -6,7 +6,6 @@ import type { Clock } from "./base/clock.ts";
 import { messageOf } from "./base/error-message.ts";
 import type { Disk } from "./disk/disk.ts";
 import { lockFolder } from "./disk/lock.ts";
-import { bounds } from "./base/bounds.ts";
 import type { Engine } from "./engine.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import type { Relief } from "./keys/key.ts";
@@ -15,6 +14,9 @@ import { LimitsSnapshot } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
+
+/** How often limits are saved. A kill -9 loses the last 5 s at most. */
+const limitsSaveMs = 3_000;
 
 export interface FolderOptions {
   readonly disk: Disk;
@@ -43,7 +45,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, reliefs: keys.keyring });
     signal?.throwIfAborted();
     const store = options.store ?? (await openPetStore(options));
-    const saving = setInterval(() => void snapshot.save(), bounds.limitsSaveMs).unref();
+    const saving = setInterval(() => void snapshot.save(), limitsSaveMs).unref();
     const close = async (): Promise<void> => {
       clearInterval(saving);
       try {

@@ -12,7 +12,6 @@ import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import type { Engine } from "./engine.ts";
 import { openFolder } from "./folder-engine.ts";
-import { bounds } from "./base/bounds.ts";
 import { takeNoMore } from "./http/closing.ts";
 import { Cors } from "./http/cors.ts";
 import { errorJson } from "./http/errors.ts";
@@ -27,6 +26,9 @@ import { describeApi, descriptionJson, type OpenApiDescription } from "./openapi
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
+
+/** How often the key file is checked. A running server applies changes within 1 s. */
+const keyPollMs = 250;
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban" | "reset">;
@@ -128,7 +130,7 @@ export class Service implements AnimalStore {
         ...publicPages,
       ],
     });
-    this.#following = setInterval(() => void engine.keys.follow(), bounds.keyPollMs).unref();
+    this.#following = setInterval(() => void engine.keys.follow(), keyPollMs).unref();
   }
 
   get keys(): KeyStore {

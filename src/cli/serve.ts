@@ -107,7 +107,7 @@ function failStart(error: unknown, { settings, cite }: Start): never {
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, options: { report } } = start;
-  const listener = createListener(service.pipeline, bounds);
+  const listener = createListener(service.pipeline);
   const metrics = observers?.metrics;
   const metricsServer = metrics && createPageListener({
     path: "/metrics",

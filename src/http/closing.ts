@@ -7,7 +7,9 @@
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 
-import { bounds } from "../base/bounds.ts";
+/** What is read and dropped after the last response of a connection, and for how long. */
+export const drainBytesMax = 1_048_576;
+export const drainMs = 2_000;
 
 /** As Node keeps it. The types lack it. */
 interface ParsedSocket extends Socket {
@@ -36,11 +38,11 @@ export function closeAfterResponse(socket: Socket): void {
 export function closeInStages(socket: Socket): void {
   takeNoMore(socket);
   socket.end();
-  const timer = setTimeout(() => socket.destroy(), bounds.drainMs).unref();
+  const timer = setTimeout(() => socket.destroy(), drainMs).unref();
   socket.once("close", () => clearTimeout(timer));
   const droppedFrom = socket.bytesRead;
   socket.on("data", () => {
-    if (socket.bytesRead - droppedFrom > bounds.drainBytesMax) {
+    if (socket.bytesRead - droppedFrom > drainBytesMax) {
       socket.destroy();
     }
   });

@@ -6,10 +6,23 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, Socket } from "node:net";
 
-import type { bounds } from "../base/bounds.ts";
+import { bounds } from "../base/bounds.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
 
-export type ListenerLimits = Readonly<Record<keyof typeof bounds, number>>;
+export const listenerLimits = {
+  fieldsMs: 10_000,
+  requestMs: 30_000,
+  /** How long a client may read nothing of a response, or up to twice as long. */
+  stalledReaderMs: 30_000,
+  /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
+  idleMs: 75_000,
+  /** How often Node looks for connections that have timed out. Its own 30 s would add to `fieldsMs`. */
+  timeoutCheckMs: 500,
+  /** How long a stop keeps idle connections open, so that a request that a proxy sends on one is not lost. */
+  stopIdleMs: 250,
+} as const;
+
+export type ListenerLimits = Readonly<Record<keyof typeof listenerLimits, number>>;
 
 export interface Listener {
   readonly server: Server;
@@ -19,7 +32,7 @@ export interface Listener {
 
 type Connections = ReadonlyMap<Socket, Connection>;
 
-export function createListener(handler: RequestHandler, limits: ListenerLimits): Listener {
+export function createListener(handler: RequestHandler, limits: ListenerLimits = listenerLimits): Listener {
   const server = createHttpServer(limits);
   const connections = new Map<Socket, Connection>();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
@@ -50,7 +63,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits):
 
 function createHttpServer(limits: ListenerLimits): Server {
   const server = createServer({
-    maxHeaderSize: limits.fieldBytesMax + 1, // Node refuses this length.
+    maxHeaderSize: bounds.fieldBytesMax + 1, // Node refuses this length.
     headersTimeout: limits.fieldsMs,
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.timeoutCheckMs,

@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import { test, type TestContext } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { bounds } from "../../src/base/bounds.ts";
+import { drainMs } from "../../src/http/closing.ts";
 import { type Client, newClient } from "../support/client.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { createKey, type RunningProgram, run, start } from "../support/program.ts";
@@ -172,7 +172,7 @@ test("stop() closes every connection when the grace is over", bounded, async (co
   service.beginStopping();
   const startMs = performance.now();
   await listener.stop(20);
-  assert.ok(performance.now() - startMs < bounds.drainMs);
+  assert.ok(performance.now() - startMs < drainMs);
   for (const wire of [never, half, idle, upload, waiting, tunnel]) {
     assert.equal((await wire.closed()).rest, "");
   }

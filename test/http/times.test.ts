@@ -10,6 +10,8 @@ import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
 import { bounds } from "../../src/base/bounds.ts";
+import { drainBytesMax, drainMs } from "../../src/http/closing.ts";
+import { listenerLimits } from "../../src/http/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
@@ -18,10 +20,10 @@ import { exchange, request, rex, Wire } from "../support/wire.ts";
 const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10 };
 
 test("a client has 10 s for the fields, 30 s for a request and to read a response, and 75 s between requests; a stop takes 10 s", () => {
-  const { fieldsMs, requestMs, stalledReaderMs, idleMs, timeoutCheckMs, drainBytesMax, drainMs, stopIdleMs, stopMs } = bounds;
+  const { fieldsMs, requestMs, stalledReaderMs, idleMs, timeoutCheckMs, stopIdleMs } = listenerLimits;
   assert.deepEqual([fieldsMs, requestMs, stalledReaderMs, idleMs], [10_000, 30_000, 30_000, 75_000]);
   assert.deepEqual([drainBytesMax, drainMs], [1_048_576, 2_000]);
-  assert.ok(timeoutCheckMs <= 1_000 && stopIdleMs < stopMs && stopMs < 10_000);
+  assert.ok(timeoutCheckMs <= 1_000 && stopIdleMs < bounds.stopMs && bounds.stopMs < 10_000);
 });
 
 test("fields that take too long are 408, also if only an empty line came, then the connection closes", async (context) => {
@@ -172,7 +174,7 @@ test("a connection whose client has half-closed is closed as soon as its respons
     assert.equal((await wire.response(method)).status, status, String(bytes));
     await closed;
     assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
-    assert.ok(performance.now() - startMs < bounds.drainMs, `waited: ${String(bytes)}`);
+    assert.ok(performance.now() - startMs < drainMs, `waited: ${String(bytes)}`);
   }
 });
 
@@ -185,6 +187,6 @@ test("a response given before the content has come closes the sending side at on
     wire.send(request({ method: "POST", fields: ["Content-Length: 20000"], ...part }));
     assert.equal((await wire.response(status === 200 ? "HEAD" : "POST")).status, status);
     assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
-    assert.ok(performance.now() - startMs < bounds.drainMs);
+    assert.ok(performance.now() - startMs < drainMs);
   }
 });

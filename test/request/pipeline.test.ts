@@ -11,7 +11,6 @@ import { test, type TestContext } from "node:test";
 import { systemClock } from "../../src/base/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openFolder } from "../../src/folder-engine.ts";
-import { bounds } from "../../src/base/bounds.ts";
 import { createListener } from "../../src/http/listener.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
@@ -63,7 +62,7 @@ async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<L
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
   const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
-  const listener = createListener(service.pipeline, bounds);
+  const listener = createListener(service.pipeline);
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));
   context.after(async () => {
     await listener.stop(0);

@@ -9,8 +9,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 import type { Clock } from "../../src/base/clock.ts";
-import { bounds } from "../../src/base/bounds.ts";
-import { createListener, type Listener, type ListenerLimits } from "../../src/http/listener.ts";
+import { createListener, type Listener, type ListenerLimits, listenerLimits } from "../../src/http/listener.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
@@ -63,7 +62,7 @@ export async function startService({ options, limits, clock, observers, publicPa
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });
-  const listener = createListener(service.pipeline, { ...bounds, ...limits });
+  const listener = createListener(service.pipeline, { ...listenerLimits, ...limits });
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));
   const { key } = await service.keys.create({ plan: "enterprise", perMinute: 10_000_000, perDay: 10_000_000 });
   return {
