@@ -10,7 +10,7 @@ import type { Engine } from "./engine.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import type { Relief } from "./keys/key.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
-import { LimitsSnapshot } from "./limits/limits-file.ts";
+import { LimitsFile } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
@@ -42,17 +42,17 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
     const readLimits = async (): Promise<MemoryLimiter> => limiter;
     const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onRelief, readLimits });
-    const snapshot = await LimitsSnapshot.open({ ...options, lock, limiter, reliefs: keys.keyring });
+    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: keys.keyring });
     signal?.throwIfAborted();
     const store = options.store ?? (await openPetStore(options));
-    const saving = setInterval(() => void snapshot.save(), limitsSaveMs).unref();
+    const saving = setInterval(() => void limitsFile.save(), limitsSaveMs).unref();
     const close = async (): Promise<void> => {
       clearInterval(saving);
       try {
         await store.close(); // First: no more animals are taken, and those under way count in the limits.
       } finally {
         await keys.close();
-        await snapshot.save();
+        await limitsFile.save();
         await release(); // Even if the store fails to close: the next service needs the folder.
       }
     };

@@ -9,7 +9,7 @@ import { systemClock } from "../base/clock.ts";
 import { counted, messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { createListener } from "../http/listener.ts";
-import { createPageListener } from "../http/page-listener.ts";
+import { createMetricsListener } from "../http/metrics-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { KeyError, keyState } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -109,8 +109,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
   const { settings, observers, stopping, options: { report } } = start;
   const listener = createListener(service.pipeline);
   const metrics = observers?.metrics;
-  const metricsServer = metrics && createPageListener({
-    path: "/metrics",
+  const metricsServer = metrics && createMetricsListener({
     contentType: metrics.contentType,
     content: () => service.metrics(),
   });

@@ -119,9 +119,10 @@ export class Connection {
     }
   }
 
-  isAnswered(): boolean {
+  /** Whether a response is being made or sent; that to CONNECT, which is the last, does not count. */
+  owesResponse(): boolean {
     const outgoing = this.#request?.outgoing;
-    return outgoing === undefined || isSent(outgoing) || outgoing.destroyed || outgoing.writableFinished;
+    return outgoing !== undefined && !isSent(outgoing) && !outgoing.destroyed && !outgoing.writableFinished;
   }
 
   /** Whether Node may count it as idle although a response is due, being sent, or not yet read by the client. */
@@ -129,7 +130,7 @@ export class Connection {
     const outgoing = this.#request?.outgoing;
     return (
       this.#waiting.length > 0 ||
-      (outgoing?.writableEnded === true && !(outgoing.shouldKeepAlive && this.isAnswered()))
+      (outgoing?.writableEnded === true && (!outgoing.shouldKeepAlive || this.owesResponse()))
     );
   }
 
@@ -141,7 +142,7 @@ export class Connection {
     if (this.#failure !== undefined && !incoming.complete) {
       this.#request.failContent(this.#failure); // It failed while the request waited for its turn.
     }
-    if (outgoing.shouldKeepAlive && this.isAnswered()) {
+    if (outgoing.shouldKeepAlive && !this.owesResponse()) {
       this.#request = undefined; // Holding it costs 2 % in garbage collection.
     }
   }
@@ -180,7 +181,7 @@ export class Connection {
 
   /** Calls `step`, which responds, when the operating system has taken all responses that are due. */
   #inTurn(step: () => void): void {
-    if (this.#waiting.length === 0 && this.isAnswered()) {
+    if (this.#waiting.length === 0 && !this.owesResponse()) {
       step();
       return;
     }
@@ -202,7 +203,7 @@ export class Connection {
 
   #advance(): void {
     while (this.#waiting.length > 0) {
-      if (!this.isAnswered()) {
+      if (this.owesResponse()) {
         this.#awaitAnswer();
         return;
       }

@@ -95,7 +95,7 @@ function cutOffStalledReaders(server: Server, connections: Connections, limits: 
   server.on("timeout", (socket: Socket) => {
     // With a listener here, Node does not destroy idle connections by itself. A client whose response is still being
     // made has nothing to read, so it is not cut off.
-    if (socket.writableLength > 0 || connections.get(socket)?.isAnswered() !== false) {
+    if (socket.writableLength > 0 || connections.get(socket)?.owesResponse() !== true) {
       socket.destroy();
     }
   });

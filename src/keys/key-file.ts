@@ -16,7 +16,7 @@ import { readWholeFile } from "../disk/replace-file.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender } from "../log/appender.ts";
 import { lineBytesMax } from "../log/reader.ts";
-import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
+import { rewriteTail, setTornTailAside } from "../log/tail.ts";
 import { applyKeyLines, encodeKeyEvent, type FileFault } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";

@@ -1,5 +1,5 @@
 /**
- * Bans a key that keeps sending requests after 429: pure arithmetic, without clock or map.
+ * Bans a key that keeps sending requests after 429: arithmetic, without clock or map.
  *
  * A refusal counts at most once a second. The seconds start at the first refusal of a streak, so that a client that
  * retries every 999 ms is counted too. A streak ends with the next request served, or with the ban that it causes.

@@ -1,5 +1,5 @@
 /**
- * One window of requests: pure arithmetic, without clock, map or timer.
+ * One window of requests: arithmetic, without clock, map or timer.
  *
  * A bucket opens full with the first request that takes a token from it, and is full again one window later. It has the
  * tokens taken, not those left, so a change of plan keeps what is used. Instants are whole milliseconds.

@@ -1,4 +1,4 @@
-/** The limits of one key, and what a response says of them: pure arithmetic, without clock or map. */
+/** The limits of one key, and what a response says of them: arithmetic, without clock or map. */
 
 import { type Ban, isBanned, noBan } from "./ban.ts";
 import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, minuteMs } from "./bucket.ts";

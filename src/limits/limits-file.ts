@@ -40,7 +40,7 @@ export interface Reliefs {
   get(keyId: string): { readonly unbannedMs?: number | undefined; readonly resetMs?: number | undefined } | undefined;
 }
 
-export interface LimitsSnapshotOptions {
+export interface LimitsFileOptions {
   readonly disk: Disk;
   readonly dataDir: string;
   /** Of the folder. If it is not in place, the folder is another one, and its limits are not replaced. */
@@ -56,8 +56,8 @@ const formatVersion = 1;
 /** Keys that are encoded in one turn of the event loop. */
 const keysPerPiece = 500;
 
-export class LimitsSnapshot {
-  readonly #options: LimitsSnapshotOptions;
+export class LimitsFile {
+  readonly #options: LimitsFileOptions;
   /** The limiter's `changeCount` that is on disk. */
   #savedCount = 0;
   #isFailing = false;
@@ -65,7 +65,7 @@ export class LimitsSnapshot {
   #waitingSave: Promise<void> | undefined;
 
   /** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `readSavedLimits` */
-  static async open(options: LimitsSnapshotOptions): Promise<LimitsSnapshot> {
+  static async open(options: LimitsFileOptions): Promise<LimitsFile> {
     const { disk, dataDir, limiter, report, reliefs } = options;
     const saved = await readSavedLimits(disk, dataDir);
     if (typeof saved === "string") {
@@ -75,10 +75,10 @@ export class LimitsSnapshot {
     } else if (saved !== undefined) {
       restoreLimits(limiter, saved, reliefs);
     }
-    return new LimitsSnapshot(options);
+    return new LimitsFile(options);
   }
 
-  private constructor(options: LimitsSnapshotOptions) {
+  private constructor(options: LimitsFileOptions) {
     this.#options = options;
   }
 

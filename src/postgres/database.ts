@@ -61,17 +61,17 @@ export class Database {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
     }
     try {
-      return await this.probe(text, values);
+      return await this.attempt(text, values);
     } catch (error) {
       if (error instanceof DatabaseError && isVictim(error.cause)) {
-        return this.probe(text, values);
+        return this.attempt(text, values);
       }
       throw error;
     }
   }
 
-  /** As `run`, but tries even if the database could not be reached, and so finds out when it can again. */
-  async probe(text: string, values: unknown[] = []): Promise<readonly Row[]> {
+  /** As `run`, but once, and even if the database could not be reached: so it finds out when it can again. */
+  async attempt(text: string, values: unknown[] = []): Promise<readonly Row[]> {
     const client = await this.#connect();
     try {
       const rows = await within(statementMs, this.#send(client, text, values));
@@ -113,11 +113,11 @@ export class Database {
     return sendReplicated(client, { text, values });
   }
 
-  /** As `probe`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
+  /** As `attempt`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
   async insist(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
     const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
     while (!end.aborted) {
-      const rows = await Promise.race([this.probe(text, values).catch(ignore), ended]);
+      const rows = await Promise.race([this.attempt(text, values).catch(ignore), ended]);
       if (rows !== undefined) {
         return rows;
       }

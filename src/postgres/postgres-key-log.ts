@@ -79,7 +79,7 @@ export class PostgresKeyLog extends KeyLog {
     const relievedId = event.event === "unbanned" || event.event === "reset" ? event.id : null;
     const values = [seq, line, relievedId, this.#lastLine ?? null];
     try {
-      return isAppended(await database.probe(appendText, values));
+      return isAppended(await database.attempt(appendText, values));
     } catch (error) {
       if (!(error instanceof DatabaseError) || error.effect === "none") {
         throw error;
@@ -119,7 +119,7 @@ export class PostgresKeyLog extends KeyLog {
   async #read(): Promise<void> {
     for (let isWhole = false; !isWhole; ) {
       const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
-      const rows = await this.#options.database.probe(readText, [Math.max(0, knownSeq - 1), readMax]);
+      const rows = await this.#options.database.attempt(readText, [Math.max(0, knownSeq - 1), readMax]);
       if (this.#lastLine !== knownLine) {
         continue; // Another look was faster.
       }

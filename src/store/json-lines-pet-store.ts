@@ -17,7 +17,7 @@ import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.t
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
 import type { LogEnd } from "../log/reader.ts";
-import { rewriteTail, setTornTailAside } from "../log/torn-tail.ts";
+import { rewriteTail, setTornTailAside } from "../log/tail.ts";
 import {
   type JsonText,
   OutcomeUnknownError,

@@ -9,7 +9,7 @@ import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { decodeSnapshot, LimitsSnapshot, type LimitsSnapshotOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
+import { decodeSnapshot, LimitsFile, type LimitsFileOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { KeyFolder } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -43,7 +43,7 @@ class Folder {
   }
 
   /** The next process, on a monotonic clock of its own. `downMs` is how long it took by the wall clock. */
-  start(downMs = 0, options: Partial<LimitsSnapshotOptions> = {}): Promise<LimitsSnapshot> {
+  start(downMs = 0, options: Partial<LimitsFileOptions> = {}): Promise<LimitsFile> {
     this.clock = new ManualClock({ wallMs: this.clock.wallMs() + downMs, monotonicMs: 5_000_000 });
     this.limiter = new MemoryLimiter({ clock: this.clock });
     const { path: dataDir, limiter } = this;
@@ -55,7 +55,7 @@ class Folder {
     };
     const report = (message: string): void => void this.reports.push(message);
     const lock = { isInPlace: async () => true };
-    return LimitsSnapshot.open({ disk, dataDir, lock, limiter, report, ...options });
+    return LimitsFile.open({ disk, dataDir, lock, limiter, report, ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
@@ -79,7 +79,7 @@ class Folder {
   }
 }
 
-test("LimitsSnapshot keeps used tokens and their reset times across a restart", async (context) => {
+test("LimitsFile keeps used tokens and their reset times across a restart", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   const { resetSeconds } = folder.limiter.take("key", free);
@@ -92,7 +92,7 @@ test("LimitsSnapshot keeps used tokens and their reset times across a restart", 
   assert.equal(folder.take(), "rate_limited 0 56");
 });
 
-test("LimitsSnapshot restores no bucket or ban that ends later than its length from now", async (context) => {
+test("LimitsFile restores no bucket or ban that ends later than its length from now", async (context) => {
   const folder = new Folder(context);
   const savedMs = folder.clock.wallMs();
   const farMs = savedMs + year;
@@ -115,7 +115,7 @@ test("LimitsSnapshot restores no bucket or ban that ends later than its length f
   assert.equal(folder.limiter.keys.get("key")?.ban.refusalCount, 4);
 });
 
-test("LimitsSnapshot lifts a ban that was set before the key's last unban, and no later one", async (context) => {
+test("LimitsFile lifts a ban that was set before the key's last unban, and no later one", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.ban();
@@ -127,7 +127,7 @@ test("LimitsSnapshot lifts a ban that was set before the key's last unban, and n
   }
 });
 
-test("LimitsSnapshot forgets what began before the key's last reset, and nothing later", async (context) => {
+test("LimitsFile forgets what began before the key's last reset, and nothing later", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.take();
@@ -149,7 +149,7 @@ test("LimitsSnapshot forgets what began before the key's last reset, and nothing
   }
 });
 
-test("LimitsSnapshot remembers a ban that was set after a reset and lifted by an unban: the next one lasts twice as long", async (context) => {
+test("LimitsFile remembers a ban that was set after a reset and lifted by an unban: the next one lasts twice as long", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   const resetMs = folder.clock.wallMs();
@@ -162,7 +162,7 @@ test("LimitsSnapshot remembers a ban that was set after a reset and lifted by an
   assert.equal(folder.limiter.keys.get("key")?.ban.durationMs, 5 * minute);
 });
 
-test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock was set back meanwhile", async (context) => {
+test("LimitsFile lifts no ban that was set after an unban, also if the clock was set back meanwhile", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   const unbannedMs = folder.clock.wallMs();
@@ -173,7 +173,7 @@ test("LimitsSnapshot lifts no ban that was set after an unban, also if the clock
   assert.match(folder.take(), /key_banned/);
 });
 
-test("LimitsSnapshot.save() reports a failure once, and when it works again, and tries each time", async (context) => {
+test("LimitsFile.save() reports a failure once, and when it works again, and tries each time", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   for (const round of [1, 2]) {
@@ -192,7 +192,7 @@ test("LimitsSnapshot.save() reports a failure once, and when it works again, and
   }
 });
 
-test("LimitsSnapshot.save() never overlaps, and a waiting call saves what has changed meanwhile", async (context) => {
+test("LimitsFile.save() never overlaps, and a waiting call saves what has changed meanwhile", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   const ends: (() => void)[] = [];
@@ -303,7 +303,7 @@ test("snapshotPieces() leaves out limits that have ended, and forgets keys witho
   assert.equal(folder.limiter.keys.size, 0);
 });
 
-test("LimitsSnapshot keeps the time of a key's last request for a day, and knows none from an older release's file", async (context) => {
+test("LimitsFile keeps the time of a key's last request for a day, and knows none from an older release's file", async (context) => {
   const folder = new Folder(context);
   const lastRequestMs = (): number => folder.limiter.timeline.toWallMs(folder.limiter.keys.get("key")?.lastMs ?? -Infinity);
   let snapshot = await folder.start();
@@ -326,7 +326,7 @@ test("LimitsSnapshot keeps the time of a key's last request for a day, and knows
   assert.deepEqual([folder.limiter.keys.size, lastRequestMs()], [1, -Infinity]);
 });
 
-test("LimitsSnapshot sets a damaged file aside with a warning, and starts", async (context) => {
+test("LimitsFile sets a damaged file aside with a warning, and starts", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
   folder.take(3);
@@ -344,7 +344,7 @@ test("LimitsSnapshot sets a damaged file aside with a warning, and starts", asyn
   assert.equal(folder.take(), "allowed 58 0");
 });
 
-test("LimitsSnapshot sets a file of another release aside with a warning", async (context) => {
+test("LimitsFile sets a file of another release aside with a warning", async (context) => {
   const folder = new Folder(context);
   for (const content of [{ version: 2, savedMs: 1, keys: [] }, { hello: "there" }]) {
     const line = lineWithChecksum(JSON.stringify(content));

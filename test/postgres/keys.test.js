@@ -164,8 +164,8 @@ function databaseWith(count) {
     const made = { event: "made", timeMs: 0, id: createKeyId(randomBytes), sha256: digestOf(`${index}`), plan: createPlan("free") };
     return { seq: String(index + 1), line: encodeKeyEvent(made).slice(0, -1) };
   });
-  const probe = async (_text, [after, length]) => rows.filter(({ seq }) => Number(seq) > after).slice(0, length);
-  return { rows, open: () => PostgresKeyLog.open({ database: { probe }, clock, report: assert.fail }) };
+  const attempt = async (_text, [after, length]) => rows.filter(({ seq }) => Number(seq) > after).slice(0, length);
+  return { rows, open: () => PostgresKeyLog.open({ database: { attempt }, clock, report: assert.fail }) };
 }
 
 test("an instance reads all key events, however many", async () => {

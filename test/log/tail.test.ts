@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
-import { setTornTailAside } from "../../src/log/torn-tail.ts";
+import { setTornTailAside } from "../../src/log/tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { createPageListener } from "../../src/http/page-listener.ts";
+import { createMetricsListener } from "../../src/http/metrics-listener.ts";
 
-test("createPageListener() serves its page to GET and HEAD; other methods are 405, and other paths 404", async (context) => {
+test("createMetricsListener() serves the metrics to GET and HEAD; other methods are 405, and other paths 404", async (context) => {
   let count = 0;
-  const page = { path: "/metrics", contentType: "text/plain", content: () => `scrapes ${++count}\n` };
-  const server = createPageListener(page).listen(0, "127.0.0.1");
+  const page = { contentType: "text/plain", content: () => `scrapes ${++count}\n` };
+  const server = createMetricsListener(page).listen(0, "127.0.0.1");
   context.after(() => {
     server.close();
     server.closeAllConnections();
