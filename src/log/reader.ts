@@ -2,10 +2,11 @@
  * Reads an append-only log of lines with checksums, and distinguishes a torn tail, which a crash may leave, from
  * corruption.
  *
- * Lines are written in groups, and a group is synced before the next one begins. So a sound line that begins a group
- * proves that all earlier lines were synced: damage before it is no crash's work, and the log is corrupt. Damage with
- * no such line after it is a torn tail, from the first damage on. Lines in it may look sound, since the pages of a
- * group reach the disk in any order. A crash cannot damage more than one group either.
+ * Lines are written in groups, and a group is synced before the next one begins. So a sound line that begins a group,
+ * or belongs to a later group than the damage, proves that all lines before its group were synced: that damage is no
+ * crash's work, and the log is corrupt. Damage with no such line after it is a torn tail, from the first damage on.
+ * Lines in it may look sound, since the pages of a group reach the disk in any order. A crash cannot damage more than
+ * one group either.
  */
 
 import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
@@ -16,8 +17,9 @@ export interface LineReader {
   /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is sound. */
   take(bytes: DataView, start: number, end: number): LineFault | undefined;
   /**
-   * Whether a sound line starts at `start`, ends no later than `end`, and is the first of its group. Called only after
-   * damage, at each place where an object may start, also within a line: the newline before it may be lost.
+   * Whether a sound line starts at `start`, ends no later than `end`, and proves that the line after the last one taken
+   * was synced. Called only after damage, at each place where an object may start, also within a line: the newline
+   * before it may be lost.
    */
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
 }
@@ -92,7 +94,7 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
   if (kind === "wrong") {
     return corrupt(reason);
   }
-  const proof = await findGroupStart(file, reader, offset + 1, options.signal);
+  const proof = await findProof(file, reader, offset + 1, options.signal);
   if (proof !== undefined) {
     return corrupt(`${reason}; a sound line at byte ${proof} shows that it was once whole on disk`);
   }
@@ -151,8 +153,8 @@ class LineScan {
 
 const tooLong: LineFault = { kind: "damage", reason: `a line of more than ${lineBytesMax} bytes` };
 
-/** The offset of the first line from `from` on that proves that all earlier lines were synced. */
-async function findGroupStart(
+/** The offset of the first line from `from` on that proves that the damage before it was once synced. */
+async function findProof(
   file: ReadableFile,
   reader: LineReader,
   from: number,

@@ -95,8 +95,10 @@ class PetLineReader implements LineReader {
     }
     // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
     const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
-    // A torn tail may hold old pages: the line of an earlier animal proves nothing.
-    return !isKnown || (line.id === line.group && line.id > this.#lastId);
+    // Of the group that was under way when the lines ended, only the first proves anything. A later group proves that
+    // it was synced. A torn tail may hold old pages: an earlier group proves nothing.
+    const nextId = this.#lastId + 1;
+    return !isKnown || line.group > nextId || (line.group === nextId && line.id === nextId);
   }
 }
 

@@ -105,6 +105,25 @@ test("after any flipped bit the start is refused with line and offset, or the la
   }
 });
 
+test("after any two damaged lines the start is refused, unless both are of the last group", async () => {
+  for (let first = 1; first < lines.length; first++) {
+    for (let second = first + 1; second <= lines.length; second++) {
+      const about = `lines ${first} and ${second}`;
+      const content = Buffer.from(log);
+      for (const number of [first, second]) {
+        content[Buffer.byteLength(lines.slice(0, number - 1).join("")) + 3]! ^= 1; // Within the log.
+      }
+      const { served, refusal, disk } = await start(content);
+      if (first < lastGroupId) {
+        assert.ok(refusal?.includes(`is damaged at line ${first}, byte `), `${about}: ${served}`);
+        assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+      } else {
+        assert.equal(served, textOf(first - 1), about);
+      }
+    }
+  }
+});
+
 function inGroup(group: number, line = ""): string {
   return lineWithChecksum(`${line.slice(0, -checksumBytes).replace(/"group":\d+/, `"group":${group}`)}}`);
 }
