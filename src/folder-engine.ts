@@ -44,7 +44,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
     const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onRelief, readLimits });
     const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: keys.keyring });
     signal?.throwIfAborted();
-    const store = options.store ?? (await openPetStore(options));
+    const store = options.store ?? (await openPetStore({ ...options, randomBytes }));
     const saving = setInterval(() => void limitsFile.save(), limitsSaveMs).unref();
     const close = async (): Promise<void> => {
       clearInterval(saving);

@@ -4,11 +4,17 @@
  * The table is a list of segments. Hashes are added to the newest one. The oldest is dropped whole once all its hashes
  * are too old, or the others hold enough. So no request has to clean up.
  *
- * A segment is a list of entries, and a hash table of their numbers with open addressing. A slot also has 16 bits of
- * its entry's hash, so that nearly no other entry is read, which would be in no processor cache. Hashes are read
- * through a DataView, as lines of the log are: a start adds a million of them without allocating.
+ * A segment is a list of entries, and a hash table of their numbers with open addressing. It begins small, and doubles
+ * until it is full. A slot also has 16 bits of its entry's sum, so that nearly no other entry is read, which would be
+ * in no processor cache. Hashes are read through a DataView, as lines of the log are: a start adds a million of them
+ * without allocating.
+ *
+ * The slot comes from a sum of all characters, each pair times a random number of this table. So whoever chose the
+ * hashes, two of them share a slot with the probability 1 / slots (Dietzfelbinger's multiply-shift), and nobody can
+ * make the table slow.
  */
 
+import { viewOf } from "../log/checksum.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 export const idempotencyHashCharacters = 22;
@@ -18,12 +24,9 @@ const idempotencyHashesMin = 1_000_000;
 
 /** An entry's number has 16 bits. 0 is no entry, so that a slot of 0 is free. */
 const entryNumberMax = 0xffff;
+const firstEntryNumberMax = 0xff;
+const slotsPerEntry = 2;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
-/** Two slots for each entry. */
-const slotBits = 17;
-const slotCount = 2 ** slotBits;
-/** 2 ** 32 divided by the golden ratio: multiplying by it spreads the bits of a word (Knuth). */
-const spread = 0x9e3779b1;
 
 const entryWords = 8;
 /** An entry begins with the hash's 22 characters: four in each word, two in the last. */
@@ -32,9 +35,13 @@ const petIdWord = 6;
 /** When the animal was created, on the caller's clock. Negative: before the clock began. */
 const atSecondsWord = 7;
 
+/** Two random numbers of four bytes for each word of a hash. */
+export const seedBytes: number = hashWords * 8;
+
 interface Segment {
-  readonly slots: Int32Array;
-  readonly entries: Int32Array;
+  /** A power of two of them. */
+  slots: Int32Array;
+  entries: Int32Array;
   count: number;
   latestSeconds: number;
 }
@@ -42,8 +49,14 @@ interface Segment {
 export class IdempotencyTable {
   /** Newest first. */
   readonly #segments: Segment[] = [];
+  readonly #multipliers: DataView;
   /** The hash that is searched for. */
   readonly #sought = new Int32Array(hashWords);
+
+  /** @param seed `seedBytes` random ones */
+  constructor(seed: Uint8Array) {
+    this.#multipliers = viewOf(seed);
+  }
 
   /** Hashes held, including those that are too old and not dropped yet. */
   get count(): number {
@@ -53,9 +66,10 @@ export class IdempotencyTable {
   /** The animal that was created less than 24 hours ago with the hash whose characters are in `bytes` at `start`. */
   find(bytes: DataView, start: number, nowSeconds: number): number | undefined {
     this.#seek(bytes, start);
+    const sum = this.#sumOf(this.#sought, 0);
     for (const segment of this.#segments) {
       const { slots, entries } = segment;
-      const entry = entryStart(slots[this.#slotIn(segment)]!);
+      const entry = entryStart(slots[this.#slotIn(segment, sum)]!);
       if (entry !== 0 && nowSeconds - entries[entry + atSecondsWord]! < idempotencySecondsMax) {
         return entries[entry + petIdWord]! >>> 0;
       }
@@ -68,10 +82,11 @@ export class IdempotencyTable {
     const segment = this.#segmentWithRoom(atSeconds);
     const { slots, entries } = segment;
     this.#seek(bytes, start);
-    const slot = this.#slotIn(segment);
+    const sum = this.#sumOf(this.#sought, 0);
+    const slot = this.#slotIn(segment, sum);
     if (slots[slot] === 0) {
       segment.count++;
-      slots[slot] = this.#mark() | segment.count;
+      slots[slot] = markOf(sum) | segment.count;
     }
     const entry = entryStart(slots[slot]!);
     for (let word = 0; word < hashWords; word++) {
@@ -89,19 +104,32 @@ export class IdempotencyTable {
     }
     const newest = this.#segments[0];
     if (newest !== undefined && newest.count < entryNumberMax) {
+      if (newest.count === entryNumberMaxOf(newest)) {
+        this.#grow(newest);
+      }
       return newest;
     }
     if (this.#segments.length === segmentsMax) {
       this.#segments.pop();
     }
-    const segment = {
-      slots: new Int32Array(slotCount),
-      entries: new Int32Array((entryNumberMax + 1) * entryWords),
-      count: 0,
-      latestSeconds: -Infinity,
-    };
+    const segment = { ...emptyTable(firstEntryNumberMax), count: 0, latestSeconds: -Infinity };
     this.#segments.unshift(segment);
     return segment;
+  }
+
+  #grow(segment: Segment): void {
+    const { slots, entries } = emptyTable(entryNumberMaxOf(segment) * 2 + 1);
+    entries.set(segment.entries);
+    for (let number = 1; number <= segment.count; number++) {
+      const sum = this.#sumOf(entries, number * entryWords);
+      let slot = slotOf(sum, slots);
+      while (slots[slot] !== 0) {
+        slot = (slot + 1) % slots.length;
+      }
+      slots[slot] = markOf(sum) | number;
+    }
+    segment.slots = slots;
+    segment.entries = entries;
   }
 
   #seek(bytes: DataView, start: number): void {
@@ -111,23 +139,30 @@ export class IdempotencyTable {
     this.#sought[hashWords - 1] = bytes.getUint16(start + (hashWords - 1) * 4);
   }
 
+  /** Of the hash in `words` at `start`. */
+  #sumOf(words: Int32Array, start: number): number {
+    const multipliers = this.#multipliers;
+    let sum = 0;
+    for (let word = 0, at = 0; word < hashWords; word++, at += 8) {
+      const characters = words[start + word]!; // The caller's hash has so many.
+      const first = Math.imul(characters >>> 16, multipliers.getInt32(at));
+      sum = (sum + first + Math.imul(characters & 0xffff, multipliers.getInt32(at + 4))) | 0;
+    }
+    return sum;
+  }
+
   /** The slot of the hash in `#sought`, or the free slot where it would be. */
-  #slotIn({ slots, entries }: Segment): number {
-    const mark = this.#mark();
-    let slot = Math.imul(this.#sought[0]!, spread) >>> (32 - slotBits);
+  #slotIn({ slots, entries }: Segment, sum: number): number {
+    const mark = markOf(sum);
+    let slot = slotOf(sum, slots);
     for (;;) {
-      const value = slots[slot]!; // `slot` is below `slotCount`.
+      const value = slots[slot]!; // `slot` is below `slots.length`.
       const mayBeIt = (value & ~entryNumberMax) === mark;
       if (value === 0 || (mayBeIt && this.#isAt(entries, entryStart(value)))) {
         return slot;
       }
-      slot = (slot + 1) % slotCount;
+      slot = (slot + 1) % slots.length;
     }
-  }
-
-  /** The 16 bits beside the entry's number. Not from the word that gives the slot: there, neighbours are alike. */
-  #mark(): number {
-    return Math.imul(this.#sought[1]!, spread) & ~entryNumberMax;
   }
 
   #isAt(entries: Int32Array, start: number): boolean {
@@ -142,4 +177,23 @@ export class IdempotencyTable {
 
 function entryStart(slot: number): number {
   return (slot & entryNumberMax) * entryWords;
+}
+
+function emptyTable(numberMax: number): Pick<Segment, "slots" | "entries"> {
+  const length = numberMax + 1;
+  return { slots: new Int32Array(length * slotsPerEntry), entries: new Int32Array(length * entryWords) };
+}
+
+function entryNumberMaxOf({ entries }: Segment): number {
+  return entries.length / entryWords - 1;
+}
+
+/** From the first bits of the sum: those of a product depend on all bits of its factors. */
+function slotOf(sum: number, { length }: Int32Array): number {
+  return sum >>> (Math.clz32(length) + 1);
+}
+
+/** The 16 bits beside the entry's number: those of the sum that the slot is not from. */
+function markOf(sum: number): number {
+  return sum << 16;
 }

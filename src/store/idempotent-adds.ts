@@ -56,7 +56,7 @@ export function replay(id: number, json: JsonText | undefined, newPet: NewPet): 
 
 export class IdempotentAdds {
   readonly #clock: Clock;
-  readonly #table = new IdempotencyTable();
+  readonly #table: IdempotencyTable;
   readonly #inProgress = new AddsInProgress();
   readonly #text = Buffer.alloc(idempotencyHashCharacters);
   readonly #textView = viewOf(this.#text);
@@ -64,8 +64,10 @@ export class IdempotentAdds {
   readonly #openedWallSeconds: number;
   readonly #openedSeconds: number;
 
-  constructor(clock: Clock) {
+  /** @param seed of the table */
+  constructor(clock: Clock, seed: Uint8Array) {
     this.#clock = clock;
+    this.#table = new IdempotencyTable(seed);
     this.#openedWallSeconds = this.wallSeconds;
     this.#openedSeconds = this.#nowSeconds();
   }

@@ -7,6 +7,7 @@
  * nevertheless, and an add tries it again.
  */
 
+import { randomBytes as secureBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
@@ -30,6 +31,7 @@ import {
 import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
+import { seedBytes } from "./idempotency-table.ts";
 import { IdempotentAdds } from "./idempotent-adds.ts";
 import { createPetLine, encodePetLine, type PetLine, petLineBytesMax } from "./pet-line.ts";
 
@@ -44,6 +46,7 @@ export interface PetStoreOptions {
   readonly dataDir: string;
   readonly report: (message: string) => void;
   readonly clock?: Clock | undefined;
+  readonly randomBytes?: (byteCount: number) => Uint8Array;
   readonly onGroup?: ((times: AppendTimes) => void) | undefined;
   /** Ends the opening: it rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
@@ -54,11 +57,11 @@ export interface PetStoreOptions {
  * @throws {DamagedLogError} naming line, byte offset and what is wrong; nothing was changed
  */
 export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesPetStore> {
-  const { disk, dataDir, report, clock = systemClock } = options;
+  const { disk, dataDir, report, clock = systemClock, randomBytes = secureBytes } = options;
   await checkWhole(disk, dataDir);
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
-  const idempotentAdds = new IdempotentAdds(clock);
+  const idempotentAdds = new IdempotentAdds(clock, randomBytes(seedBytes));
   try {
     const totalBytes = file.size();
     const catalogue = new Catalogue(petStatuses.length);

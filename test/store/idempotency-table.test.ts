@@ -3,7 +3,13 @@ import { createHash } from "node:crypto";
 import { test } from "node:test";
 
 import { viewOf } from "../../src/log/checksum.ts";
-import { idempotencySecondsMax, IdempotencyTable, idempotencyHashCharacters } from "../../src/store/idempotency-table.ts";
+import {
+  idempotencyHashCharacters,
+  idempotencySecondsMax,
+  IdempotencyTable,
+  seedBytes,
+} from "../../src/store/idempotency-table.ts";
+import { seededBytes } from "../support/random-bytes.ts";
 
 function hashOf(number: number): DataView {
   const hash = createHash("md5").update(String(number)).digest("base64url");
@@ -12,9 +18,10 @@ function hashOf(number: number): DataView {
 }
 
 const start = "before ".length;
+const seed = seededBytes(1)(seedBytes);
 
 test("IdempotencyTable.find() distinguishes hashes that differ in any one character", () => {
-  const table = new IdempotencyTable();
+  const table = new IdempotencyTable(seed);
   const hashes = Array.from({ length: idempotencyHashCharacters }, (_, index) => {
     return viewOf(Buffer.from("a".repeat(idempotencyHashCharacters).replace(/a/g, (letter, at) => (at === index ? "b" : letter))));
   });
@@ -22,9 +29,58 @@ test("IdempotencyTable.find() distinguishes hashes that differ in any one charac
   hashes.forEach((hash, index) => assert.equal(table.find(hash, 0, 0), index + 1));
 });
 
+test("a new IdempotencyTable with one hash takes less than 32 KiB", () => {
+  const before = process.memoryUsage().arrayBuffers;
+  const tables = Array.from({ length: 32 }, () => {
+    const table = new IdempotencyTable(seed);
+    table.add(hashOf(1), start, 1, 0);
+    return table;
+  });
+  const bytes = (process.memoryUsage().arrayBuffers - before) / tables.length;
+  assert.ok(bytes < 32_768, `${bytes} bytes`);
+});
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/** Where chosen hashes differ, all else of them being the same. */
+const chosenPlaces: Readonly<Record<string, readonly number[]>> = {
+  "begin alike": [4, 5, 6, 7],
+  "end alike": [0, 1, 2, 3],
+  "differ in the first character of each word": [0, 4, 8, 12, 16, 20],
+  "differ in the last character of each word": [3, 7, 11, 15, 19, 21],
+  "differ in the middle": [8, 9, 10, 14],
+};
+
+/** Milliseconds to add so many hashes, each made of its number by `write`. */
+function timeOf(write: (bytes: Buffer, number: number) => void): number {
+  const table = new IdempotencyTable(seed);
+  const bytes = Buffer.alloc(idempotencyHashCharacters, "A");
+  const view = viewOf(bytes);
+  const startMs = performance.now();
+  for (let number = 1; number <= 60_000; number++) {
+    write(bytes, number);
+    table.add(view, 0, number, 0);
+  }
+  return performance.now() - startMs;
+}
+
+for (const [title, places] of Object.entries(chosenPlaces)) {
+  test(`IdempotencyTable takes hashes that ${title} about as fast as any others`, () => {
+    const write = (bytes: Buffer, number: number): void => {
+      places.forEach((place, index) => (bytes[place] = alphabet.charCodeAt((number >> (6 * index)) & 63)));
+    };
+    const chosenMs = timeOf(write);
+    const othersMs = timeOf((bytes, number) => {
+      write(bytes, number);
+      bytes.writeUInt32BE(Math.imul(number, 0x85ebca6b) >>> 0);
+    });
+    assert.ok(chosenMs < 10 * othersMs + 100, `${chosenMs} ms, others ${othersMs} ms`);
+  });
+}
+
 test("IdempotencyTable keeps the last 1,000,000 hashes in at most 48 bytes each, and forgets older ones", () => {
   const kept = 1_000_000;
-  const table = new IdempotencyTable();
+  const table = new IdempotencyTable(seed);
   const before = process.memoryUsage().arrayBuffers;
   const total = kept * 1.3;
   const bytes = viewOf(Buffer.alloc(idempotencyHashCharacters));
@@ -49,7 +105,7 @@ test("IdempotencyTable keeps the last 1,000,000 hashes in at most 48 bytes each,
 });
 
 test("IdempotencyTable gives memory back once all hashes of a segment are too old", () => {
-  const table = new IdempotencyTable();
+  const table = new IdempotencyTable(seed);
   const bytes = viewOf(Buffer.alloc(idempotencyHashCharacters));
   for (let index = 1; index <= 120_000; index++) {
     bytes.setUint32(0, Math.imul(index, 0x85ebca6b));
