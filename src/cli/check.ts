@@ -5,7 +5,8 @@ import { dirname, join, resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { counted, messageOf } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName } from "../keys/key-file.ts";

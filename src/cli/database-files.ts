@@ -3,7 +3,8 @@
 import { join } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { counted, messageOf } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { checkWhole, fillFolder } from "../disk/whole-folder.ts";

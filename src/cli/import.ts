@@ -10,7 +10,8 @@ import { join } from "node:path";
 
 import { reportProgress, systemClock } from "../base/clock.ts";
 import type { DiskFile } from "../disk/disk.ts";
-import { counted, hasCode, messageOf } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { hasCode, messageOf } from "../base/error-message.ts";
 import { appendAll, readFully, upTo } from "../disk/file-bytes.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";

@@ -6,7 +6,8 @@ import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { counted, messageOf } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { createListener } from "../http/listener.ts";
 import { createMetricsListener } from "../http/metrics-listener.ts";

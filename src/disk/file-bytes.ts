@@ -1,5 +1,5 @@
 import type { DiskFile } from "./disk.ts";
-import { counted } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
 

@@ -10,7 +10,7 @@ import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
 
-import { undefinedIfAbsent } from "../base/error-message.ts";
+import { undefinedIfAbsent } from "./file-errors.ts";
 
 /** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
 export type SocketState = "alive" | "stale" | "absent";

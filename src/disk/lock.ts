@@ -21,7 +21,8 @@ import * as fs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 import type { Disk, Lock } from "./disk.ts";
-import { hasCode, undefinedIfAbsent } from "../base/error-message.ts";
+import { hasCode } from "../base/error-message.ts";
+import { undefinedIfAbsent } from "./file-errors.ts";
 import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
 /** Another server or command uses this folder. */

@@ -4,7 +4,9 @@ import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
 import type { Disk, DiskFile, FileStatus } from "./disk.ts";
-import { counted, hasCode, undefinedIfAbsent } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { hasCode } from "../base/error-message.ts";
+import { undefinedIfAbsent } from "./file-errors.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 

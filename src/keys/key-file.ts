@@ -10,7 +10,8 @@ import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
 import type { Clock } from "../base/clock.ts";
-import { messageOf, readError } from "../base/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
+import { readError } from "../disk/file-errors.ts";
 import type { Disk, FileStatus } from "../disk/disk.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
 import { checkWhole } from "../disk/whole-folder.ts";

@@ -10,7 +10,8 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
 import type { Disk, Lock } from "../disk/disk.ts";
-import { messageOf, readError } from "../base/error-message.ts";
+import { messageOf } from "../base/error-message.ts";
+import { readError } from "../disk/file-errors.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { type Ban, banRule, isRemembered, noBan } from "./ban.ts";

@@ -10,7 +10,8 @@
  */
 
 import type { DiskFile } from "../disk/disk.ts";
-import { counted, messageOf } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */

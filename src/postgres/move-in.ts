@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { counted } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";

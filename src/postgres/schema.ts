@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { counted } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";

@@ -9,7 +9,8 @@
 import { join } from "node:path";
 
 import type { Disk } from "../disk/disk.ts";
-import { counted, readError } from "../base/error-message.ts";
+import { counted } from "../base/counted.ts";
+import { readError } from "../disk/file-errors.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readLines } from "../disk/read-lines.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
