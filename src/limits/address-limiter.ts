@@ -45,7 +45,7 @@ export class AddressLimiter {
     const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
     if (state.left === 0) {
       const retryAfterSeconds = Math.ceil((state.endsMs - nowMs) / 1_000);
-      return { kind: "rate_limited", ...bucketStatus(state, this.#timeline), retryAfterSeconds };
+      return { kind: "rate_limited", ...bucketStatus(state, this.#timeline), waitsFor: "address", retryAfterSeconds };
     }
     takeToken(bucket, state);
     return { kind: "allowed", ...bucketStatus(state, this.#timeline) };

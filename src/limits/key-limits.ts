@@ -52,8 +52,11 @@ export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, quota: Qu
 
 /** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
 export function retryAtMs({ minute, day, ban }: LimitsState): number {
-  const emptyUntilMs = ({ left, endsMs }: BucketState): number => (left === 0 ? endsMs : -Infinity);
   return Math.max(emptyUntilMs(minute), emptyUntilMs(day), ban.untilMs);
+}
+
+function emptyUntilMs({ left, endsMs }: BucketState): number {
+  return left === 0 ? endsMs : -Infinity;
 }
 
 /** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
@@ -71,9 +74,12 @@ export function statusOf(state: LimitsState, calendar: Calendar): RateStatus {
 export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
   const { limit, remaining, resetSeconds } = statusOf(state, calendar);
   const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";
+  const retryMs = retryAtMs(state);
+  const waitsFor =
+    emptyUntilMs(state.day) === retryMs ? "day" : emptyUntilMs(state.minute) === retryMs ? "minute" : "ban";
   // At least 1: it is later than now, and instants are whole milliseconds.
-  const retryAfterSeconds = Math.ceil((retryAtMs(state) - state.nowMs) / 1_000);
-  return { kind, limit, remaining, resetSeconds, retryAfterSeconds };
+  const retryAfterSeconds = Math.ceil((retryMs - state.nowMs) / 1_000);
+  return { kind, limit, remaining, resetSeconds, waitsFor, retryAfterSeconds };
 }
 
 export function quotasOf({ minute, day }: LimitsState, calendar: Calendar): Quotas {

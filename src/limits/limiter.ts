@@ -18,6 +18,8 @@ export type Allowed = RateStatus & { readonly kind: "allowed" };
 
 export type Refusal = RateStatus & {
   readonly kind: "rate_limited" | "key_banned";
+  /** What ends at the reset: an empty bucket of the key, its ban, or the bucket of the client's address. */
+  readonly waitsFor: "minute" | "day" | "ban" | "address";
   /** Whole seconds, rounded up, at least 1. */
   readonly retryAfterSeconds: number;
 };

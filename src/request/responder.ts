@@ -2,6 +2,7 @@
 
 import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
+import { counted } from "../base/counted.ts";
 import { decimal } from "../base/decimal.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
@@ -23,9 +24,19 @@ function challenge(code: ErrorCode, parameters: string): Response {
   return errorResponse(code, ["WWW-Authenticate", `Bearer realm="animal-store"${parameters}`]);
 }
 
-export function overLimit({ kind, retryAfterSeconds }: Refusal): Response {
-  return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)]);
+/** The fields show one limit, and the message says which (RFC 6585, 4). */
+export function overLimit({ kind, waitsFor, retryAfterSeconds }: Refusal): Response {
+  const alsoBanned = kind === "key_banned" && waitsFor !== "ban" ? `${reasons.ban} ` : "";
+  const message = `${alsoBanned}${reasons[waitsFor]} Wait ${counted(retryAfterSeconds, "second")}.`;
+  return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)], message);
 }
+
+const reasons: Readonly<Record<Refusal["waitsFor"], string>> = {
+  minute: "The requests of the minute are used up.",
+  day: "The requests of the day are used up.",
+  ban: "The API key is banned because it went on after 429 responses.",
+  address: "Too many requests without a valid key came from this address in a minute.",
+};
 
 /** For a method that the route does not list. The response to `OPTIONS` lists those it has (RFC 9110, 9.3.7). */
 export function otherMethod(method: string, allow: string): Response {

@@ -135,6 +135,37 @@ test("a key that keeps sending after 429 is banned: 429 key_banned, and other ke
   assert.equal((await exchange(running.port, request({ key: running.key }))).status, 200);
 });
 
+test("the message of a 429 names the limit that Reset speaks of, and the seconds to wait; that of a ban says so", async (context) => {
+  const clock = new ManualClock();
+  const running = await runningService(context, { clock });
+  const [perMinute, perDay] = [await keyWithQuota(running, 1), await keyWithQuota(running, 1_000, 1)];
+  const saysOf = async (key: string, limit: RegExp): Promise<void> => {
+    const response = await exchange(running.port, request({ key }));
+    assert.equal(response.status, 429);
+    assertPromised(response);
+    const seconds = Number(response.value("x-ratelimit-reset")) - clock.wallMs() / 1_000;
+    const { message } = JSON.parse(response.content) as { message: string };
+    assert.match(message, limit);
+    assert.match(message, new RegExp(`Wait ${seconds} second${seconds === 1 ? "" : "s"}\\.$`));
+  };
+  for (const key of [perMinute, perDay]) {
+    assert.equal((await exchange(running.port, request({ key }))).status, 200);
+  }
+  for (let count = 0; count < 60; count++) {
+    await exchange(running.port, request({}));
+  }
+  clock.advance(50_000);
+  await saysOf(perMinute, /^The requests of the minute are used up\./);
+  await saysOf(perDay, /^The requests of the day are used up\./);
+  await saysOf("as_wrong", /from this address in a minute\./);
+  for (let second = 0; second < 9; second++) {
+    clock.advance(1_000);
+    await exchange(running.port, request({ key: perDay }));
+    await saysOf(perMinute, second < 8 ? /^The requests of the minute are used up\./ : /^The API key is banned .*responses\./);
+  }
+  await saysOf(perDay, /^The API key is banned .* The requests of the day are used up\./);
+});
+
 test("with trusted proxies in front, the client's own address counts", async (context) => {
   const running = await runningService(context, { options: { trustProxy: 1 } });
   const ask = (address: string) =>

@@ -188,7 +188,7 @@ test("take() of a batch in which the plan changes says of every refusal when a r
   const limiter = new PostgresLimiter({ run }, clock);
   const plans = [{ perMinute: 300, perDay: 10_000 }, { perMinute: 10, perDay: 100 }].map((quota) => ({ name: "enterprise", quota }));
   const decisions = await Promise.all(plans.map((plan) => limiter.take("key_1", plan)));
-  const refused = { kind: "rate_limited", limit: 10, remaining: 0, resetSeconds: 61, retryAfterSeconds: 60 };
+  const refused = { kind: "rate_limited", limit: 10, remaining: 0, resetSeconds: 61, waitsFor: "minute", retryAfterSeconds: 60 };
   assert.deepEqual(decisions, [refused, refused]);
 });
 

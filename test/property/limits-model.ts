@@ -11,6 +11,8 @@ export interface Expected {
   readonly resetMs: number;
   /** The instant until which Retry-After waits; undefined if the request is allowed. */
   readonly waitUntilMs: number | undefined;
+  /** What ends then: of several, the day, then the minute. */
+  readonly waitsFor: "minute" | "day" | "ban" | undefined;
 }
 
 interface Window {
@@ -42,7 +44,7 @@ export class KeyModel {
       this.#admitted.push(now);
       this.#refused = [];
       const expected = this.look(now, quota);
-      return { ...expected, kind: "allowed", waitUntilMs: undefined };
+      return { ...expected, kind: "allowed", waitUntilMs: undefined, waitsFor: undefined };
     }
     if (!wasBanned) {
       this.#countRefusal(now);
@@ -60,18 +62,21 @@ export class KeyModel {
     if (first === undefined || second === undefined) {
       throw new Error("there are two windows");
     }
-    const obstacles = [first, second].filter(({ left }) => left === 0).map(({ end }) => end);
+    const obstacles: { end: number; name: "minute" | "day" | "ban" }[] = [first, second]
+      .filter(({ left }) => left === 0)
+      .map(({ end, lengthMs }) => ({ end, name: lengthMs === day ? "day" : "minute" }));
     const ban = this.#bans.at(-1);
     if (ban !== undefined && this.#isBanned(now)) {
-      obstacles.push(ban.endMs);
+      obstacles.push({ end: ban.endMs, name: "ban" });
     }
-    const latest = obstacles.sort((one, other) => other - one)[0];
+    const latest = obstacles.sort((one, other) => other.end - one.end)[0];
     return {
       kind: "allowed",
       limit: first.quota,
       remaining: latest === undefined ? first.left : 0,
-      resetMs: latest ?? first.end,
+      resetMs: latest?.end ?? first.end,
       waitUntilMs: undefined,
+      waitsFor: latest?.name,
     };
   }
 

@@ -183,12 +183,12 @@ class World {
     return new ManualClock({ wallMs, monotonicMs: this.#random.integer(0, 1_000_000_000) + 0.75 });
   }
 
-  #inWords({ kind, limit, remaining, resetMs, waitUntilMs }: Expected): Allowed | Refusal {
+  #inWords({ kind, limit, remaining, resetMs, waitUntilMs, waitsFor }: Expected): Allowed | Refusal {
     const status = { limit, remaining, resetSeconds: this.#resetSeconds(resetMs) };
-    if (kind === "allowed") {
-      return { kind, ...status };
+    if (kind === "allowed" || waitsFor === undefined) {
+      return { kind: "allowed", ...status };
     }
-    return { kind, ...status, retryAfterSeconds: Math.ceil(((waitUntilMs ?? NaN) - this.#nowMs) / second) };
+    return { kind, ...status, waitsFor, retryAfterSeconds: Math.ceil(((waitUntilMs ?? NaN) - this.#nowMs) / second) };
   }
 
   #resetSeconds(resetMs: number): number {
