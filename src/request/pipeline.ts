@@ -1,7 +1,7 @@
 /**
  * The steps of one request. Only this file knows their order:
  *
- *     message -> public page? -> preflight? -> authenticate -> limit -> route -> validate -> handle -> respond
+ *     message -> preflight? -> public page? -> authenticate -> limit -> route -> validate -> handle -> respond
  *
  * Each step returns the response, or lets the next step run. Content is read only after the route, so that a client
  * without a key cannot make the service buffer.
@@ -99,19 +99,17 @@ export class Pipeline implements RequestHandler {
       return this.#refuseMessage(context, authorizationCount, fault);
     }
 
-    // Public page
+    // Preflight, public page
     const isTargetTooLong = (incoming.url ?? "").length > bounds.targetBytesMax;
     const match = this.#router.find(path);
     // No page has a path of the API.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
+    if (cors.isPreflight(method, headers)) {
+      context.rate = page === undefined ? addresses.peek(context.address) : undefined;
+      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
+    }
     if (page !== undefined) {
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
-    }
-
-    // Preflight
-    if (cors.isPreflight(method, headers)) {
-      context.rate = addresses.peek(context.address);
-      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
     }
 
     // Authenticate

@@ -35,6 +35,22 @@ test("a preflight from an allowed origin is free, needs no key, and shows the ad
   }
 });
 
+test("a preflight for a public page is answered as one, without rate fields", async (context) => {
+  const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
+  for (const target of ["/healthz", "/openapi.json"]) {
+    const fields = [`Origin: ${shop}`, ...preflight];
+    const response = await exchange(port, request({ method: "OPTIONS", target, fields }));
+    assert.equal(response.status, 204);
+    assert.equal(response.value("access-control-allow-origin"), shop);
+    assert.match(response.value("access-control-allow-methods") ?? "", /GET/);
+    assert.match(response.value("access-control-allow-headers") ?? "", /X-Request-Id/);
+    assert.ok(Number(response.value("access-control-max-age")) > 0);
+    assert.equal(response.value("x-ratelimit-limit"), undefined);
+    const plain = await exchange(port, request({ method: "OPTIONS", target, fields: [`Origin: ${shop}`] }));
+    assert.deepEqual([plain.status, plain.value("allow")], [204, "GET, HEAD, OPTIONS"], "OPTIONS that is no preflight");
+  }
+});
+
 test("a preflight gets its response even if the address's bucket is empty", async (context) => {
   const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
   while ((await exchange(port, request({}))).status === 401) {
