@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import { mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
@@ -10,12 +10,9 @@ import { undefinedIfAbsent } from "./file-errors.ts";
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
-/** An open file is a descriptor, because a FileHandle has no synchronous methods. */
-const openDescriptor = promisify(fs.open);
 const read = promisify(fs.read);
-const fdatasync = promisify(fs.fdatasync);
 const ftruncate = promisify(fs.ftruncate);
-const close = promisify(fs.close);
+const syncByDescriptor = { sync: promisify(fs.fsync), datasync: promisify(fs.fdatasync) };
 
 /** Only the owner may read keys and catalogue. */
 const fileMode = 0o600;
@@ -35,32 +32,48 @@ export const nodeDisk: Disk = {
   isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
 };
 
-function nodeFile(path: string, descriptor: number): DiskFile {
+function nodeFile(path: string, handle: FileHandle): DiskFile {
+  const descriptor = handle.fd; // A FileHandle has no synchronous methods.
   const { dev, ino } = fs.fstatSync(descriptor);
   return {
     read: async (target, position) => (await read(descriptor, target, 0, target.length, position)).bytesRead,
     // Synchronous inside: only `sync` waits for the disk, and through another thread a group takes 7 % longer.
     append: async (bytes) => fs.writeSync(descriptor, bytes),
-    sync: () => fdatasync(descriptor),
+    sync: () => sync(handle, "datasync"),
     truncate: (size) => ftruncate(descriptor, size),
     size: () => fs.fstatSync(descriptor).size,
     isInPlace() {
       const found = fs.statSync(path, { throwIfNoEntry: false });
       return found !== undefined && found.ino === ino && found.dev === dev;
     },
-    close: () => close(descriptor),
+    close: () => handle.close(),
   };
 }
 
 /** Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  const descriptor = await openDescriptor(path, flags | O_NONBLOCK, fileMode);
-  const stats = fs.fstatSync(descriptor);
+  const handle = await open(path, flags | O_NONBLOCK, fileMode);
+  const stats = fs.fstatSync(handle.fd);
   if (!stats.isFile() && !stats.isDirectory()) {
-    await close(descriptor);
+    await handle.close();
     throw Object.assign(new Error(`${path} is a named pipe or a device, not a file`), { code: "EINVAL", path });
   }
-  return nodeFile(path, descriptor);
+  return nodeFile(path, handle);
+}
+
+/**
+ * Yarn's Plug'n'Play can sync only by the descriptor, and many releases of Node's permission model only by the
+ * handle. A sync that was refused has not begun, so another may follow; after one that failed it would prove nothing.
+ */
+async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void> {
+  try {
+    await syncByDescriptor[call](handle.fd);
+  } catch (error) {
+    if (!hasCode(error, "ERR_ACCESS_DENIED")) {
+      throw error;
+    }
+    await handle[call]();
+  }
 }
 
 /** Through its own descriptor: on Linux, one with O_APPEND writes at the end at any position. */
@@ -115,7 +128,7 @@ async function isFolder(path: string): Promise<boolean> {
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, O_RDONLY);
   try {
-    await folder.sync();
+    await sync(folder, "sync");
   } finally {
     await folder.close();
   }

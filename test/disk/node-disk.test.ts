@@ -3,13 +3,21 @@
  */
 
 import assert from "node:assert/strict";
-import { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { type FileHandle, open } from "node:fs/promises";
+import fs, { existsSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 
-import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** What was synced, in the place of syncing it. */
+const syncedInodes: number[] = [];
+mock.method(fs, "fsync", (descriptor: number, done: (error: Error | null) => void) => {
+  syncedInodes.push(fs.fstatSync(descriptor).ino);
+  done(null);
+});
+syncBuiltinESMExports();
+const { nodeDisk } = await import("../../src/disk/node-disk.ts");
 
 test("makeFolder() makes the folders above as well, for the owner alone, and two may do so at once", async (context) => {
   const folder = temporaryFolder(context);
@@ -23,14 +31,9 @@ test("makeFolder() makes the folders above as well, for the owner alone, and two
 
 test("makeFolder() syncs the folder above each one that it makes, and no other", async (context) => {
   const folder = temporaryFolder(context);
-  const handle = await open(folder);
-  const inodes: number[] = [];
-  context.mock.method(Object.getPrototypeOf(handle) as FileHandle, "sync", async function (this: FileHandle) {
-    inodes.push((await this.stat()).ino);
-  });
-  await handle.close();
+  syncedInodes.length = 0;
   await nodeDisk.makeFolder(join(folder, "a", "b"));
-  assert.deepEqual(inodes, [folder, join(folder, "a")].map((path) => statSync(path).ino));
+  assert.deepEqual(syncedInodes, [folder, join(folder, "a")].map((path) => statSync(path).ino));
 });
 
 test("makeFolder() rejects if a file is in the way", async (context) => {
