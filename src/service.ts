@@ -22,7 +22,7 @@ import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
-import { describeApi, descriptionJson, type OpenApiDescription } from "./openapi/document.ts";
+import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
@@ -110,7 +110,7 @@ export class Service implements AnimalStore {
     this.engine = engine;
     this.#observers = observers;
     this.description = describeApi(options);
-    const descriptionPage = jsonResponse(200, Buffer.from(descriptionJson(this.description)));
+    const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
     this.pipeline = new Pipeline({
       clock,
       observers,

@@ -5,7 +5,6 @@
 import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banRule } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { int64Max, int64Min } from "../pets/pet.ts";
 import { paths } from "./paths.ts";
 import { headerComponents, responseComponents } from "./responses.ts";
 import { type JsonObject, schemas } from "./schemas.ts";
@@ -64,12 +63,6 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
       headers: headerComponents,
     },
   };
-}
-
-/** The description as JSON. The object has the numbers nearest to the bounds of an int64: here they become exact. */
-export function descriptionJson(description: OpenApiDescription): string {
-  const json = JSON.stringify(description);
-  return [int64Min, int64Max].reduce((text, bound) => text.replaceAll(`:${Number(bound)}`, `:${bound}`), json);
 }
 
 /** As Markdown. */

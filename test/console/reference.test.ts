@@ -3,10 +3,10 @@ import { test } from "node:test";
 
 import { parseExact } from "../../src/console/exact-json.ts";
 import { type Description, type Listed, readReference } from "../../src/console/reference.ts";
-import { describeApi, descriptionJson } from "../../src/openapi/document.ts";
+import { describeApi } from "../../src/openapi/document.ts";
 
 const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined });
-const { shared, operations, pet } = readReference(parseExact(descriptionJson(published)) as Description); // What is published.
+const { shared, operations, pet } = readReference(parseExact(JSON.stringify(published)) as Description); // What is published.
 
 function namesOf(members: readonly Listed[], title: Listed["title"]): readonly string[] {
   return members.filter((one) => one.title === title).map(({ name }) => name);
