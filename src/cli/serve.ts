@@ -63,6 +63,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     report: settings.log === "off" ? () => undefined : (message) => terminal.report(message),
   });
   warnings.forEach(options.report);
+  stopping.addEventListener("hangup", () => options.report("SIGHUP has no effect: there is nothing to read again"));
   const observers = await makeObservers(settings, terminal);
   const start: Start = { ...read, terminal, options, observers, stopping };
   keepTickShape();

@@ -16,7 +16,7 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/base/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
-import { start, startProcess } from "../support/program.ts";
+import { programPath, start, startProcess } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -33,6 +33,39 @@ test("a server that receives SIGINT twice exits 0 and saves the limits", async (
   assert.equal(await program.stop("SIGINT"), 0);
   assert.ok(existsSync(join(data, "limits.json")));
   assert.ok(!existsSync(join(data, "server.lock")));
+});
+
+const started = "console.log(process.version)";
+const noTerminal = spawnSync("script", ["-qfc", `"${process.execPath}" -e "${started}"`, "/dev/null"]).stdout?.includes(process.version)
+  ? false
+  : "needs script of util-linux, which makes a terminal";
+test("a terminal that is closed stops the server in order", { skip: noTerminal, timeout: 20_000 }, async (context) => {
+  const data = temporaryFolder(context);
+  const command = `exec "${process.execPath}" "${programPath}" --port 0 --data "${data}"`;
+  const terminal = await startProcess(context, "script", ["-qfc", command, "/dev/null"], listening);
+  const key = /as_\w+/.exec(terminal.output().stdout)?.[0] ?? "";
+  const wire = await Wire.open(Number(new URL(terminal.ready).port));
+  const fields = ["Content-Type: application/json", "Content-Length: 29", "Expect: 100-continue"];
+  wire.send(request({ method: "POST", key, fields }));
+  assert.equal((await wire.response()).status, 100);
+  terminal.process.kill("SIGKILL"); // Its end of the terminal is closed.
+  await until("nothing more is accepted", () => fetch(terminal.ready).then(() => false, () => true));
+  wire.send('{"name":"Rex","categoryId":1}');
+  assert.equal((await wire.response()).status, 201, "the request under way is finished");
+  await until("the folder is free", () => !existsSync(join(data, "server.lock")));
+});
+
+test("SIGHUP changes nothing without a terminal, and one line says so", async (context) => {
+  for (const log of ["lifecycle", "off"]) {
+    const program = await start(context, ["--data", temporaryFolder(context), "--log", log]);
+    program.process.kill("SIGHUP");
+    if (log === "lifecycle") {
+      await until("it is reported", () => /^SIGHUP .*\n$/.test(program.output().stderr));
+    }
+    assert.equal((await fetch(new URL("/healthz", program.url))).status, 200);
+    assert.equal(await program.stop(), 0);
+    assert.equal(program.output().stderr.includes("SIGHUP"), log === "lifecycle");
+  }
 });
 
 test("SIGUSR1 does not open the debugger of Node", async (context) => {
