@@ -14,8 +14,10 @@ export interface RequestHandler {
   readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
   /** The whole response to CONNECT, as bytes: Node has no response object for it. */
   readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
-  /** The whole response to bytes that are not a request, as bytes. */
-  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined) => string;
+  /**
+   * Bytes that are not a request, the first of which came `ageMs` ago. Makes the whole response, as bytes, when called.
+   */
+  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined, ageMs: number) => () => string;
 }
 
 export interface OpenRequest {
@@ -92,8 +94,11 @@ export class Connection {
     }
   }
 
-  /** What has come is no request, or it comes too late. The error is the last response, after all that are due. */
-  fail(error: NodeJS.ErrnoException): void {
+  /**
+   * What has come is no request, or it comes too late. The error is the last response, after all that are due.
+   * @param fieldsMs how long after the first byte of a request Node reports that its fields come too late
+   */
+  fail(error: NodeJS.ErrnoException, fieldsMs: number): void {
     if (this.#failure !== undefined) {
       return; // The parser reports every further packet.
     }
@@ -108,7 +113,9 @@ export class Connection {
     if (this.#request?.incoming.complete === false) {
       this.#request.failContent(code); // Its response closes the connection, since its content has not come.
     } else if (mayFollow) {
-      this.#inTurn(() => this.#sendLast(this.#handler.onClientError(code, this.#socket.remoteAddress)));
+      const ageMs = code === "request_timeout" ? fieldsMs : 0;
+      const respond = this.#handler.onClientError(code, this.#socket.remoteAddress, ageMs);
+      this.#inTurn(() => this.#sendLast(respond()));
     }
   }
 

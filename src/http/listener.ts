@@ -54,7 +54,7 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits =
   });
   server.on("clientError", (error, socket) => {
     if (socket instanceof Socket) { // Only a TLS server has other streams here.
-      connections.get(socket)?.fail(error);
+      connections.get(socket)?.fail(error, limits.fieldsMs);
     }
   });
   cutOffStalledReaders(server, connections, limits);

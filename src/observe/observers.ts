@@ -12,7 +12,7 @@ export interface ObservedRequest {
   readonly keyId: string | undefined;
   readonly address: string;
   readonly trace: string | undefined;
-  /** Monotonic. Undefined if the bytes were not a request. */
+  /** Monotonic. Undefined only if nobody observes the request. */
   readonly receivedMs: number | undefined;
   readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }

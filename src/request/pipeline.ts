@@ -82,10 +82,11 @@ export class Pipeline implements RequestHandler {
   }
 
   /** It takes no token and shows the address's bucket. */
-  onClientError(code: ErrorCode, socketAddress: string | undefined): string {
+  onClientError(code: ErrorCode, socketAddress: string | undefined, ageMs: number): () => string {
+    const { addresses, clock } = this.#dependencies;
     const address = clientAddress(socketAddress, undefined, 0);
-    const rate = this.#dependencies.addresses.peek(address);
-    return this.#responder.clientErrorToBytes(code, this.#contexts.requestIds.next(), address, rate);
+    const unread = { requestId: this.#contexts.requestIds.next(), address, receivedMs: clock.monotonicMs() - ageMs };
+    return () => this.#responder.clientErrorToBytes(code, unread, addresses.peek(address));
   }
 
   #process(context: RequestContext): MaybePromise<Outcome> {
@@ -173,9 +174,11 @@ export class Pipeline implements RequestHandler {
     if (outcome === clientGone) {
       return this.#responder.sendNothing(context);
     }
-    return outcome instanceof ContentTakenError
-      ? context.arrival.next?.(outcome)
-      : this.#responder.send(context, outcome);
+    if (outcome instanceof ContentTakenError) {
+      this.#responder.leaveToOther(context);
+      return context.arrival.next?.(outcome);
+    }
+    return this.#responder.send(context, outcome);
   }
 
   /** 400, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
@@ -186,6 +189,7 @@ export class Pipeline implements RequestHandler {
       context.outgoing.shouldKeepAlive = false;
     }
     const authentication = this.#authenticate(context, authorizationCount);
+    context.keyId = authentication.kind === "key" ? authentication.key.id : undefined;
     const rate =
       authentication.kind === "key"
         ? limiter.peek(authentication.key.id, authentication.key.plan)

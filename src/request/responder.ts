@@ -9,7 +9,7 @@ import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { errorResponse, jsonResponse, type Response, responseBytes, sendResponse } from "../http/response.ts";
 import type { RateStatus, Refusal } from "../limits/limiter.ts";
-import type { Observers } from "../observe/observers.ts";
+import type { ObservedRequest, Observers } from "../observe/observers.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import type { Rate, RequestContext } from "./context.ts";
 
@@ -53,6 +53,9 @@ export function storeErrorCode(error: unknown): ErrorCode | undefined {
   return error instanceof OutcomeUnknownError ? "outcome_unknown" : undefined;
 }
 
+/** What is known of bytes that are not a request. */
+type UnreadRequest = Pick<ObservedRequest, "requestId" | "address" | "receivedMs">;
+
 export class Responder {
   readonly #cors: Cors;
   readonly #observers: Observers | undefined;
@@ -84,12 +87,21 @@ export class Responder {
     return responseBytes(response, this.#fieldsOf(context, response));
   }
 
-  clientErrorToBytes(code: ErrorCode, requestId: string, address: string, rate: Rate): string {
+  /** The embedding program responds. Its status is known when it has. */
+  leaveToOther(context: RequestContext): void {
+    const { outgoing } = context;
+    if (outgoing === undefined || outgoing.destroyed) {
+      this.sendNothing(context);
+      return;
+    }
+    outgoing.once("close", () => this.#observers?.observe(context, outgoing.headersSent ? outgoing.statusCode : 0, 0));
+  }
+
+  clientErrorToBytes(code: ErrorCode, unread: UnreadRequest, rate: Rate): string {
     const response = errorResponse(code);
-    const nothing = { keyId: undefined, trace: undefined, receivedMs: undefined, rate: undefined };
-    const unread = { requestId, address, method: "", routePattern: "none", ...nothing };
-    this.#observers?.observe(unread, response.status, contentLength(response));
-    return responseBytes(response, commonFields(response, requestId, rate));
+    const nothing = { method: "", routePattern: "none", keyId: undefined, trace: undefined, rate: undefined };
+    this.#observers?.observe({ ...unread, ...nothing }, response.status, contentLength(response));
+    return responseBytes(response, commonFields(response, unread.requestId, rate));
   }
 
   #fieldsOf({ incoming, route, rate, arrival, requestId }: RequestContext, response: Response): string[] {

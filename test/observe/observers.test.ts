@@ -14,7 +14,7 @@ import { family, Histogram, Metrics } from "../../src/observe/metrics.ts";
 import { Observers, type RequestLine } from "../../src/observe/observers.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { keyWithQuota, type RunningService, runningService } from "../support/running-service.ts";
+import { keyWithQuota, type RunningService, runningService, type Start } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -24,12 +24,12 @@ interface Watched extends RunningService {
   readonly writes: string[];
 }
 
-async function watched(context: TestContext, store?: GatedStore): Promise<Watched> {
+async function watched(context: TestContext, store?: GatedStore, limits: Start["limits"] = {}): Promise<Watched> {
   const clock = new ManualClock();
   const writes: string[] = [];
   const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
   context.after(() => observers.flush());
-  const running = await runningService(context, { clock, observers, options: store === undefined ? {} : { store } });
+  const running = await runningService(context, { clock, observers, limits, options: store === undefined ? {} : { store } });
   return { ...running, clock, observers, writes };
 }
 
@@ -108,6 +108,37 @@ test("the line of a request whose client has gone has status 0 and the address o
   observers.flush();
   const lines = linesOf(writes);
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
+});
+
+test("the line of a malformed message has the id of its valid key, and of no other", async (context) => {
+  const { port, key, service, observers, writes } = await watched(context);
+  const keyId = (await service.keys.list())[0]?.id;
+  for (const secret of [key, "as_wrong"]) {
+    assert.equal((await exchange(port, request({ key: secret, fields: ["Host: a", "Host: b"] }))).status, 400);
+  }
+  observers.flush();
+  assert.deepEqual(linesOf(writes).map((line) => [line.status, line.key]), [[400, keyId], [400, null]]);
+});
+
+test("the line of a 408 has the time since its first byte, also if that waited for an earlier response", async (context) => {
+  const store = new GatedStore();
+  const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10 };
+  const { port, key, clock, listener, observers, writes } = await watched(context, store, limits);
+  const late = once(listener.server, "clientError");
+  const wire = await Wire.open(port);
+  wire.send(request({ method: "POST", key, content: rex })).send("GET /v1/pets HT");
+  await late;
+  clock.advance(1_000);
+  store.open();
+  assert.deepEqual([(await wire.response()).status, (await wire.response()).status], [201, 408]);
+  wire.destroy();
+  assert.equal((await exchange(port, "GET /v1/pets HTTP/1.1\r\nHost:")).status, 408);
+  observers.flush();
+  const lines = linesOf(writes).filter(({ status }) => status === 408);
+  assert.deepEqual(lines.map(({ ms, time }) => [ms, time]), [
+    [1_100, "2026-11-21T11:59:59.900Z"],
+    [100, "2026-11-21T12:00:00.900Z"],
+  ]);
 });
 
 test("a line has the time at which its request arrived, and how long it took", async (context) => {
@@ -244,4 +275,22 @@ test("service.metrics() of an embedder counts what its requests did, if the opti
   await exchange(port, request({ key, method: "POST", content: rex }));
   assert.match(service.metrics(), /^animal_store_requests_total\{route="\/pets",method="POST",status="201"\} 1$/m);
   assert.match(service.metrics(), /^animal_store_animals 1$/m);
+});
+
+test("a request whose content was taken before counts with the status that the embedding program responds", async (context) => {
+  const report = (): void => undefined;
+  const service = await openAnimalStore({ dataDir: temporaryFolder(context), metrics: true, report });
+  context.after(() => service.close());
+  const closed: Promise<unknown>[] = [];
+  const server = createServer((incoming, outgoing) => {
+    closed.push(once(outgoing, "close"));
+    incoming.on("end", () => service.handle(incoming, outgoing, () => outgoing.writeHead(500, { "Content-Length": 0 }).end())).resume();
+  });
+  context.after(() => server.close());
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const { key } = await service.keys.create();
+  assert.equal((await exchange(port, request({ key, method: "POST", content: rex }))).status, 500);
+  await Promise.all(closed);
+  assert.match(service.metrics(), /^animal_store_requests_total\{route="\/pets",method="POST",status="500"\} 1$/m);
 });
