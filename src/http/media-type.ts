@@ -1,11 +1,11 @@
 /**
- * Whether content of this type is JSON in UTF-8: `application/json`, charset absent or utf-8. A missing field is
- * accepted too; other parameters are ignored (RFC 8259, 11).
+ * Whether content of this type is JSON in UTF-8: `application/json`, charset absent, utf-8 or its alias utf8.
+ * Other parameters are ignored (RFC 8259, 11).
  *
  *     media-type = type "/" subtype *( OWS ";" OWS [ token "=" ( token / quoted-string ) ] )      RFC 9110, 8.3.1
  */
-export function isJsonInUtf8(contentType: string | undefined): boolean {
-  if (contentType === undefined || contentType === "application/json") {
+export function isJsonInUtf8(contentType: string): boolean {
+  if (contentType === "application/json") {
     return true;
   }
   const type = /^application\/json[ \t]*(?=;|$)/i.exec(contentType)?.[0];
@@ -26,11 +26,11 @@ export function isJsonInUtf8(contentType: string | undefined): boolean {
 
 /** @param value a token or a quoted-string, in which a backslash quotes the next character (RFC 9110, 5.6.4) */
 function isUtf8(value: string): boolean {
-  return /^"?utf-8"?$/i.test(value.replaceAll(/\\(.)/g, "$1"));
+  return /^"?utf-?8"?$/i.test(value.replaceAll(/\\(.)/g, "$1"));
 }
 
 /** RFC 9110, 8.4.1: `identity` is no coding; 5.6.1: a list may have empty elements. */
-export function isCoded(contentEncoding: string | undefined): boolean {
+export function isCoded(contentEncoding: string): boolean {
   const isOther = (coding: string): boolean => !/^[ \t]*(identity[ \t]*)?$/i.test(coding);
-  return contentEncoding !== undefined && contentEncoding.split(",").some(isOther);
+  return contentEncoding.split(",").some(isOther);
 }

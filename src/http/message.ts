@@ -24,6 +24,15 @@ export function countFields(rawHeaders: readonly string[]): { hostCount: number;
   return { hostCount, authorizationCount };
 }
 
+/** How many fields have this name, in lower case. */
+export function countField(rawHeaders: readonly string[], name: string): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    count += rawHeaders[index]?.toLowerCase() === name ? 1 : 0;
+  }
+  return count;
+}
+
 /** Node's parser also accepts RTSP and ICE, and does not say so. Their own methods can be recognised. */
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 

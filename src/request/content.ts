@@ -3,12 +3,14 @@
  * (RFC 9110, 10.1.1).
  */
 
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingMessage } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
 import { isCoded, isJsonInUtf8 } from "../http/media-type.ts";
+import { countField } from "../http/message.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
+import { quote } from "../pets/faults.ts";
 import type { RequestContext } from "./context.ts";
 
 /** The client closed the connection: no response can be sent. */
@@ -32,7 +34,7 @@ type Handle = (content: Uint8Array) => MaybePromise<Response>;
  */
 export function handleContent(context: RequestContext, handle: Handle): MaybePromise<Outcome> {
   const { incoming, outgoing, arrival } = context;
-  const error = checkFields(incoming.headers);
+  const error = checkFields(incoming);
   if (error !== undefined) {
     return error;
   }
@@ -53,15 +55,25 @@ export function handleContent(context: RequestContext, handle: Handle): MaybePro
   return collect(context, handle);
 }
 
-function checkFields(headers: IncomingHttpHeaders): Response | undefined {
-  if (!isJsonInUtf8(headers["content-type"])) {
-    return errorResponse("unsupported_media_type");
+function checkFields({ headers, rawHeaders }: IncomingMessage): Response | undefined {
+  const { "content-type": type, "content-encoding": coding } = headers;
+  if (type !== undefined && !isJsonInUtf8(type)) {
+    const origin = /^text\/plain;charset=utf-8$/i.test(type) ? ", which fetch sends with a text by itself" : "";
+    return unsupported(`Content-Type must be application/json, in UTF-8, not ${quote(type)}${origin}.`);
   }
-  if (isCoded(headers["content-encoding"])) {
-    return errorResponse("unsupported_media_type", ["Accept-Encoding", "identity"]); // RFC 9110, 15.5.16
+  if (type !== undefined && countField(rawHeaders, "content-type") > 1) {
+    return unsupported("The request has more than one Content-Type field.");
+  }
+  if (coding !== undefined && isCoded(coding)) { // RFC 9110, 15.5.16
+    const message = `The content must have no content coding, not ${quote(coding)}.`;
+    return unsupported(message, ["Accept-Encoding", "identity"]);
   }
   const declaredBytes = Number(headers["content-length"] ?? 0);
   return declaredBytes > bounds.contentBytesMax ? errorResponse("body_too_large") : undefined;
+}
+
+function unsupported(message: string, fields: readonly string[] = []): Response {
+  return errorResponse("unsupported_media_type", fields, message);
 }
 
 /**

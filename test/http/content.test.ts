@@ -30,7 +30,11 @@ const types: readonly (readonly [type: string | undefined, status: number])[] = 
   ["application/json ; charset=\"UTF-8\"", 201],
   ["application/json;version=1;charset=utf-8", 201],
   ["application/json; charset=\"ut\\f-\\8\"", 201],
+  ["application/json; charset=utf8", 201],
+  ["application/json; charset=\"UTF8\"", 201],
   ["application/json; charset=latin1", 415],
+  ["application/json; charset=utf--8", 415],
+  ["application/json; charset=utf-16", 415],
   ["application/json; charset=utf-8; charset=utf-16", 415],
   ["application/json; charset", 415],
   ["application/json, application/json", 415],
@@ -47,6 +51,40 @@ for (const [type, status] of types) {
     assertPromised(response);
   });
 }
+
+test("two Content-Type fields are 415, in whatever order and case, and nothing is stored", async () => {
+  const before = await animalCount(running);
+  const [json, text] = ["Content-Type: application/json", "CONTENT-type: text/plain"];
+  for (const fields of [[json, text], [text, json], [json, json]]) {
+    const response = await exchange(running.port, request({ method: "POST", key, content: rex, fields }));
+    assert.equal(codeOf(response), "unsupported_media_type", fields.join());
+    assertPromised(response);
+  }
+  assert.equal(await animalCount(running), before);
+});
+
+test("the message of a 415 names the type or the coding that arrived, in bounds and without keys, and where fetch's comes from", async () => {
+  const long = "x".repeat(5_000);
+  const table = [
+    [{ "Content-Type": "text/html" }, /"text\/html"/],
+    [{ "Content-Encoding": "gzip, br" }, /"gzip, br"/],
+    [{ "Content-Type": `a/${long}` }, /"a\/x{62}"\.\.\./],
+    [{ "Content-Encoding": long }, /"x{64}"\.\.\./],
+    [{ "Content-Type": `"${key}" \xad\t` }, /"\\"as_…\\" \\u00ad"/],
+    [{}, /"text\/plain;charset=UTF-8".*fetch/],
+  ] as const;
+  for (const [headers, expected] of table) {
+    const response: Response = await fetch(`http://127.0.0.1:${running.port}/v1/pets`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${key}`, ...headers },
+      body: "Content-Encoding" in headers ? Buffer.from(rex) : rex,
+    });
+    assert.equal(response.status, 415);
+    const { message } = (await response.json()) as { message: string };
+    assert.match(message, expected);
+    assert.ok(message.length < 250, message);
+  }
+});
 
 test("a content coding is 415, and identity is not a coding", async () => {
   for (const [coding, status] of [["gzip", 415], ["identity, gzip", 415], ["Identity", 201], ["", 201], ["identity ,", 201]] as const) {
