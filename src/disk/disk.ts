@@ -9,6 +9,8 @@ export interface DiskFile {
   read(target: Uint8Array, position: number): Promise<number>;
   /** Writes at the end. Resolves to the number of bytes written: **fewer than given if the disk is full, no error**. */
   append(bytes: Uint8Array): Promise<number>;
+  /** Writes `bytes` over those at `position`, if the file is in place. Not durable before the next `sync`. */
+  overwrite(bytes: Uint8Array, position: number): Promise<void>;
   /** Resolves when all that was written survives a loss of power (fdatasync: content and size). */
   sync(): Promise<void>;
   /** Not durable before the next `sync`. */
@@ -37,8 +39,6 @@ export interface Disk {
   openToRead(path: string): Promise<DiskFile | undefined>;
   /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
-  /** Writes `bytes` over those at `position` of an existing file. Not durable before a `sync` of the file. */
-  overwrite(path: string, bytes: Uint8Array, position: number): Promise<void>;
   /** Resolves to undefined if there is no such file. */
   status(path: string): Promise<FileStatus | undefined>;
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */

@@ -21,7 +21,6 @@ const folderMode = 0o700;
 export const nodeDisk: Disk = {
   openToRead: (path) => undefinedIfAbsent(openFile(path, O_RDONLY)),
   openToAppend: (path) => openFile(path, O_RDWR | O_APPEND | O_CREAT),
-  overwrite,
   status,
   rename,
   remove: (path) => undefinedIfAbsent(unlink(path)),
@@ -35,16 +34,32 @@ export const nodeDisk: Disk = {
 function nodeFile(path: string, handle: FileHandle): DiskFile {
   const descriptor = handle.fd; // A FileHandle has no synchronous methods.
   const { dev, ino } = fs.fstatSync(descriptor);
+  const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
     read: async (target, position) => (await read(descriptor, target, 0, target.length, position)).bytesRead,
     // Synchronous inside: only `sync` waits for the disk, and through another thread a group takes 7 % longer.
     append: async (bytes) => fs.writeSync(descriptor, bytes),
+    /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
+    async overwrite(bytes, position) {
+      const other = await open(path, O_WRONLY | O_NONBLOCK);
+      try {
+        if (!isSame(fs.fstatSync(other.fd))) {
+          throw new Error(`${path} leads to another file`);
+        }
+        const { bytesWritten } = await other.write(bytes, 0, bytes.length, position);
+        if (bytesWritten !== bytes.length) {
+          throw new Error(`only ${bytesWritten} of ${counted(bytes.length, "byte")} could be written`);
+        }
+      } finally {
+        await other.close();
+      }
+    },
     sync: () => sync(handle, "datasync"),
     truncate: (size) => ftruncate(descriptor, size),
     size: () => fs.fstatSync(descriptor).size,
     isInPlace() {
       const found = fs.statSync(path, { throwIfNoEntry: false });
-      return found !== undefined && found.ino === ino && found.dev === dev;
+      return found !== undefined && isSame(found);
     },
     close: () => handle.close(),
   };
@@ -73,19 +88,6 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
       throw error;
     }
     await handle[call]();
-  }
-}
-
-/** Through its own descriptor: on Linux, one with O_APPEND writes at the end at any position. */
-async function overwrite(path: string, bytes: Uint8Array, position: number): Promise<void> {
-  const file = await open(path, O_WRONLY);
-  try {
-    const { bytesWritten } = await file.write(bytes, 0, bytes.length, position);
-    if (bytesWritten !== bytes.length) {
-      throw new Error(`only ${bytesWritten} of ${counted(bytes.length, "byte")} could be written`);
-    }
-  } finally {
-    await file.close();
   }
 }
 

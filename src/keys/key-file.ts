@@ -17,7 +17,7 @@ import { readWholeFile } from "../disk/replace-file.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender } from "../log/appender.ts";
 import { lineBytesMax } from "../log/reader.ts";
-import { rewriteTail, setTornTailAside } from "../log/tail.ts";
+import { Tail } from "../log/tail.ts";
 import { applyKeyLines, encodeKeyEvent, type FileFault } from "./key-line.ts";
 import { KeyLog } from "./key-log.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";
@@ -119,15 +119,16 @@ export class KeyFile extends KeyLog {
     const lengthBytes = this.#applied.length;
     const isNew = (await disk.status(path)) === undefined;
     const file = await disk.openToAppend(path);
-    const prepare = async (): Promise<void> => {
-      if (isTorn) {
-        const aside = await setTornTailAside(disk, path, file, lengthBytes);
-        report(`warning: the unfinished line at the end of ${path} was moved to ${aside}`);
-      }
-      await rewriteTail(disk, path, file, { lengthBytes, bytesMax: lineBytesMax });
-    };
+    const text = `the last line of ${path} is unfinished`;
+    const torn = isTorn ? { bytes: Math.max(file.size() - lengthBytes, 0), text } : undefined;
+    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax: lineBytesMax, report }).catch(
+      async (error: unknown) => {
+        await file.close();
+        throw error;
+      },
+    );
     // What the appender would report is thrown.
-    const appender = new Appender({ file, path, lengthBytes, prepare, report: () => undefined });
+    const appender = new Appender({ file, path, lengthBytes, tail, report: () => undefined });
     let effect = "may have been stored: list the keys";
     try {
       const outcome = await appender.append(line);

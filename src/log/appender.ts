@@ -6,13 +6,15 @@
  *   piece is absent. If the cut fails, its outcome is unknown, and the next piece begins with another cut.
  * - If a sync fails, the outcome is unknown, and nothing more is written: the kernel may have dropped the pages, so a
  *   later sync that succeeds proves nothing. Nothing is cut off: another process may have read the piece.
- * - If another process changed the file's length, or its path leads to another file, nothing more is written.
+ * - If another process changed the file's length, or its path leads to another file, nothing more is written. The same
+ *   if the end that a start read has other bytes before the first write.
  */
 
 import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { appendAll } from "../disk/file-bytes.ts";
+import type { Tail } from "./tail.ts";
 
 /** "absent": it is not in the log. "unknown": it may be. */
 export interface WriteFailure {
@@ -30,21 +32,24 @@ export interface AppenderOptions {
   readonly path: string;
   readonly lengthBytes: number;
   readonly report: (message: string) => void;
-  /** Called before each piece until it succeeds, and the sync after it. */
-  readonly prepare: () => Promise<void>;
+  /** Settled before the first piece. Undefined if the file is empty. */
+  readonly tail: Tail | undefined;
 }
+
+const otherProcess = "another process modified or replaced it";
 
 export class Appender {
   readonly #file: DiskFile;
   readonly #path: string;
   readonly #report: (message: string) => void;
-  #prepare: (() => Promise<void>) | undefined;
+  /** Until it is settled and synced. */
+  #tail: Tail | undefined;
   /** Of the pieces that are on disk. Changed here only, as is the next one. */
   lengthBytes: number;
   /** Why nothing more is written; undefined while writing is possible. */
   ended: string | undefined;
-  /** At most so many bytes of a failed piece may follow `lengthBytes`. They are truncated before the next one. */
-  #excessBytesMax = 0;
+  /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next one. */
+  #excessBytesMax: number;
   /** A failure has been reported, and nothing has succeeded since. */
   #isFailing = false;
 
@@ -52,20 +57,21 @@ export class Appender {
     this.#file = options.file;
     this.#path = options.path;
     this.#report = options.report;
-    this.#prepare = options.prepare;
+    this.#tail = options.tail;
+    this.#excessBytesMax = options.tail?.tornBytes ?? 0;
     this.lengthBytes = options.lengthBytes;
   }
 
-  /** Whether the preparation has succeeded, and the sync after it. */
+  /** Whether the end of the file is as it was written, and synced since. */
   get isPrepared(): boolean {
-    return this.#prepare === undefined;
+    return this.#tail === undefined;
   }
 
   /** Not durable. Never rejects: a failure is reported. */
   async prepare(): Promise<void> {
     try {
-      await this.#prepare?.();
-      this.#prepare = undefined;
+      await this.#settleTail();
+      this.#tail = undefined;
     } catch (error) {
       this.#reportFailure(error);
     }
@@ -86,7 +92,7 @@ export class Appender {
       return { kind: "unknown", reason: messageOf(error) };
     }
     this.lengthBytes += bytes.length;
-    this.#prepare = undefined;
+    this.#tail = undefined;
     if (this.#isFailing) {
       this.#isFailing = false;
       this.#report(`${this.#path} can be written again`);
@@ -104,9 +110,7 @@ export class Appender {
   /** Says so if another process has changed the file since the last piece, and closes it. */
   async close(): Promise<void> {
     try {
-      // Before the preparation a torn tail may follow, and after a piece that failed the rest of it.
-      const excessBytesMax = this.isPrepared ? this.#excessBytesMax : Infinity;
-      const change = this.#foreignChange(this.lengthBytes, excessBytesMax);
+      const change = this.#foreignChange(this.lengthBytes, this.#excessBytesMax);
       if (change !== undefined) {
         this.end(change, "the next start serves only what is there");
       }
@@ -122,7 +126,7 @@ export class Appender {
     }
     let hasBegun = false;
     try {
-      await this.#prepare?.();
+      await this.#settleTail();
       await this.#cutExcess();
       this.#checkUnchanged(this.lengthBytes);
       hasBegun = true;
@@ -148,8 +152,22 @@ export class Appender {
     return reason;
   }
 
-  #checkUnchanged(expectedBytes: number): void {
-    const change = this.#foreignChange(expectedBytes, 0);
+  async #settleTail(): Promise<void> {
+    const tail = this.#tail;
+    if (tail === undefined) {
+      return;
+    }
+    this.#checkUnchanged(this.lengthBytes, this.#excessBytesMax);
+    if (!(await tail.isUnchanged())) {
+      throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
+    }
+    await tail.setTornAside();
+    await this.#cutExcess();
+    await tail.rewrite();
+  }
+
+  #checkUnchanged(expectedBytes: number, excessBytesMax = 0): void {
+    const change = this.#foreignChange(expectedBytes, excessBytesMax);
     if (change !== undefined) {
       throw this.#ending(change);
     }
@@ -157,7 +175,6 @@ export class Appender {
 
   /** What another process did to the file. What is written to one without a path is lost at the next start. */
   #foreignChange(expectedBytes: number, excessBytesMax: number): string | undefined {
-    const otherProcess = "another process modified or replaced it";
     if (!this.#file.isInPlace()) {
       return `${this.#path} leads to another file or to none: ${otherProcess}`;
     }

@@ -1,54 +1,110 @@
+/**
+ * The end of a log as a start read it: its last group, and the torn tail after it, if a crash left one. Before the
+ * first write the torn tail is set aside, and the last group written again. On a full disk that waits, perhaps for
+ * hours, so the file may be another one by then: `isUnchanged` has to say first that it is not.
+ */
+
 import { dirname } from "node:path";
 
+import { messageOf } from "../base/error-message.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll, readFully } from "../disk/file-bytes.ts";
 
-/**
- * Moves the bytes from `offset` to the end of the log to the end of `PATH.torn`, and returns that path. They are on
- * disk there before the log is truncated. If the copy fails it is undone, so that attempts on a full disk take no
- * space.
- */
-export async function setTornTailAside(disk: Disk, path: string, file: DiskFile, offset: number): Promise<string> {
-  const asidePath = `${path}.torn`;
-  const tail = Buffer.allocUnsafe(Math.max(file.size() - offset, 0));
-  const tailBytes = await readFully(file, tail, offset);
-  const aside = await disk.openToAppend(asidePath);
-  try {
-    const sizeBefore = aside.size();
-    try {
-      await appendAll(aside, tail.subarray(0, tailBytes));
-      await aside.sync();
-      await disk.syncFolder(dirname(path));
-    } catch (error) {
-      const undoing = sizeBefore === 0 ? disk.remove(asidePath) : aside.truncate(sizeBefore);
-      await undoing.catch(() => undefined); // The first failure is the one to report.
-      throw error;
-    }
-  } finally {
-    await aside.close();
-  }
-  await file.truncate(offset);
-  await file.sync();
-  return asidePath;
+export interface TailOptions {
+  readonly disk: Disk;
+  readonly path: string;
+  readonly file: DiskFile;
+  /** Of the sound part. */
+  readonly lengthBytes: number;
+  /** What follows the sound part, also in words. Undefined if nothing does. */
+  readonly torn: { readonly bytes: number; readonly text: string } | undefined;
+  readonly groupBytesMax: number;
+  readonly report: (message: string) => void;
 }
 
-/**
- * Writes the last `bytesMax` of the first `lengthBytes` of a log over themselves. Not durable before a sync.
- *
- * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
- * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and a sound line after a
- * hole would look like corruption. Bytes that are written again belong to the next sync.
- */
-export async function rewriteTail(
-  disk: Disk,
-  path: string,
-  file: DiskFile,
-  { lengthBytes, bytesMax }: { readonly lengthBytes: number; readonly bytesMax: number },
-): Promise<void> {
-  const tail = Buffer.allocUnsafe(Math.min(lengthBytes, bytesMax));
-  if (tail.length > 0) {
-    const position = lengthBytes - tail.length;
-    const count = await readFully(file, tail, position);
-    await disk.overwrite(path, tail.subarray(0, count), position);
+export class Tail {
+  readonly #options: TailOptions;
+  readonly #position: number;
+  readonly #lastGroup: Buffer;
+  #torn: Buffer;
+
+  private constructor(options: TailOptions, position: number, bytes: Buffer) {
+    this.#options = options;
+    this.#position = position;
+    this.#lastGroup = bytes.subarray(0, options.lengthBytes - position);
+    this.#torn = bytes.subarray(this.#lastGroup.length);
   }
+
+  /** Resolves to undefined if the file is empty. */
+  static async read(options: TailOptions): Promise<Tail | undefined> {
+    const { file, lengthBytes, groupBytesMax, torn } = options;
+    const position = Math.max(lengthBytes - groupBytesMax, 0); // No group is longer, so this includes the last one.
+    const bytes = await readAt(file, position, lengthBytes + (torn?.bytes ?? 0) - position);
+    return bytes.length === 0 ? undefined : new Tail(options, position, bytes);
+  }
+
+  /** Not set aside yet. */
+  get tornBytes(): number {
+    return this.#torn.length;
+  }
+
+  /** Whether the file still has what was read, as far as that was not set aside. */
+  async isUnchanged(): Promise<boolean> {
+    const expected = Buffer.concat([this.#lastGroup, this.#torn]);
+    return (await readAt(this.#options.file, this.#position, expected.length)).equals(expected);
+  }
+
+  /**
+   * Appends the torn tail to `PATH.torn`. When this resolves, it is on disk there, and may be cut off the log. If it
+   * fails it is undone, so that attempts on a full disk take no space.
+   */
+  async setTornAside(): Promise<void> {
+    const { path, torn, report } = this.#options;
+    if (torn === undefined || this.#torn.length === 0) {
+      return;
+    }
+    const asidePath = `${path}.torn`;
+    await this.#appendTo(asidePath).catch((error: unknown) => {
+      throw new Error(`${torn.text}; it cannot be moved (${messageOf(error)})`, { cause: error });
+    });
+    this.#torn = Buffer.alloc(0);
+    report(`warning: ${torn.text}; it was moved to ${asidePath}, and the rest is served`);
+  }
+
+  async #appendTo(asidePath: string): Promise<void> {
+    const { disk } = this.#options;
+    const aside = await disk.openToAppend(asidePath);
+    try {
+      const sizeBefore = aside.size();
+      try {
+        await appendAll(aside, this.#torn);
+        await aside.sync();
+        await disk.syncFolder(dirname(asidePath));
+      } catch (error) {
+        const undoing = sizeBefore === 0 ? disk.remove(asidePath) : aside.truncate(sizeBefore);
+        await undoing.catch(() => undefined); // The first failure is the one to report.
+        throw error;
+      }
+    } finally {
+      await aside.close();
+    }
+  }
+
+  /**
+   * Writes the last group over itself. Not durable before a sync.
+   *
+   * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
+   * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and a sound line after a
+   * hole would look like corruption. Bytes that are written again belong to the next sync.
+   */
+  async rewrite(): Promise<void> {
+    if (this.#lastGroup.length > 0) {
+      await this.#options.file.overwrite(this.#lastGroup, this.#position);
+    }
+  }
+}
+
+async function readAt(file: DiskFile, position: number, byteCount: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(byteCount);
+  return bytes.subarray(0, await readFully(file, bytes, position));
 }

@@ -3,7 +3,7 @@
  *
  * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
  * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
- * could undo. The last group is rewritten first (`rewriteTail`). On a disk without room for that, reads are served
+ * could undo. The last group is rewritten first (`Tail`). On a disk without room for that, reads are served
  * nevertheless, and an add tries it again.
  */
 
@@ -11,14 +11,12 @@ import { randomBytes as secureBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
-import type { Disk, DiskFile } from "../disk/disk.ts";
-import { messageOf } from "../base/error-message.ts";
+import type { Disk } from "../disk/disk.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
-import type { LogEnd } from "../log/reader.ts";
-import { rewriteTail, setTornTailAside } from "../log/tail.ts";
+import { Tail } from "../log/tail.ts";
 import {
   type JsonText,
   OutcomeUnknownError,
@@ -75,8 +73,10 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
-    const prepare = preparation(options, path, file, end);
-    const appender = new Appender({ file, path, lengthBytes: end.lengthBytes, prepare, report });
+    const { lengthBytes } = end;
+    const torn = end.kind === "torn" ? { bytes: end.tornBytes, text: tornText(path, end) } : undefined;
+    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax, report });
+    const appender = new Appender({ file, path, lengthBytes, tail, report });
     await appender.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
@@ -85,28 +85,6 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await file.close();
     throw error;
   }
-}
-
-/** What must succeed before the first write: sets a torn tail aside, and rewrites the last group. */
-function preparation(
-  { disk, report }: PetStoreOptions,
-  path: string,
-  file: DiskFile,
-  end: Exclude<LogEnd, { readonly kind: "corrupt" }>,
-): () => Promise<void> {
-  let torn = end.kind === "torn" ? end : undefined;
-  return async () => {
-    if (torn !== undefined) {
-      const text = tornText(path, torn);
-      const aside = await setTornTailAside(disk, path, file, torn.lengthBytes).catch((error: unknown) => {
-        throw new Error(`${text}; it cannot be moved (${messageOf(error)})`, { cause: error });
-      });
-      torn = undefined;
-      report(`warning: ${text}; it was moved to ${aside}, and the rest is served`);
-    }
-    // No group is longer, so this includes the last one.
-    await rewriteTail(disk, path, file, { lengthBytes: end.lengthBytes, bytesMax: groupBytesMax });
-  };
 }
 
 type WrittenLine = { readonly start: number } & Readonly<Pick<PetLine, "textEnd" | "statusIndex" | "hashStart">>;

@@ -23,6 +23,7 @@ function methodsOf(file: DiskFile): DiskFile {
   return {
     read: (target, position) => file.read(target, position),
     append: (bytes) => file.append(bytes),
+    overwrite: (bytes, position) => file.overwrite(bytes, position),
     sync: () => file.sync(),
     truncate: (size) => file.truncate(size),
     size: () => file.size(),

@@ -8,20 +8,24 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { readWholeFile, replaceFile } from "../../src/disk/replace-file.ts";
-import { setTornTailAside } from "../../src/log/tail.ts";
+import { Appender } from "../../src/log/appender.ts";
+import { Tail } from "../../src/log/tail.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const path = "/kept/file";
 const attemptCount = 20;
 
-async function setAside(disk: Disk, offset: number): Promise<string> {
+/** As a start does whose log is sound up to `lengthBytes`. */
+async function setAside(disk: Disk, lengthBytes: number): Promise<void> {
   const file = await disk.openToAppend(path);
-  try {
-    return await setTornTailAside(disk, path, file, offset);
-  } finally {
-    await file.close();
-  }
+  const torn = { bytes: file.size() - lengthBytes, text: "torn" };
+  const report = (): void => undefined;
+  const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax: 1_024, report });
+  const appender = new Appender({ file, path, lengthBytes, tail, report });
+  const outcome = await appender.append(Buffer.alloc(0));
+  await appender.close();
+  assert.ok(!("kind" in outcome));
 }
 
 interface Outcome {
@@ -74,12 +78,12 @@ testFaults("a replaced file has the old content or the new one", (disk) => repla
   },
 );
 
-test("setTornTailAside() appends the torn tails of several crashes to one file, long ones too", async () => {
+test("Tail.setTornAside() appends the torn tails of several crashes to one file, long ones too", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const ends = ["first end".repeat(200_000), "second end"];
   for (const end of ends) {
     disk.place(path, Buffer.from(`sound.${end}`));
-    assert.equal(await setAside(disk.boot(), "sound.".length), `${path}.torn`);
+    await setAside(disk.boot(), "sound.".length);
     assert.equal(disk.kept(path).toString(), "sound.");
   }
   assert.equal(disk.kept(`${path}.torn`).toString(), ends.join(""));
@@ -108,7 +112,7 @@ test("readWholeFile() reads all of a file, also in short reads, and returns unde
   assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
 });
 
-test("setTornTailAside() leaves .torn as it was if the disk is full, however often it is tried", async () => {
+test("Tail.setTornAside() leaves .torn as it was if the disk is full, however often it is tried", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, Buffer.from("sound.torn tail"));
   disk.place(`${path}.torn`, Buffer.from("earlier"));

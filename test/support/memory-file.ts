@@ -23,6 +23,7 @@ export function memoryFile(content: Buffer): MemoryFile {
     size: () => file.content.length,
     isInPlace: () => true,
     append: refused,
+    overwrite: refused,
     sync: refused,
     truncate: refused,
     close: async () => undefined,

@@ -125,8 +125,6 @@ export class SimulatedDisk {
           this.#seenNames.set(path, this.#seenNames.get(path) ?? this.#newFile());
           return this.#handle(path, call);
         }),
-      overwrite: (path, bytes, position) =>
-        call("overwrite", () => this.#write(this.#file(path), bytes, position)),
       status: (path) =>
         call("status", () => {
           const file = this.#seenNames.get(path);
@@ -191,6 +189,13 @@ export class SimulatedDisk {
           const count = isShort ? this.#random.integer(0, bytes.length - 1) : bytes.length;
           this.#write(file, bytes.subarray(0, count), file.seen.length);
           return count;
+        }),
+      overwrite: (bytes, position) =>
+        call("overwrite", () => {
+          if (this.#seenNames.get(path) !== file) {
+            throw new Error(`${path} leads to another file`);
+          }
+          this.#write(file, bytes, position);
         }),
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
