@@ -89,7 +89,10 @@ export class Appender {
       await this.#sync();
       this.#checkUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
-      return { kind: "unknown", reason: messageOf(error) };
+      if (this.ended !== undefined) {
+        return { kind: "unknown", reason: messageOf(error) };
+      }
+      // The piece is on disk, and a look that failed says nothing of another file. The next piece begins with a look.
     }
     this.lengthBytes += bytes.length;
     this.#tail = undefined;

@@ -88,7 +88,7 @@ export class History {
     const plan = this.disk.plan;
     this.disk.plan = (call, name) => {
       const fault = plan(call, name);
-      failed ||= fault === "error" || fault === "short";
+      failed ||= fault === "error" || fault === "short" || fault === "blind";
       return fault;
     };
     let store: JsonLinesPetStore | undefined;
@@ -264,8 +264,9 @@ export class History {
       ["power"],
       ["short"],
       ["error"],
+      ["blind"],
       ["short", "power"],
-      ["short", "error", "power"],
+      ["short", "blind", "error", "power"],
     ]);
     const rarity = random.pick([3, 10, 25]);
     return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");

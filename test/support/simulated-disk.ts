@@ -18,8 +18,8 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
 
-/** "short" is a full disk: only appending meets it. */
-export type Fault = "none" | "error" | "short" | "kill" | "power";
+/** "short" is a full disk: only appending meets it. "blind": a look whether a file is in place fails. */
+export type Fault = "none" | "error" | "short" | "blind" | "kill" | "power";
 
 /** Called before each call of the disk, with its number from 1 and its name. */
 export type Plan = (call: number, name: string) => Fault;
@@ -200,7 +200,12 @@ export class SimulatedDisk {
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
       size: () => file.seen.length,
-      isInPlace: () => this.#seenNames.get(path) === file,
+      isInPlace: () => {
+        if (this.plan(++this.calls, "isInPlace") === "blind") {
+          throw Object.assign(new Error(`EACCES: permission denied, stat '${path}'`), { code: "EACCES" });
+        }
+        return this.#seenNames.get(path) === file;
+      },
       close: () => call("close", () => undefined),
     };
   }
