@@ -14,8 +14,6 @@ interface Page {
 
 export type CatalogueView = ReturnType<typeof createCatalogueView>;
 
-const pageSizeDefault = "20";
-
 export function createCatalogueView(session: Session) {
   /** From the first page to the one shown; empty if nothing is listed. */
   let trail: readonly Page[] = [];
@@ -59,7 +57,7 @@ export function createCatalogueView(session: Session) {
   function add(pet: Pet): boolean {
     addedId = pet.id;
     const isListed = pets.some(({ id }) => id === pet.id);
-    const hasRoom = trail.length > 0 && next === undefined && pets.length < Number(given("limit") ?? pageSizeDefault);
+    const hasRoom = trail.length > 0 && next === undefined && pets.length < Number(given("limit"));
     const isOnPage = isListed || (hasRoom && (given("status") ?? pet.status) === pet.status);
     if (isOnPage) {
       pets = isListed ? pets : [...pets, pet];
@@ -70,7 +68,7 @@ export function createCatalogueView(session: Session) {
 
   function open({ id }: Pet): Promise<void> {
     fieldById("list-status").value = "";
-    return openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? pageSizeDefault))]);
+    return openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? 1))]);
   }
 
   function forget(): void {
@@ -87,10 +85,10 @@ export function createCatalogueView(session: Session) {
   return { list, add, open, forget };
 }
 
+/** It has a page size, unless the description, which names the service's own, could not be read. */
 function formQuery(): string {
   const fields = [["limit", fieldById("limit").value], ["status", fieldById("list-status").value]];
-  const query = new URLSearchParams(fields.filter(([, value]) => value));
-  return query.size === 0 ? "" : `?${query}`;
+  return `?${new URLSearchParams(fields.filter(([, value]) => value))}`;
 }
 
 /** Ids are 1, 2, 3, … without gaps, so they tell the page of all animals. */

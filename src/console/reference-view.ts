@@ -8,6 +8,7 @@ import { jsonLines } from "./requests-view.ts";
 
 export function showReference(description: Description): void {
   const { shared, pet, operations } = readReference(description);
+  fieldById("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
   byId("reference-body").replaceChildren(
     fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
     fold([element("b", "The animal")], petElement(pet)),

@@ -108,6 +108,7 @@ function readOperation(root: Description, method: string, path: string, describe
     ...described,
     method: method.toUpperCase(),
     path,
+    parameters,
     members,
     // The first example of a request: its target below the base address, and its content.
     target: exampleTarget(path, parameters),

@@ -49,6 +49,22 @@ test("the meters change colour below a fifth and a twentieth, and say so in word
   assert.equal(await page.locator("#plan").innerText(), "pro plan");
 });
 
+test("a page has the size of the description, unless the person asks for another one", { skip }, async (context) => {
+  const program = await startProgram(context, { pets: three });
+  const { page } = await openConsole(context, program);
+  await page.route("**/openapi.json", async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, body: (await response.text()).replaceAll('"default":20', '"default":2') });
+  });
+  await page.reload();
+  await page.waitForFunction(() => document.getElementById("limit").value === "2");
+  await enterKey(page, program.firstKey);
+  assert.equal(await page.locator("#range").innerText(), "1–2");
+  await page.getByLabel("Page size").fill("3");
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#range", { hasText: "1–3 of 3" }).waitFor();
+});
+
 test("an added animal is shown on the last page, marked, with its status as a badge", { skip }, async (context) => {
   const { page, requests } = await openWithKey(context);
   const before = requests.length;

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { parseExact } from "../../src/console/exact-json.ts";
 import { type Description, type Listed, readReference } from "../../src/console/reference.ts";
 import { describeApi } from "../../src/openapi/document.ts";
+import { limitDefault } from "../../src/pets/list-query.ts";
 
 const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined });
 const { shared, operations, pet } = readReference(parseExact(JSON.stringify(published)) as Description); // What is published.
@@ -33,6 +34,11 @@ test("readReference() says once what every operation has, and of each operation 
   assert.equal(list?.members.find(({ name }) => name === "limit")?.note, "query, integer, 1 to 100, default 20");
   assert.ok(namesOf(create?.members ?? [], "Errors").includes("invalid_body"));
   assert.deepEqual([list, get].map((one) => namesOf(one?.members ?? [], "Header fields").includes("Link")), [true, true]);
+});
+
+test("the description names the page size first, with the service's own, which the console takes", () => {
+  const [pageSize] = operations[0]?.parameters ?? [];
+  assert.deepEqual([pageSize?.name, pageSize?.schema?.default], ["limit", String(limitDefault)]);
 });
 
 test("readReference() loses no error and no field of the description", () => {
