@@ -4,14 +4,16 @@
 
 import assert from "node:assert/strict";
 import { cpSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { ManualClock } from "./support/manual-clock.ts";
 import { newClient } from "./support/client.ts";
+import { root } from "./support/root.ts";
 import { runningService } from "./support/running-service.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
-const written = new URL("../../test/release-1.1/", import.meta.url);
+const written = join(root, "test/release-1.1");
 
 const pro = "as_0P5jGGTwPjdZZdFyamEhuSHNSUF9vzr9RQlDhTe31tQ";
 /** Five requests a minute: all used up, and one refused. */
@@ -23,7 +25,7 @@ const business = "as_seHXcr8h1Lf8awRjMP0ozzUFTQUqvjonDFKICvgW4a6";
 test("a data folder of release 1.1 is served: its animals, idempotency keys, keys and limits", async (context) => {
   const dataDir = temporaryFolder(context);
   cpSync(written, dataDir, { recursive: true });
-  const { savedMs } = JSON.parse(readFileSync(new URL("limits.json", written), "utf8")) as { savedMs: number };
+  const { savedMs } = JSON.parse(readFileSync(join(written, "limits.json"), "utf8")) as { savedMs: number };
   const clock = new ManualClock({ wallMs: savedMs + 1_000 });
   const { port, service, reports } = await runningService(context, { options: { dataDir }, clock });
   const as = (key: string): ReturnType<typeof newClient> => {
@@ -32,7 +34,7 @@ test("a data folder of release 1.1 is served: its animals, idempotency keys, key
     return client;
   };
 
-  const lines = readFileSync(new URL("pets.jsonl", written), "utf8").trimEnd().split("\n");
+  const lines = readFileSync(join(written, "pets.jsonl"), "utf8").trimEnd().split("\n");
   assert.deepEqual(await as(pro).animalsAfter(0), lines.map((line) => line.replace(/,"group".*/, "}")));
   const cat = { name: 'Ünal \u202e "the" cat', categoryId: 0, status: "sold" };
   const reused = await as(pro).add(cat, { "idempotency-key": "order-1" });

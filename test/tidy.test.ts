@@ -8,8 +8,8 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
+import { root } from "./support/root.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 
 const lineWidthMax = 120;
@@ -17,9 +17,6 @@ const lineWidthMax = 120;
 const testLineWidthMax = 150;
 const functionLinesMax = 70;
 const fileLinesMax = 250;
-
-/** Run from build/test. */
-const root = fileURLToPath(new URL("../..", import.meta.url));
 
 interface SourceFile {
   /** From the project's folder, with slashes. */

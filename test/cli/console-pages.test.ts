@@ -2,15 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { favicon, type PublicPage } from "../../src/http/public-page.ts";
 import { consolePages } from "../../src/cli/console-pages.ts";
+import { root } from "../support/root.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** Run from build/test/cli. */
-const root = fileURLToPath(new URL("../../../", import.meta.url));
 const builtFolder = join(root, "dist/console");
 const sourceFolder = join(root, "src/console");
 

@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 
 import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { run, type RunningProgram, start } from "../support/program.ts";
+import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -149,8 +150,8 @@ test("everything that is kept is readable by its owner alone, and no file holds 
 
 test("the sample catalogue is imported as it is", async (context) => {
   const data = join(temporaryFolder(context), "data");
-  const sample = new URL("../../../data/sample.jsonl", import.meta.url);
-  const imported = await runHere(["import", sample.pathname, "--data", data]);
+  const sample = join(root, "data/sample.jsonl");
+  const imported = await runHere(["import", sample, "--data", data]);
   const lineCount = readFileSync(sample, "utf8").trimEnd().split("\n").length;
   assert.deepEqual([imported.code, imported.stdout], [0, `imported ${lineCount} animals\n`]);
   const checked = await runHere(["check", "--data", data]);

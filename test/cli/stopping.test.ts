@@ -8,7 +8,6 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 
 import { run } from "../../src/cli/run.ts";
 import { serve } from "../../src/cli/serve.ts";
@@ -17,13 +16,13 @@ import { bounds } from "../../src/base/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { programPath, start, startProcess } from "../support/program.ts";
+import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { request, Wire } from "../support/wire.ts";
 
 const listening = /^listening on (http:\/\/\S+)/m;
-const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 test("a server that receives SIGINT twice exits 0 and saves the limits", async (context) => {
   const data = temporaryFolder(context);

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { adviceFor } from "../../src/console/advice.ts";
 import { errorTable } from "../../src/http/errors.ts";
+import { root } from "../support/root.ts";
 
 const unknown = adviceFor("of_no_service");
 
@@ -14,7 +16,7 @@ test("adviceFor() has advice for every code of the service, and for no response"
 });
 
 test("adviceFor() names no button that the page does not have", () => {
-  const page = readFileSync(new URL("../../../src/console/index.html", import.meta.url), "utf8");
+  const page = readFileSync(join(root, "src/console/index.html"), "utf8");
   const named = Object.keys(errorTable).flatMap((code) => Array.from(adviceFor(code).matchAll(/Press (\w+)/g), ([, name]) => name));
   assert.ok(named.length > 0);
   for (const name of named) {

@@ -9,12 +9,12 @@ import { chmod, mkdir, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { lock, isLocked } from "../../src/disk/lock.ts";
+import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const programPath = fileURLToPath(new URL("./lock-process.js", import.meta.url));
+const programPath = join(root, "build/test/disk/lock-process.js");
 const name = "server.lock";
 const canUnshare = spawnSync("unshare", ["-n", "true"]).status === 0;
 

@@ -1,5 +1,5 @@
 /**
- * Thousands of random histories on a simulated disk (history.ts), and every call failing once, the SQLite way.
+ * Hundreds of random histories on a simulated disk (history.ts), and every call failing once, the SQLite way.
  * More of them: `HISTORIES=100000 node --test build/test/fault/history.test.js`.
  */
 
@@ -10,7 +10,7 @@ import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import type { Fault } from "../support/simulated-disk.ts";
 import { History, noCounts } from "./history.ts";
 
-const historyCount = Number(process.env["HISTORIES"] ?? 1_500);
+const historyCount = Number(process.env["HISTORIES"] ?? 300);
 
 test("JsonLinesPetStore keeps what it acknowledged and nothing that it rejected, on a disk that fails and dies", seeded(
   async (random) => {

@@ -8,6 +8,7 @@ import { EventEmitter, once } from "node:events";
 import { createServer, type IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
@@ -17,6 +18,7 @@ import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../.
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { GatedStore } from "../support/gated-store.ts";
+import { root } from "../support/root.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -446,7 +448,7 @@ test("a request that was imitated without a network gets its response, whether o
 
 test("a program that never closes its service ends when it has nothing else to do", async (context) => {
   const dataDir = temporaryFolder(context);
-  const index = new URL("../../src/index.js", import.meta.url).href;
+  const index = join(root, "build/src/index.js");
   const program = `
     import { openAnimalStore } from ${JSON.stringify(index)};
     await openAnimalStore({ dataDir: ${JSON.stringify(dataDir)} });

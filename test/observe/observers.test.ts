@@ -7,6 +7,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { openAnimalStore } from "../../src/index.ts";
@@ -14,6 +15,7 @@ import { family, Histogram, Metrics } from "../../src/observe/metrics.ts";
 import { Observers, type RequestLine } from "../../src/observe/observers.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { root } from "../support/root.ts";
 import { keyWithQuota, type RunningService, runningService, type Start } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
@@ -212,7 +214,7 @@ test("metrics count requests by route pattern, method and status, and refusals b
 
 /** The rows of the README's table with this heading, and of each its first cells, without their marks as code. */
 function documented(heading: string, cellCount: number): readonly (readonly string[])[] {
-  const readme = readFileSync(new URL("../../../src/observe/README.md", import.meta.url), "utf8");
+  const readme = readFileSync(join(root, "src/observe/README.md"), "utf8");
   const [, rows = ""] = readme.split(`| ${heading} |`);
   const [table = ""] = rows.split("\n\n");
   return table.split("\n").slice(2).map((row) => row.split("|").slice(1, 1 + cellCount).map((cell) => cell.replaceAll("`", "").trim()));

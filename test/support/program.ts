@@ -6,10 +6,11 @@
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 
-/** Run from build/test. */
-export const programPath: string = fileURLToPath(new URL("../../../dist/server.js", import.meta.url));
+import { root } from "./root.ts";
+
+export const programPath: string = join(root, "dist/server.js");
 
 /** How the program runs. */
 export interface How {
