@@ -9,7 +9,7 @@ import { systemClock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
-import { createListener } from "../http/listener.ts";
+import { createListener, listenerLimits } from "../http/listener.ts";
 import { createMetricsListener } from "../http/metrics-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { KeyError, keyState } from "../keys/key.ts";
@@ -109,7 +109,7 @@ function failStart(error: unknown, { settings, cite }: Start): never {
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, stopping, options: { report } } = start;
-  const listener = createListener(service.pipeline);
+  const listener = createListener(service.pipeline, { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 });
   const metrics = observers?.metrics;
   const metricsServer = metrics && createMetricsListener({
     contentType: metrics.contentType,

@@ -21,6 +21,7 @@ export interface Settings {
   readonly baseUrl: string | undefined;
   readonly stagingBaseUrl: string | undefined;
   readonly trustedProxyCount: number;
+  readonly idleSeconds: number;
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
   readonly log: "off" | "lifecycle" | "requests";
@@ -38,7 +39,7 @@ interface Setting {
 
 export type SettingName =
   | ("port" | "host" | "data" | "database" | "base-url" | "staging-base-url" | "trust-proxy" | "cors-origin")
-  | ("log" | "console" | "metrics-port" | "metrics-host");
+  | ("idle-seconds" | "log" | "console" | "metrics-port" | "metrics-host");
 
 type Row = readonly [placeholder: string, meaning: string, fallback?: string];
 
@@ -51,6 +52,7 @@ const table: Readonly<Record<SettingName, Row>> = {
   "base-url": ["URL", "public base address; its path ends in /v1 and is where the API is mounted"],
   "staging-base-url": ["URL", "base address of the staging deployment, named in the OpenAPI description"],
   "trust-proxy": ["COUNT", "how many proxies in front append to X-Forwarded-For", "0"],
+  "idle-seconds": ["SECONDS", "how long a connection stays open between requests, 1 to 3600", "75"],
   "cors-origin": ["ORIGINS", "origins that browsers may call from, comma separated, or *"],
   log: ["LEVEL", "on stderr: off (no warnings either), lifecycle or requests (also a JSON line each)", "lifecycle"],
   console: ["on|off", "off: the console, a page at /, is not served", "on"],
@@ -92,7 +94,8 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     storage: storage(),
     baseUrl: read("base-url", parseBaseUrl),
     stagingBaseUrl: read("staging-base-url", parseBaseUrl),
-    trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, trustedProxyCountMax)),
+    trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, { max: trustedProxyCountMax })),
+    idleSeconds: readRequired("idle-seconds", (text) => parseInteger(text, { min: 1, max: 3_600 })),
     corsOrigins: read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
     log: readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
     hasConsole: readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
@@ -182,12 +185,12 @@ function editDistance(from: string, to: string): number {
 }
 
 function parsePort(text: string): number {
-  return parseInteger(text, 65_535);
+  return parseInteger(text, { max: 65_535 });
 }
 
-function parseInteger(text: string, max: number): number {
-  if (!/^(0|[1-9][0-9]{0,9})$/.test(text) || Number(text) > max) {
-    throw new RangeError(`must be an integer from 0 to ${max}`);
+function parseInteger(text: string, { min = 0, max }: { readonly min?: number; readonly max: number }): number {
+  if (!/^(0|[1-9][0-9]{0,9})$/.test(text) || Number(text) < min || Number(text) > max) {
+    throw new RangeError(`must be an integer from ${min} to ${max}`);
   }
   return Number(text);
 }

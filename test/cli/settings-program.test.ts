@@ -15,6 +15,7 @@ import { type Ran, run as runProgram, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
+import { exchange, request } from "../support/wire.ts";
 
 /** Starts the server in this process, and stops it once it listens. */
 async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<Omit<Ran, "code">> {
@@ -170,6 +171,14 @@ test("a host beyond loopback without an https base address causes a warning, and
     const { stdout, stderr } = await startAndStop(["--data", temporaryFolder(context), ...args]);
     assert.equal(stderr.includes("keys travel unencrypted"), isWarned, args.join(" "));
     assert.match(stdout, isWarned ? /^ {2}curl .* "http:\/\/127\.0\.0\.1:/m : /^ {2}curl /m);
+  }
+});
+
+test("an idle connection stays open as long as --idle-seconds says, 75 s if nothing does", async (context) => {
+  for (const [seconds, args] of [[75, []], [620, ["--idle-seconds", "620"]]] as const) {
+    const program = await start(context, ["--data", temporaryFolder(context), ...args]);
+    const response = await exchange(Number(new URL(program.url).port), request({ target: "/healthz" }));
+    assert.equal(response.value("keep-alive"), `timeout=${seconds}`);
   }
 });
 

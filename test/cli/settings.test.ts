@@ -16,6 +16,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
     baseUrl: undefined,
     stagingBaseUrl: undefined,
     trustedProxyCount: 0,
+    idleSeconds: 75,
     corsOrigins: [],
     log: "lifecycle",
     hasConsole: true,
@@ -35,6 +36,7 @@ const variables: Readonly<Record<SettingName, string>> = {
   "base-url": "ANIMAL_STORE_BASE_URL",
   "staging-base-url": "ANIMAL_STORE_STAGING_BASE_URL",
   "trust-proxy": "ANIMAL_STORE_TRUST_PROXY",
+  "idle-seconds": "ANIMAL_STORE_IDLE_SECONDS",
   "cors-origin": "ANIMAL_STORE_CORS_ORIGIN",
   log: "ANIMAL_STORE_LOG",
   console: "ANIMAL_STORE_CONSOLE",
@@ -91,6 +93,12 @@ const rows: readonly Row[] = [
     bad: ["https://staging.example.com"],
   },
   { name: "trust-proxy", member: "trustedProxyCount", good: [["0", 0], ["32", 32]], bad: ["33", "-1", "true", "1.5"] },
+  {
+    name: "idle-seconds",
+    member: "idleSeconds",
+    good: [["1", 1], ["75", 75], ["3599", 3_599], ["3600", 3_600]],
+    bad: ["0", "-1", "1.5", "075", "75s", "3601"],
+  },
   {
     name: "cors-origin",
     member: "corsOrigins",
