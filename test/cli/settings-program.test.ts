@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
 
@@ -179,6 +179,17 @@ test("an idle connection stays open as long as --idle-seconds says, 75 s if noth
     const program = await start(context, ["--data", temporaryFolder(context), ...args]);
     const response = await exchange(Number(new URL(program.url).port), request({ target: "/healthz" }));
     assert.equal(response.value("keep-alive"), `timeout=${seconds}`);
+  }
+});
+
+const skipIpv6 = hasIpv6Loopback ? false : "there is no IPv6";
+test("the recipe of a container listens on IPv6 and IPv4", { skip: skipIpv6 }, async (context) => {
+  const recipe = readFileSync(new URL("../../../test/recipes/Dockerfile", import.meta.url), "utf8");
+  const [, host = ""] = /^ENV ANIMAL_STORE_HOST=(\S+)$/m.exec(recipe) ?? [];
+  const program = await start(context, ["--data", temporaryFolder(context)], { env: { ANIMAL_STORE_HOST: host } });
+  const [, port] = /:(\d+)\/v1/.exec(program.url) ?? [];
+  for (const address of ["[::1]", "127.0.0.1"]) {
+    assert.equal((await fetch(`http://${address}:${port}/healthz`)).status, 200, address);
   }
 });
 
