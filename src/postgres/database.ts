@@ -20,9 +20,12 @@ const idleMs = 30_000;
 /** To learn what became of a statement whose answer was lost. */
 export const decisionMs = 10_000;
 const decisionPauseMs = 100;
-/** Makes the commit wait for the disk although another default is set. A wait for a standby, too, stays. */
-export const setDurable =
-  "set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
+/**
+ * Whatever the defaults are, the commit waits for the disk and for a standby that the operator named, and warns if the
+ * wait for the standby was canceled. How much of the standby (remote_…) stays the operator's choice.
+ */
+export const setDurable = `set_config('client_min_messages', 'warning', true),
+  set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true)`;
 /** A refusal that has not happened for so long is reported again. */
 const newRefusalMs = 60_000;
 

@@ -12,10 +12,11 @@ import { type Database, lockMs, type Query } from "./database.ts";
 import { functions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";
 import { migration2 } from "./migration-2.ts";
+import { migration3 } from "./migration-3.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 
 /** Migration n makes version n of n - 1. */
-const migrations: readonly string[] = [migration1, migration2];
+const migrations: readonly string[] = [migration1, migration2, migration3];
 const schemaVersion = migrations.length;
 
 const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];

@@ -40,8 +40,17 @@ test("an instance led to a replica says so and is unhealthy, and serves soon aft
   assert.equal(await health(client), 200);
 });
 
-test("with synchronous replication a create has no response, and is not seen, before the standby has it", { skip: skipFaults }, async (context) => {
-  const { clients: [client] } = await startService(context, [url]);
+/** A database whose sessions say less, and wait for less, than a create relies on. */
+async function createCarelessDatabase() {
+  const careless = await primary.createDatabase();
+  for (const setting of ["client_min_messages = error", "synchronous_commit = local"]) {
+    await primary.query(`ALTER DATABASE ${new URL(careless).pathname.slice(1)} SET ${setting}`);
+  }
+  return careless;
+}
+
+test("with synchronous replication a create has no response, and is not seen, before the standby has it, whatever the session's defaults", { skip: skipFaults }, async (context) => {
+  const { clients: [client] } = await startService(context, [await createCarelessDatabase()]);
   const standby = await startStandby(primary);
   context.after(async () => {
     await primary.set("synchronous_standby_names", "");
@@ -61,8 +70,8 @@ test("with synchronous replication a create has no response, and is not seen, be
   assert.equal((await adding).status, 201);
 });
 
-test("while the wait for a standby is canceled, a create and a change of a key are in doubt, not made", { skip: skipFaults }, async (context) => {
-  const { clients: [client], instances: [instance], id } = await startService(context, [await primary.createDatabase()]);
+test("while the wait for a standby is canceled, a create and a change of a key are in doubt, not made, whatever the session's defaults", { skip: skipFaults }, async (context) => {
+  const { clients: [client], instances: [instance], id } = await startService(context, [await createCarelessDatabase()]);
   context.after(() => primary.set("synchronous_standby_names", ""));
   await primary.set("synchronous_standby_names", "nobody");
   await primary.query("CHECKPOINT");

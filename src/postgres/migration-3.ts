@@ -1,0 +1,3 @@
+/** Migration 3: the functions of release 2.0. It changes no table. */
+
+export const migration3 = "";
