@@ -94,10 +94,11 @@ function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): Readable
 
 const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
   SELECT * FROM json_to_recordset($1) AS pet(id bigint, name text, "categoryId" bigint, status text)`;
+/** A line has the second that its create began in: its 24 hours count from the end of that second. */
 const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
-  SELECT hash, id, least(now(), to_timestamp("atSeconds"))
+  SELECT hash, id, least(now(), to_timestamp("atSeconds" + 1))
   FROM json_to_recordset($1) AS one(hash text, id bigint, "atSeconds" float8)
-  WHERE to_timestamp("atSeconds") > now() - ${onceAge}
+  WHERE to_timestamp("atSeconds" + 1) > now() - ${onceAge}
   ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
 
 /** Takes animals and idempotency hashes as they are read. */

@@ -291,6 +291,16 @@ test("of a hash that was used again the later animal is moved, an old one is not
   ]);
 });
 
+test("a moved idempotency key counts for at least 24 hours from the create, whose second alone the file has", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  const atSeconds = Math.floor(Date.now() / 1_000) - 3_600;
+  const path = join(guardedFolder("hashes"), "pets.jsonl");
+  writeFileSync(path, onceLine(1, "A", atSeconds));
+  assert.equal((await runCommand(["import", path, "--database", url])).code, 0);
+  const [{ at }] = await postgres.query("SELECT at FROM animal_store.once", [], url);
+  assert.ok(at >= new Date(atSeconds * 1_000 + 999), `${at.toISOString()}`);
+});
+
 test("a torn keys.jsonl and a damaged limits.json are moved as far as they are sound, with a warning for each", { skip }, async () => {
   const url = await postgres.createDatabase();
   const torn = guardedFolder("torn");
