@@ -4,6 +4,7 @@
  */
 
 import { banRule } from "../limits/ban.ts";
+import { dayMs, minuteMs } from "../limits/bucket.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 import { setDurable } from "./database.ts";
 import { limitsColumns } from "./limits-table.ts";
@@ -101,8 +102,8 @@ CREATE OR REPLACE FUNCTION animal_store.decide(
   l.granted := CASE WHEN l.ban_until <= now_ms
     THEN greatest(0, least(asked, per_minute - l.minute_used, per_day - l.day_used)) ELSE 0 END;
   IF l.granted > 0 THEN
-    IF l.minute_ends <= now_ms THEN l.minute_ends := now_ms + 60000; END IF;
-    IF l.day_ends <= now_ms THEN l.day_ends := now_ms + 86400000; END IF;
+    IF l.minute_ends <= now_ms THEN l.minute_ends := now_ms + ${minuteMs}; END IF;
+    IF l.day_ends <= now_ms THEN l.day_ends := now_ms + ${dayMs}; END IF;
     l.minute_used := l.minute_used + l.granted;
     l.day_used := l.day_used + l.granted;
     l.refusals := 0;
@@ -115,7 +116,7 @@ CREATE OR REPLACE FUNCTION animal_store.decide(
       l.second_ends := l.second_ends + ${secondMs} * ((now_ms - l.second_ends) / ${secondMs} + 1);
       l.refusals := l.refusals + 1;
     END IF;
-    IF l.refusals = ${refusalCount} THEN
+    IF l.refusals >= ${refusalCount} THEN
       l.ban_ms := CASE WHEN now_ms <= l.ban_until + ${memoryMs}
         THEN least(2 * l.ban_ms, ${durationMaxMs}) ELSE ${durationMinMs} END;
       l.ban_until := now_ms + l.ban_ms;
@@ -235,7 +236,7 @@ RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
   ${boundWaits}
   ${purge("commits", "at < now() - interval '1 hour'")}
   ${purge("once", `at < now() - ${onceAge}`)}
-  ${purge("limits", `greatest(minute_ends, day_ends, last_at + 86400000, ban_until + ${memoryMs})
+  ${purge("limits", `greatest(minute_ends, day_ends, last_at + ${dayMs}, ban_until + ${memoryMs})
     < animal_store.clock_ms()`)}
   RETURN greatest(
     pg_relation_size('animal_store.commits'), pg_relation_size('animal_store.once'),
