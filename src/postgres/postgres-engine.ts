@@ -12,7 +12,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog, type PostgresKeyLogOptions } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
-import { prepareSchema, readAnimalCount } from "./schema.ts";
+import { countMissing, missingRows, prepareSchema, readAnimalCount } from "./schema.ts";
 
 export interface PostgresOptions {
   readonly pool: DatabasePool;
@@ -40,12 +40,13 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
     const stopping = new AbortController();
-    let purging = Promise.resolve();
-    const timer = setInterval(() => (purging = purge(database, stopping.signal)), purgeMs).unref();
+    let background = tellMissing(database, report, stopping.signal);
+    const purgeNext = (): Promise<void> => (background = background.then(() => purge(database, stopping.signal)));
+    const timer = setInterval(purgeNext, purgeMs).unref();
     const close = async (): Promise<void> => {
       clearInterval(timer);
       stopping.abort();
-      await purging;
+      await background;
       await keys.close();
       await store.close();
       database.close();
@@ -59,6 +60,19 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   } catch (error) {
     database.close();
     throw error;
+  }
+}
+
+/** Beside the requests: a start need not wait. Never rejects: the next start, or `check`, counts again. */
+async function tellMissing(
+  database: Database,
+  report: (message: string) => void,
+  stopping: AbortSignal,
+): Promise<void> {
+  const query: Query = (text, values) => database.run(text, values);
+  const count = await countMissing(query, stopping).catch(() => 0);
+  if (count > 0) {
+    report(`warning: ${missingRows(count)}`);
   }
 }
 
