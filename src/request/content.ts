@@ -6,6 +6,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
+import { JoinedBytes } from "../base/joined-bytes.ts";
 import { isCoded, isJsonInUtf8 } from "../http/media-type.ts";
 import { countField } from "../http/message.ts";
 import { errorResponse, type Response } from "../http/response.ts";
@@ -79,12 +80,11 @@ function unsupported(message: string, fields: readonly string[] = []): Response 
 /**
  * Counts the bytes that arrive; the bound is inclusive. The pieces are not collected in an array: V8 would soon make
  * such arrays in the old generation, where each keeps its request alive, so creates took 1.6 times the processor time.
- * Nearly all content comes in one piece.
  */
 function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
   const { incoming } = context;
   return new Promise((resolve, reject) => {
-    let content = noContent;
+    const content = new JoinedBytes();
     let isOver = false;
     const finish = (step: () => MaybePromise<Outcome>): void => {
       if (!isOver) {
@@ -98,10 +98,10 @@ function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
       if (content.length + piece.length > bounds.contentBytesMax) {
         finish(() => errorResponse("body_too_large"));
       } else {
-        content = content.length === 0 ? piece : Buffer.concat([content, piece]);
+        content.append(piece);
       }
     });
-    incoming.on("end", () => finish(() => handle(content)));
+    incoming.on("end", () => finish(() => handle(content.bytes)));
     incoming.on("close", () => finish(() => clientGone));
   });
 }

@@ -1,0 +1,32 @@
+/**
+ * Bytes that come in pieces, in one buffer that grows by doubling. Each piece would take 300 bytes if it were kept, and
+ * 16,384 pieces of one byte would be 134 MB of copies if each were joined to the earlier ones at once.
+ */
+export class JoinedBytes {
+  /** The first piece, nearly always the only one, is not copied. */
+  #room: Uint8Array = new Uint8Array(0);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#length === this.#room.length ? this.#room : this.#room.subarray(0, this.#length);
+  }
+
+  append(piece: Uint8Array): void {
+    const length = this.#length + piece.length;
+    if (this.#length === 0) {
+      this.#room = piece;
+    } else {
+      if (length > this.#room.length) {
+        const larger = new Uint8Array(2 * length);
+        larger.set(this.bytes);
+        this.#room = larger;
+      }
+      this.#room.set(piece, this.#length);
+    }
+    this.#length = length;
+  }
+}
