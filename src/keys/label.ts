@@ -1,3 +1,4 @@
+import { ownCopy } from "../base/own-copy.ts";
 import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
 
 export const labelCodePointsMax = 64;
@@ -18,5 +19,5 @@ export function checkedLabel(label: string | undefined): string | undefined {
     const rule = `a label is at most ${labelCodePointsMax} printable characters`;
     throw new RangeError(`Cannot label key: ${rule}, received ${showValue(label)}`);
   }
-  return label;
+  return ownCopy(label);
 }

@@ -7,6 +7,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
+import { ownCopy } from "../base/own-copy.ts";
 import { type Bucket, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
 import { bucketStatus } from "./key-limits.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
@@ -40,7 +41,7 @@ export class AddressLimiter {
     let bucket = this.#find(address, nowMs);
     if (bucket === undefined) {
       bucket = closedBucket();
-      this.#current.set(address, bucket);
+      this.#current.set(ownCopy(address), bucket);
     }
     const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
     if (state.left === 0) {
