@@ -74,7 +74,7 @@ function createHttpServer(limits: ListenerLimits): Server {
   });
   // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types lack this.
   (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
-  server.maxHeadersCount = 0; // Node would drop the fields beyond its count; `maxHeaderSize` bounds them as well.
+  server.maxHeadersCount = bounds.fieldCountMax + 1; // Node drops the fields beyond it: one more shows that there are.
   return server;
 }
 

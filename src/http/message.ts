@@ -9,6 +9,13 @@
 import { type IncomingMessage, METHODS } from "node:http";
 import { isIPv6 } from "node:net";
 
+import { bounds } from "../base/bounds.ts";
+
+/** Of such a message, Node may have dropped any field beyond the bound, so none of its fields is relied on. */
+export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
+  return rawHeaders.length > 2 * bounds.fieldCountMax;
+}
+
 /** Counts two fields that a request may have only once: Node keeps the first of several, and drops the others. */
 export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
   let hostCount = 0;
@@ -39,6 +46,9 @@ const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((met
 /** What is wrong with the message, for the client; undefined if nothing is. RFC 9112, 2.3, 3.2 and 6.1. */
 export function messageFault(incoming: IncomingMessage, hostCount: number): string | undefined {
   const { httpVersion, headers, method } = incoming;
+  if (hasTooManyFields(incoming)) {
+    return `The request has more than ${bounds.fieldCountMax} header fields.`;
+  }
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     return "The HTTP version must be 1.0 or 1.1.";
   }

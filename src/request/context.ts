@@ -5,7 +5,7 @@ import type { Clock } from "../base/clock.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { originForm } from "../http/message.ts";
+import { hasTooManyFields, originForm } from "../http/message.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { Decision, RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -139,7 +139,8 @@ export class RequestContexts {
     }
     const requestId = this.requestIds.choose(incoming.headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
-    return new RequestContext(incoming, outgoing, arrival, { requestId, receivedMs, trustedProxyCount });
+    const known = { requestId, receivedMs, trustedProxyCount: hasTooManyFields(incoming) ? 0 : trustedProxyCount };
+    return new RequestContext(incoming, outgoing, arrival, known);
   }
 
   #warnOfOrigin(origin: string | undefined): void {

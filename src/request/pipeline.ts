@@ -14,7 +14,7 @@ import { bounds } from "../base/bounds.ts";
 import { takeNoMore } from "../http/closing.ts";
 import type { RequestHandler } from "../http/connection.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { countFields, messageFault } from "../http/message.ts";
+import { countFields, hasTooManyFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenReady, whenSettled } from "../base/when-ready.ts";
@@ -181,12 +181,16 @@ export class Pipeline implements RequestHandler {
     return this.#responder.send(context, outcome);
   }
 
-  /** 400, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
+  /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
   #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
     takeNoMore(context.incoming.socket);
     if (context.outgoing !== undefined) {
       context.outgoing.shouldKeepAlive = false;
+    }
+    if (hasTooManyFields(context.incoming)) {
+      context.rate = addresses.peek(context.address);
+      return errorResponse("header_fields_too_large", [], fault);
     }
     const authentication = this.#authenticate(context, authorizationCount);
     context.keyId = authentication.kind === "key" ? authentication.key.id : undefined;

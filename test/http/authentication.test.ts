@@ -31,10 +31,10 @@ const table: readonly (readonly [name: string, fields: (key: string) => readonly
   ["a key beside fields with names as long as Host and Authorization", (key) => {
     return ["Date: now", "From: me", "Cache-Control: no-cache", `Authorization: Bearer ${key}`];
   }, undefined],
-  ["a key after 3,000 other fields", (key) => [...Array<string>(3_000).fill("a:"), `Authorization: Bearer ${key}`], undefined],
-  ["a second one after 3,000 other fields", (key) => {
+  ["a key after 90 other fields", (key) => [...Array<string>(90).fill("a:"), `Authorization: Bearer ${key}`], undefined],
+  ["a second one after 90 other fields", (key) => {
     const field = `Authorization: Bearer ${key}`;
-    return [field, ...Array<string>(3_000).fill("a:"), field];
+    return [field, ...Array<string>(90).fill("a:"), field];
   }, "invalid_api_key"],
 ];
 
