@@ -7,7 +7,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 import { closeInStages, takeNoMore } from "./closing.ts";
-import type { ErrorCode } from "./errors.ts";
+import { type ErrorCode, errorCodeOf } from "./errors.ts";
+import { holdContent, memoryBytes } from "./waiting-request.ts";
 
 export interface RequestHandler {
   /** Returns at once. */
@@ -32,8 +33,8 @@ const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 
 /** How many requests of a connection wait for their turn. The one after them is the last of its connection. */
 const waitingMax = 100;
-/** About as many as may wait on all connections together. Each takes 2 to 3 kB. */
-const allWaitingMax = 20_000;
+/** About how much memory the requests that wait on all connections may take together. */
+const allWaitingBytesMax = 50_000_000;
 
 export class Connection {
   readonly #socket: Socket;
@@ -43,6 +44,8 @@ export class Connection {
   #request: OpenRequest | undefined = undefined;
   /** What waits for the response under way; each sends a response. Meanwhile nothing more is read. */
   readonly #waiting: (() => void)[] = [];
+  /** Of the memory that the requests in it take, while there are any. */
+  #waitingBytes = 0;
   /** Whether a request that arrives is handled: not after one that closes the connection, nor after a failure. */
   #takesMore = true;
   #failure: ErrorCode | undefined = undefined;
@@ -73,10 +76,10 @@ export class Connection {
       return;
     }
     const { connection, upgrade } = incoming.headers;
+    const mustWait = this.#mustWait();
     if (
       upgrade !== undefined ||
-      this.#waiting.length >= waitingMax ||
-      this.#waiting.length * this.#all.size >= allWaitingMax ||
+      (mustWait && this.#isLastToWait(incoming)) ||
       (connection !== undefined && closeOption.test(connection))
     ) {
       outgoing.shouldKeepAlive = false;
@@ -84,7 +87,8 @@ export class Connection {
     if (!outgoing.shouldKeepAlive) {
       this.#takeNoMore();
     }
-    this.#inTurn(() => this.#handle(incoming, outgoing, expectsContinue));
+    const step = (): void => this.#handle(incoming, outgoing, expectsContinue);
+    this.#inTurn(mustWait ? holdContent(incoming, step) : step);
   }
 
   /** A request with CONNECT has arrived. Node leaves the socket to this code. */
@@ -141,6 +145,12 @@ export class Connection {
     );
   }
 
+  /** @param incoming is added to those that wait */
+  #isLastToWait(incoming: IncomingMessage): boolean {
+    this.#waitingBytes = (this.#waiting.length === 0 ? 0 : this.#waitingBytes) + memoryBytes(incoming);
+    return this.#waiting.length >= waitingMax || this.#waitingBytes * this.#all.size >= allWaitingBytesMax;
+  }
+
   #handle(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
     if (this.#isStopping) {
       this.#closeToStop(outgoing);
@@ -186,9 +196,13 @@ export class Connection {
     }
   }
 
+  #mustWait(): boolean {
+    return this.#waiting.length > 0 || this.owesResponse();
+  }
+
   /** Calls `step`, which responds, when the operating system has taken all responses that are due. */
   #inTurn(step: () => void): void {
-    if (this.#waiting.length === 0 && !this.owesResponse()) {
+    if (!this.#mustWait()) {
       step();
       return;
     }
@@ -228,15 +242,4 @@ export class Connection {
 /** From Node 24 on, `writableFinished` becomes true only a turn later. */
 function isSent({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableLength === 0;
-}
-
-function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
-  switch (code) {
-    case "HPE_HEADER_OVERFLOW":
-      return "header_fields_too_large";
-    case "ERR_HTTP_REQUEST_TIMEOUT":
-      return "request_timeout";
-    default:
-      return code.startsWith("HPE_") ? "malformed_request" : undefined;
-  }
 }

@@ -63,3 +63,15 @@ const defaultJson: ReadonlyMap<string, string> = new Map(
 function jsonOf(code: ErrorCode, message: string): string {
   return `{"code":"${code}","message":${JSON.stringify(message)},"status":${errorTable[code].status}}`;
 }
+
+/** What an error of Node about a connection means; undefined if the connection broke. */
+export function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return "header_fields_too_large";
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return "request_timeout";
+    default:
+      return code.startsWith("HPE_") ? "malformed_request" : undefined;
+  }
+}

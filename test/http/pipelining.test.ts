@@ -10,6 +10,7 @@ import { test } from "node:test";
 
 import type { Listener } from "../../src/http/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
+import { heapBytes } from "../support/heap-bytes.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -144,4 +145,26 @@ test("content that turns out malformed while its request waits for its turn: the
     assert.equal((await wire.closed()).rest, "");
     assert.equal(store.addCount, index + 1);
   }
+});
+
+test("content that waits in 10,000 chunks of one byte takes not much more memory than its bytes", async (context) => {
+  const store = new GatedStore();
+  const { port, key } = await runningService(context, { options: { store } });
+  const post = request({ method: "POST", key, content: rex });
+  const upload = request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"], content: "1\r\n \r\n".repeat(10_000) });
+  const wires: Wire[] = [];
+  const beforeBytes = heapBytes();
+  for (let count = 1; count <= 20; count++) {
+    const wire = await Wire.open(port);
+    wires.push(wire.send(post));
+    await store.added(count);
+    wire.send(upload);
+  }
+  for (let turn = 0; turn < 20; turn++) {
+    await exchange(port, request({ target: "/healthz" }));
+  }
+  const takenBytes = heapBytes() - beforeBytes;
+  wires.forEach((wire) => wire.destroy());
+  store.open();
+  assert.ok(takenBytes < 8_000_000, `20 packets of 65,536 bytes take ${takenBytes}`);
 });
