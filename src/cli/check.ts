@@ -1,6 +1,7 @@
 /** `check`: says whether the server would start with the same settings, without starting it. */
 
 import { randomBytes } from "node:crypto";
+import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
@@ -93,7 +94,13 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<string> {
 async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   let folder = resolve(dataDir);
   while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
+    if (targetOf(folder) !== undefined) {
+      throw new Error(`${folder} is not a folder, nor a link to one`);
+    }
     folder = dirname(folder);
+  }
+  for (const name of [petFileName, keyFileName]) {
+    await checkPlace(disk, join(dataDir, name));
   }
   // A name like those of the server's own temporary locks: if this process dies, the next server removes the lock.
   const path = join(folder, `server.lock.${randomBytes(8).toString("hex")}`);
@@ -106,4 +113,22 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
     await (await disk.openToAppend(petPath)).close();
   }
   return "";
+}
+
+/** A start makes a file that does not exist, also where a link leads, but not the folder of that place. */
+async function checkPlace(disk: Disk, path: string): Promise<void> {
+  const target = targetOf(path);
+  if (target === undefined || (await disk.status(target)) !== undefined) {
+    return;
+  }
+  if ((await disk.status(dirname(target))) === undefined) {
+    throw new Error(`${path} is a link into ${dirname(target)}, which does not exist`);
+  }
+  await checkPlace(disk, target);
+}
+
+/** Where the link leads; undefined if the path is none. */
+function targetOf(path: string): string | undefined {
+  const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+  return isLink ? resolve(dirname(path), readlinkSync(path)) : undefined;
 }

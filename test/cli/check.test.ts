@@ -14,6 +14,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { Server } from "node:http";
@@ -24,6 +25,8 @@ import { after, before, test, type TestContext } from "node:test";
 import { check } from "../../src/cli/check.ts";
 import { run } from "../../src/cli/run.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { checkOptions } from "../../src/options.ts";
+import { openService } from "../../src/service.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
@@ -154,6 +157,26 @@ test("check and start refuse a folder whose server.lock is a file, and leave it"
   assert.match(checked.stdout, /^Cannot lock .*server\.lock: it is not a socket\n[^]*the server would not start\n$/);
   await assert.rejects(start(context, ["--data", data]), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
   assert.ok(existsSync(join(data, "server.lock")));
+});
+
+test("check says of a link to nothing what a start does: the data folder, the files in it, where they may be made and not", async (context) => {
+  for (const name of ["", "pets.jsonl", "keys.jsonl", "limits.json"]) {
+    for (const place of ["there", "nowhere"]) {
+      const folder = temporaryFolder(context);
+      const data = join(folder, "data");
+      mkdirSync(join(folder, "there"));
+      if (name !== "") {
+        mkdirSync(data);
+      }
+      symlinkSync(join(folder, place, "target"), join(data, name).replace(/\/$/, ""));
+      const checked = await runHere(["check", "--data", data]);
+      const options = checkOptions({ dataDir: data, report: () => undefined });
+      const service = await openService(options).catch(() => undefined);
+      const isStarted = await service?.keys.createFirst({ label: "first key" }).then(() => true, () => false) ?? false;
+      await service?.close();
+      assert.equal(checked.code === 0, isStarted, `${name} ${place}: ${checked.stdout}`);
+    }
+  }
 });
 
 test("check mentions a damaged limits.json, and leaves it", async (context) => {
