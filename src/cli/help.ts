@@ -33,10 +33,10 @@ it is missing, and must not have these files.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `
-Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. As FILE, - is standard input, which
-is kept in the folder for temporary files meanwhile. All of it is validated before the first animal is added. No server
-may be running on the data folder. An import that is interrupted leaves the animals that it has added: the lines of
-pets.jsonl show how many.
+Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. Blank lines are skipped. As FILE, -
+is standard input. It is kept meanwhile, as a named pipe is, in the folder for temporary files, or else in the data
+folder. All of it is validated before the first animal is added. No server may be running on the data folder. An import
+that is interrupted leaves the animals that it has added: the lines of pets.jsonl show how many.
 
 With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
 database: ids are kept, and all is moved or nothing.

@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { createReadStream, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -39,8 +40,12 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
     throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
-  const path = operand === "-" ? "standard input" : operand;
-  const file = operand === "-" ? await keepInput(terminal) : await nodeDisk.openToRead(path);
+  // /dev/stdin cannot be opened where it is a socket.
+  const isInput = operand === "-" || operand === "/dev/stdin";
+  const path = isInput ? "standard input" : operand;
+  const isPipe = !isInput && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
+  const input = isInput ? terminal.stdin() : isPipe ? createReadStream(path) : undefined;
+  const file = input === undefined ? await nodeDisk.openToRead(path) : await keepInput(input, path, storage);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
@@ -52,24 +57,33 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
   }
 }
 
-/**
- * Standard input as a file, since it is read twice. The file loses its name before it gets content, so nothing is left
- * behind, even after a `kill -9`.
- */
-async function keepInput({ stdin }: Terminal): Promise<DiskFile> {
-  const path = join(tmpdir(), `animal-store-import-${randomUUID()}`);
-  const file = await nodeDisk.openToAppend(path);
+/** Standard input, or a pipe, as a file, since it is read twice. */
+async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage: Storage): Promise<DiskFile> {
+  let file: DiskFile | undefined;
   try {
-    await nodeDisk.remove(path);
-    for await (const bytes of stdin()) {
+    file = await openNameless(tmpdir()).catch(async (error: unknown) => {
+      if (storage.kind !== "folder") {
+        throw error;
+      }
+      await nodeDisk.makeFolder(storage.dataDir);
+      return openNameless(storage.dataDir);
+    });
+    for await (const bytes of input) {
       await appendAll(file, bytes);
     }
     return file;
   } catch (error) {
-    await file.close();
-    const place = `Cannot keep standard input in ${tmpdir()}`;
-    throw new Error(`${place}: ${messageOf(error)}; nothing was imported`, { cause: error });
+    await file?.close();
+    throw new Error(`Cannot keep ${path} in a file: ${messageOf(error)}; nothing was imported`, { cause: error });
   }
+}
+
+/** The file loses its name before it gets content, so nothing is left behind, even after a `kill -9`. */
+async function openNameless(folder: string): Promise<DiskFile> {
+  const path = join(folder, `animal-store-import-${randomUUID()}`);
+  const file = await nodeDisk.openToAppend(path);
+  await nodeDisk.remove(path);
+  return file;
 }
 
 /** Resolves to what was imported, in words. */
@@ -107,12 +121,17 @@ async function importNewPets({ path, file }: Source, storage: Storage, terminal:
   return animalCount;
 }
 
-/** Resolves to the number of lines. @throws {Error} some are invalid, of which it has named the first */
+/** Resolves to the number of animals. @throws {Error} some are invalid, of which it has named the first */
 async function countValid({ path, file }: Source, terminal: Terminal): Promise<number> {
   let lineNumber = 0;
+  let animalCount = 0;
   let faultCount = 0;
   for await (const line of readLines(file, bounds.contentBytesMax)) {
     lineNumber++;
+    if (isBlank(line)) {
+      continue;
+    }
+    animalCount++;
     const validation = validateLine(line);
     if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
       terminal.stderr(`${path} line ${lineNumber}: ${validation.message}\n`);
@@ -124,7 +143,7 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
     const faults = `${faultCount} of ${counted(lineNumber, "line")} ${are} not valid`;
     throw new Error(`Cannot import ${path}: ${faults}; ${more}nothing was imported`);
   }
-  return lineNumber;
+  return animalCount;
 }
 
 async function withStore(storage: Storage, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
@@ -166,6 +185,9 @@ async function addAll(source: Source, animalCount: number, store: PetStore, term
 async function* readAnimals({ file }: Source, animalCount: number): AsyncGenerator<NewPet> {
   let count = 0;
   for await (const line of readLines(file, bounds.contentBytesMax)) {
+    if (isBlank(line)) {
+      continue;
+    }
     const validation = validateLine(line);
     if (validation.kind !== "valid" || count === animalCount) {
       throw new Error("the file changed while it was read");
@@ -176,6 +198,11 @@ async function* readAnimals({ file }: Source, animalCount: number): AsyncGenerat
   if (count !== animalCount) {
     throw new Error("the file changed while it was read");
   }
+}
+
+/** A line of nothing but JSON's white space is skipped. */
+function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
 function validateLine(line: Uint8Array): NewPetReading {

@@ -90,6 +90,33 @@ test("import - validates all of standard input before it adds the animals, and l
   assert.match((await runHere(["check", "--data", join(folder, "data")])).stdout, /is sound: 20000 animals/);
 });
 
+test("import skips blank lines, and counts them in the line numbers of its messages", async (context) => {
+  const good = '{"name":"Rex","categoryId":1}';
+  const taken = folderWith(context, ["", good, " \t\r", good, "", ""]);
+  assert.equal((await runHere(["import", taken.file, "--data", taken.data])).stdout, "imported 2 animals\n");
+  const refused = folderWith(context, ["", good, "", "{}"]);
+  assert.match((await runHere(["import", refused.file, "--data", refused.data])).stderr, /animals\.jsonl line 4: /);
+});
+
+const inputs: Readonly<Record<string, string>> = {
+  "<(…)": "cat FILE | PROGRAM /dev/fd/3 3<&0",
+  "/dev/stdin": "cat FILE | PROGRAM /dev/stdin",
+  "/dev/stdin that is a file": "PROGRAM /dev/stdin < FILE",
+  "a named pipe": "mkfifo FILE.pipe; cat FILE > FILE.pipe & PROGRAM FILE.pipe",
+  "-, with no folder for temporary files": "cat FILE | TMPDIR=FILE.no PROGRAM -",
+};
+
+for (const [what, command] of Object.entries(inputs)) {
+  test(`import takes ${what}, and leaves nothing but the catalogue`, async (context) => {
+    const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}', '{"name":"Tom","categoryId":2}']);
+    const program = `"${process.execPath}" "${programPath}" import --data "${data}"`;
+    const shell = command.replaceAll("PROGRAM", program).replaceAll("FILE", file);
+    const { status, stdout, stderr } = spawnSync("sh", ["-c", shell], { encoding: "utf8" });
+    assert.deepEqual([status, stdout, stderr], [0, "imported 2 animals\n", ""]);
+    assert.deepEqual(readdirSync(data), ["pets.jsonl"]);
+  });
+}
+
 test("import is refused while a server holds the folder, and for a missing file", async (context) => {
   const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
   const program = await start(context, ["--data", data]);
