@@ -1,12 +1,12 @@
 /**
- * Style, kept by an ordinary test instead of a linter: which room may import which, no circles, how wide lines and how
- * long functions and files get, and which data are under version control.
+ * Style, kept by an ordinary test instead of a linter: which room may import which, no circles, no dead files, how wide
+ * lines and how long functions and files get, and which data are under version control.
  */
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, join, relative, sep } from "node:path";
+import { basename, dirname, join, relative, sep } from "node:path";
 import { test } from "node:test";
 
 import { root } from "./support/root.ts";
@@ -44,7 +44,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   keys: ["limits", "log", "disk", "base"],
   pets: ["base"],
   store: ["pets", "log", "disk", "base"],
-  observe: ["http", "base"],
+  observe: ["base"],
   request: ["observe", "pets", "keys", "limits", "http", "base"],
   openapi: ["request", "pets", "limits", "http", "base"],
   "engine.ts": ["observe", "pets", "keys", "limits"],
@@ -55,10 +55,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     ...["options.ts", "folder-engine.ts", "engine.ts", "postgres"],
     ...["request", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
   ],
-  "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk", "base"],
+  "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk"],
   cli: [
     ...["service.ts", "options.ts", "postgres"],
-    ...["observe", "store", "pets", "keys", "limits", "http", "log", "disk", "base"],
+    ...["observe", "store", "pets", "keys", "limits", "http", "disk", "base"],
   ],
   "server.ts": ["cli"],
   console: [],
@@ -85,6 +85,39 @@ test("rooms import only from the rooms below them", () => {
 test(`at most ${rootFilesMax} files are in no folder of src`, () => {
   const rootFiles = sources.map(({ path }) => path).filter((path) => path.split("/").length === 2);
   assert.ok(rootFiles.length <= rootFilesMax, rootFiles.join());
+});
+
+test("rooms use every right to import that they have", () => {
+  const used = new Set(
+    sources.flatMap(({ path, imports }) => imports.map(({ target }) => `${roomOf(path)} -> ${roomOf(target)}`)),
+  );
+  const rights = Object.entries(rooms).flatMap(([room, allowed]) => allowed.map((other) => `${room} -> ${other}`));
+  assert.deepEqual(rights.filter((right) => !used.has(right)), []);
+});
+
+/** What runs first: all other code in src is imported from there. */
+const entryPoints = ["src/server.ts", "src/index.ts", "src/console/main.ts"];
+
+test("src has no dead file: each leads back to an entry point", () => {
+  const alive = new Set(entryPoints);
+  for (const path of alive) { // A set yields what is added meanwhile.
+    const file = sources.find((one) => one.path === path) ?? assert.fail(`${path} does not exist`);
+    file.imports.filter(({ target }) => target.startsWith("src/")).forEach(({ target }) => alive.add(target));
+  }
+  assert.deepEqual(sources.map(({ path }) => path).filter((path) => !alive.has(path)), []);
+});
+
+test("test has no dead file: each is a test, is found by its tool, or is named by another file", () => {
+  const paths = listAll("test");
+  const texts = [...paths, ...listAll("src"), "package.json", "README.md", ".ci/run"]
+    .filter((path) => /\.(ts|js|md|json|yaml|conf)$|run$/.test(path) && !path.endsWith("package-lock.json"))
+    .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+  const foundByTools = /\.test\.[jt]s$|\/(package(-lock)?|tsconfig)\.json$|\.go$/;
+  for (const path of paths.filter((one) => !foundByTools.test(one))) {
+    const name = basename(path).replace(/\.\w+$/, "").replaceAll(".", "\\.");
+    const naming = new RegExp(`(?<![\\w-])${name}(?![\\w-])`);
+    assert.ok(texts.some((other) => other.path !== path && naming.test(other.text)), `nothing names ${path}`);
+  }
 });
 
 test("only disk and the command line use files, and only http uses node:http", () => {
@@ -145,11 +178,16 @@ function roomOf(path: string): string {
   return path.split("/")[1] ?? "";
 }
 
-/** What packages and generators have left is not checked. */
 function readAll(folder: string): readonly SourceFile[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((name) => name.endsWith(".ts") && !/(^|[\\/])(node_modules|generated)[\\/]/.test(name))
-    .map((name) => read(join(root, folder, name)));
+  return listAll(folder).filter((path) => path.endsWith(".ts")).map((path) => read(join(root, path)));
+}
+
+/** All files, but not what packages and generators have left. */
+function listAll(folder: string): readonly string[] {
+  return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => named(join(entry.parentPath, entry.name)))
+    .filter((path) => !/\/(node_modules|generated)\//.test(path));
 }
 
 function read(path: string): SourceFile {
