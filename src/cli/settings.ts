@@ -87,7 +87,8 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     const reason = word === args[0] ? "no such command" : "a command comes before all flags";
     throw new UsageError(`Cannot use "${word}": ${reason}; see --help`);
   }
-  const { cite, read, readRequired, storage } = givenSettings(values, environment);
+  const ownVariables = withoutServices(environment);
+  const { cite, read, readRequired, storage } = givenSettings(values, ownVariables);
   const settings: Settings = {
     port: readRequired("port", parsePort),
     host: readRequired("host", parseText),
@@ -106,7 +107,7 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   if (port !== 0 && port === metricsPort && host === metricsHost) {
     throw new UsageError(`Cannot use ${cite("metrics-port")}: it is the port of the API`);
   }
-  return { settings, cite, warnings: unknownVariables(environment) };
+  return { settings, cite, warnings: unknownVariables(ownVariables) };
 }
 
 /** Whether `log` asks for JSON lines, also if another setting is wrong. */
@@ -137,7 +138,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     const { variable, fallback } = settingTable[name];
     const text = values.get(name) ?? (environment[variable] || fallback);
     try {
-      return text === undefined ? undefined : parse(text);
+      return text === undefined ? undefined : parse(requirePlain(text));
     } catch (error) {
       throw new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
     }
@@ -155,6 +156,21 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     return { kind: "database", address, cited };
   };
   return { cite, read, readRequired, storage };
+}
+
+/**
+ * Without what Kubernetes adds for each Service of the namespace: `ANIMAL_STORE_METRICS_PORT=tcp://…` and others for
+ * one that is named animal-store-metrics.
+ */
+function withoutServices(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const services = Object.keys(environment).flatMap((name) => /^.*(?=_SERVICE_HOST$)/.exec(name) ?? []);
+  const isOwn = ([name, text]: readonly [string, string | undefined]): boolean =>
+    !services.some(
+      (service) =>
+        name.startsWith(`${service}_`) &&
+        /^(?:SERVICE_(?:HOST|PORT)|PORT_\d|PORT=\w+:\/\/)/.test(`${name}=${text}`.slice(service.length + 1)),
+    );
+  return Object.fromEntries(Object.entries(environment).filter(isOwn));
 }
 
 /** A misspelt variable would otherwise be ignored without a word. Returns a warning for each. */
@@ -195,9 +211,17 @@ function parseInteger(text: string, { min = 0, max }: { readonly min?: number; r
   return Number(text);
 }
 
+/** Files of variables (`docker run --env-file`) keep quotation marks, and a CR at the end of the line. */
+function requirePlain(text: string): string {
+  if (/^["']|["']$|\p{Cc}/u.test(text)) {
+    throw new RangeError("must not begin or end with a quotation mark, or hold a control character");
+  }
+  return text;
+}
+
 function parseText(text: string): string {
-  if (text.trim() === "" || text.includes("\0")) {
-    throw new RangeError("must not be empty or hold a NUL character");
+  if (text.trim() === "") {
+    throw new RangeError("must not be empty");
   }
   return text;
 }

@@ -153,6 +153,39 @@ for (const { name, member, good, bad } of rows) {
   });
 }
 
+test("no setting takes a text in quotation marks, or with a control character", () => {
+  const others: Partial<Record<SettingName, string>> = { database: "postgres://app@127.0.0.1/store" };
+  for (const { name, good } of rows) {
+    const text = others[name] ?? good[0]?.[0] ?? assert.fail(name);
+    const variable = variables[name];
+    for (const wrong of [`"${text}"`, `'${text}'`, `"${text}`, `${text}"`, `${text}\r`, `${text}\n`, `\t${text}`, `${text}\u007f`, `${text}\u0085`]) {
+      assert.throws(() => readSettings([], { [variable]: wrong }), { name: "UsageError", message: new RegExp(`^Cannot use ${variable}=`) });
+      assert.throws(() => readSettings([`--${name}`, wrong], {}), { name: "UsageError", message: new RegExp(`^Cannot use --${name} `) });
+    }
+  }
+});
+
+/** What Kubernetes adds to each container for a Service with a port 3000 that is named http. */
+function serviceVariables(service: string): NodeJS.ProcessEnv {
+  const members = {
+    SERVICE_HOST: "10.0.0.11", SERVICE_PORT: "3000", SERVICE_PORT_HTTP: "3000", PORT: "tcp://10.0.0.11:3000",
+    PORT_3000_TCP: "tcp://10.0.0.11:3000", PORT_3000_TCP_PROTO: "tcp", PORT_3000_TCP_PORT: "3000", PORT_3000_TCP_ADDR: "10.0.0.11",
+  };
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [`${service}_${name}`, value]));
+}
+
+test("what Kubernetes adds for a Service is no setting, and is passed over in silence", () => {
+  const services = ["ANIMAL_STORE", "ANIMAL_STORE_METRICS", "ANIMAL_STORE_DATABASE", "ANIMAL_STORE_PORT_X", "REDIS"].map(serviceVariables);
+  const environment = Object.assign({}, ...services) as NodeJS.ProcessEnv;
+  const { settings, warnings } = readSettings([], environment);
+  assert.deepEqual([settings, warnings], [readSettings([], {}).settings, []]);
+  const own = { ...environment, ANIMAL_STORE_METRICS_PORT: "9464", ANIMAL_STORE_METRICS_HST: "::" };
+  assert.equal(readSettings([], own).settings.metricsPort, 9_464);
+  assert.equal(readSettings([], own).warnings.length, 1);
+  const alone = { ANIMAL_STORE_METRICS_PORT: "tcp://10.0.0.11:3000" };
+  assert.throws(() => readSettings([], alone), { name: "UsageError" }, "no Service is there");
+});
+
 test("readSettings() refuses one address for the API and the metrics, unless its port is picked", () => {
   const both = (port: string, host: string) => () => readSettings(["--port", port, "--metrics-port", port, "--host", host], {});
   assert.throws(both("4000", "127.0.0.1"), /^UsageError: Cannot use --metrics-port 4000: it is the port of the API$/);
