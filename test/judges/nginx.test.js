@@ -44,7 +44,7 @@ after(async () => {
   }
   await nginx.stop("SIGQUIT");
   relay.close();
-  await service.stop();
+  await service?.stop();
   await rm(folder, { recursive: true });
 });
 
@@ -139,4 +139,23 @@ test("nginx: its connection to the server is kept from one request to the next",
     assert.equal((await ask("/healthz")).status, 200);
   }
   assert.equal(connectionCount, countBefore);
+});
+
+test("nginx: while the service is down, the response is an error in JSON, also from the balancer", { skip: skipNginx }, async (context) => {
+  await service.stop();
+  service = undefined;
+  const { status, headers, text } = await add('{"name":"Rex","categoryId":5}');
+  assert.deepEqual([status, headers["content-type"]], [502, "application/json"]);
+  const { message, ...error } = JSON.parse(text);
+  assert.deepEqual([error, typeof message], [{ code: "bad_gateway", status: 502 }, "string"]);
+
+  const [balancerPort, deadPort] = [await freePort(), await freePort()];
+  const recipe = await readFile(join(here, "..", "recipes", "balancer.conf"), "utf8");
+  const site = recipe.replace("listen 80;", `listen 127.0.0.1:${balancerPort};`).replace("animals:3000", `127.0.0.1:${deadPort}`);
+  const balancerFolder = await mkdtemp(join(tmpdir(), "animal-store-balancer-"));
+  context.after(() => rm(balancerFolder, { recursive: true }));
+  const balancer = await startNginx(balancerFolder, site);
+  context.after(() => balancer.stop("SIGQUIT"));
+  const response = await fetch(`http://127.0.0.1:${balancerPort}/v1/pets`);
+  assert.deepEqual([response.status, await response.text()], [502, text]);
 });
