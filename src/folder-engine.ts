@@ -1,6 +1,7 @@
 /** The engine of a data folder, which it locks. */
 
 import { randomBytes } from "node:crypto";
+import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "./base/clock.ts";
 import { messageOf } from "./base/error-message.ts";

@@ -5,6 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { clearInterval, setInterval } from "node:timers";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { type Clock, systemClock } from "./base/clock.ts";

@@ -129,6 +129,17 @@ test("only disk and the command line use files, and only http uses node:http", (
   }
 });
 
+/** The console runs in browsers. */
+test("timers are those of node:timers, because test frameworks replace the globals", () => {
+  for (const { path, lines } of sources.filter((file) => roomOf(file.path) !== "console")) {
+    const imported = lines.filter((line) => /^import .* from "node:(timers|timers\/promises|perf_hooks)";/.test(line)).join();
+    const code = lines.filter((line) => !/^\s*\/?\*/.test(line)).map((line) => line.replace(/\/\/ .*$/, "")).join("\n");
+    for (const [name] of code.matchAll(/(?<![.\w])(?:(?:set|clear)(?:Timeout|Interval|Immediate)|performance)(?=[.(])/g)) {
+      assert.ok(imported.includes(name), `${path} uses the global ${name}`);
+    }
+  }
+});
+
 test("imports form no circle", () => {
   const state = new Map<string, "open" | "done">();
   const visit = (path: string, trail: readonly string[]): void => {

@@ -2,7 +2,7 @@
  * Durations are measured by the monotonic clock. The wall clock is only for what people see and a later process reads.
  */
 
-import { performance } from "node:perf_hooks"; // The global of that name is a getter, which takes longer.
+import { performance } from "node:perf_hooks"; // The global is a getter, which takes longer, and may be replaced.
 
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */

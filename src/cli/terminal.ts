@@ -6,6 +6,7 @@
  */
 
 import { constants, fstatSync, openSync, writeSync } from "node:fs";
+import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
 

@@ -9,6 +9,7 @@
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
+import { clearTimeout, setTimeout } from "node:timers";
 
 import { undefinedIfAbsent } from "./file-errors.ts";
 

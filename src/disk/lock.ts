@@ -19,6 +19,7 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
 
 import type { Disk, Lock } from "./disk.ts";
 import { hasCode } from "../base/error-message.ts";

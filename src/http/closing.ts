@@ -6,6 +6,7 @@
 
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { clearTimeout, setTimeout } from "node:timers";
 
 /** What is read and dropped after the last response of a connection, and for how long. */
 export const drainBytesMax = 1_048_576;

@@ -5,6 +5,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers";
 
 import { closeInStages, takeNoMore } from "./closing.ts";
 import { type ErrorCode, errorCodeOf } from "./errors.ts";

@@ -5,6 +5,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { Server as NetServer, Socket } from "node:net";
+import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
 
 import { bounds } from "../base/bounds.ts";
 import { Connection, type RequestHandler } from "./connection.ts";

@@ -10,6 +10,8 @@
  *   if the end that a start read has other bytes before the first write.
  */
 
+import { performance } from "node:perf_hooks";
+
 import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";

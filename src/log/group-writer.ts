@@ -4,6 +4,8 @@
  * before it ended, so that requests which were read together share it.
  */
 
+import { setImmediate } from "node:timers";
+
 import { messageOf } from "../base/error-message.ts";
 import type { Appender, AppendTimes, WriteFailure } from "./appender.ts";
 import { type Chunk, createChunk } from "./chunks.ts";

@@ -3,7 +3,7 @@
  * methods are a closed list, and statuses are the service's own.
  */
 
-import { type IntervalHistogram, monitorEventLoopDelay } from "node:perf_hooks";
+import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
 
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {

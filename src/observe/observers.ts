@@ -1,5 +1,7 @@
 /** The observers of each response: the request log and the metrics, if an operator has turned them on. */
 
+import { clearTimeout, setTimeout } from "node:timers";
+
 import type { Clock } from "../base/clock.ts";
 import { Metrics } from "./metrics.ts";
 

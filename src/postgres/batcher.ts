@@ -3,6 +3,8 @@
  * requests which were read together share it.
  */
 
+import { setImmediate } from "node:timers";
+
 import type { MaybePromise } from "../base/when-ready.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 

@@ -3,6 +3,9 @@
  * second no more are used than it accepted, and callers wait until one is given back.
  */
 
+import { performance } from "node:perf_hooks";
+import { clearTimeout, setTimeout } from "node:timers";
+
 import { DatabaseError } from "./database-error.ts";
 
 const fullMs = 1_000;

@@ -2,6 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
+import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "../base/clock.ts";
 import type { Engine } from "../engine.ts";

@@ -6,6 +6,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers";
 
 import { bounds } from "../base/bounds.ts";
 import type { Clock } from "../base/clock.ts";

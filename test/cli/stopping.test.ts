@@ -15,6 +15,7 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { bounds } from "../../src/base/bounds.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
+import { mockTimers } from "../support/mock-timers.ts";
 import { programPath, start, startProcess } from "../support/program.ts";
 import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -136,14 +137,14 @@ test("a request that is cut off at the end of a stop has its line in the log", {
   wire.send(request({ method: "POST", key, fields }));
   assert.equal((await wire.response()).status, 100);
 
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const timers = mockTimers(context, "setTimeout");
   stopping.abort();
   while (!terminal.output().stderr.includes("stopping: ")) {
     await turn();
   }
   await turn();
-  context.mock.timers.tick(bounds.stopMs);
-  context.mock.timers.reset();
+  timers.tick(bounds.stopMs);
+  timers.reset();
   await served;
   assert.match(terminal.output().stderr, /^\{.*"method":"POST","route":"\/pets","status":0,.*\}$/m);
   assert.match(terminal.output().stderr, /"stopped"\}\n$/);

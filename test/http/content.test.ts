@@ -8,6 +8,7 @@ import type { Socket } from "node:net";
 import { after, before, test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
+import { mockTimers } from "../support/mock-timers.ts";
 import { animalCount, runningService, type RunningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
@@ -213,18 +214,18 @@ test("what comes after an early response is dropped for 2 s, then the connection
   const connection = once(listener.server, "connection");
   const wire = await Wire.open(port);
   const [socket] = (await connection) as [Socket];
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const timers = mockTimers(context, "setTimeout");
   wire.send(request({ method: "POST", fields: ["Content-Length: 5000"] }));
   while (!wire.pending.includes("missing_api_key")) {
     await eventLoopTurn();
   }
-  context.mock.timers.tick(1_999);
+  timers.tick(1_999);
   const read = once(socket, "data");
   wire.send("x");
   await read;
   assert.equal(socket.destroyed, false);
   const closed = once(socket, "close");
-  context.mock.timers.tick(1);
+  timers.tick(1);
   await closed;
   wire.destroy();
 });

@@ -13,6 +13,7 @@ import { decodeSnapshot, LimitsFile, type LimitsFileOptions, snapshotPieces } fr
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { KeyFolder } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { mockTimers } from "../support/mock-timers.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
@@ -225,16 +226,16 @@ test("LimitsFile.save() never overlaps, and a waiting call saves what has change
 });
 
 test("a service follows changes of keys within 1 s, and saves the limits within 5 s", async (context) => {
-  context.mock.timers.enable({ apis: ["setInterval"] });
+  const timers = mockTimers(context, "setInterval");
   const folder = new KeyFolder(context);
   const { service, port, key } = await runningService(context, { options: { dataDir: folder.path } });
   const statusOf = async (): Promise<number> => (await exchange(port, request({ key }))).status;
   assert.equal(await statusOf(), 200);
   const [made] = await service.keys.list();
   await (await folder.openElsewhere()).revoke(made?.id ?? "");
-  context.mock.timers.tick(999);
+  timers.tick(999);
   await until("the key is revoked", async () => (await statusOf()) === 401);
-  context.mock.timers.tick(4_000);
+  timers.tick(4_000);
   await until("the limits are saved", () => existsSync(join(folder.path, "limits.json")));
 });
 

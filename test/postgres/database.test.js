@@ -8,6 +8,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { Database } from "../../build/src/postgres/database.js";
 import { isRolledBack } from "../../build/src/postgres/database-error.js";
 import { ConnectionLimit } from "../../build/src/postgres/connection-limit.js";
+import { mockTimers } from "../../build/test/support/mock-timers.js";
 
 const listening = { on() {}, off() {} };
 
@@ -32,13 +33,13 @@ test("a connection that leads to a replica is closed, since the next one may lea
 });
 
 test("a connection that comes too late is given back", async (context) => {
-  context.mock.timers.enable({ apis: ["setTimeout"] });
+  const timers = mockTimers(context, "setTimeout");
   const released = [];
   let connect;
   const pool = { ...listening, connect: () => new Promise((resolve) => (connect = resolve)) };
   const running = new Database(pool, () => undefined).run("SELECT 1");
   await eventLoopTurn();
-  context.mock.timers.tick(1_500);
+  timers.tick(1_500);
   await assert.rejects(running, { effect: "none" });
   connect({ ...listening, release: (isClosed) => released.push(isClosed) });
   await eventLoopTurn();

@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock } from "../../build/src/base/clock.js";
 import { openPostgres } from "../../build/src/postgres/postgres-engine.js";
+import { mockTimers } from "../../build/test/support/mock-timers.js";
 import { until } from "../../build/test/support/until.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
@@ -16,7 +17,7 @@ const hourMs = 3_600_000;
 /** An engine on a new database, whose purge begins with `purge()`. */
 async function start(context) {
   const { pool, remove } = await createPlace();
-  context.mock.timers.enable({ apis: ["setInterval"] });
+  const timers = mockTimers(context, "setInterval");
   const reports = [];
   const engine = await openPostgres({ pool, clock: systemClock, report: (message) => reports.push(message) });
   const holder = await pool.connect();
@@ -28,7 +29,7 @@ async function start(context) {
   const query = async (text) => (await pool.query(text)).rows;
   /** Locks rows until `holder` ends its transaction. */
   const hold = (text) => holder.query(`BEGIN; ${text} FOR UPDATE`);
-  return { engine, pool, query, hold, holder, reports, purge: () => context.mock.timers.tick(hourMs) };
+  return { engine, pool, query, hold, holder, reports, purge: () => timers.tick(hourMs) };
 }
 
 test("a key whose limits are purged while its request waits is served as a new one", { skip }, async (context) => {
