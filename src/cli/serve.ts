@@ -10,13 +10,14 @@ import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import { createListener, listenerLimits } from "../http/listener.ts";
-import { createMetricsListener } from "../http/metrics-listener.ts";
+import { createMetricsListener, metricsConnectionsMax } from "../http/metrics-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { KeyError, keyState } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
+import { connectionsMax } from "./connections-max.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
 import { mustHaveRoom, showFirstKey } from "./first-start.ts";
@@ -115,6 +116,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     contentType: metrics.contentType,
     content: () => service.metrics(),
   });
+  listener.server.maxConnections = connectionsMax(metricsServer === undefined ? 0 : metricsConnectionsMax);
   try {
     const fail = (error: unknown): never => failStart(error, start);
     await mustHaveRoom(service, settings).catch(fail);
@@ -164,13 +166,19 @@ type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metric
 function listen(server: Server, { port, host, prefix }: Address, { cite, options }: Start): Promise<number> {
   return new Promise((resolve, reject) => {
     let isWarned = false;
+    const warn = (reason: string): void => {
+      if (!isWarned) {
+        isWarned = true; // There may be thousands: one for each connection that was not accepted.
+        options.report(`warning: some connections cannot be accepted: ${reason}`);
+      }
+    };
+    server.on("drop", () => warn(`${server.maxConnections} are open, which is the most`));
     server.on("error", (error: NodeJS.ErrnoException) => {
       if (!server.listening) {
         const name = error.code === "EADDRINUSE" || error.code === "EACCES" ? "port" : "host";
         reject(new UsageError(`Cannot use ${cite(`${prefix}${name}`)}: ${error.message}`));
-      } else if (!isWarned) {
-        isWarned = true; // There may be thousands: one for each connection that was not accepted.
-        options.report(`warning: some connections cannot be accepted: ${error.message}`);
+      } else {
+        warn(error.message);
       }
     });
     // A server that listens on a port has an address with one.

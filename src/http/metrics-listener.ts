@@ -1,5 +1,7 @@
 import { createServer, type Server } from "node:http";
 
+import { bounds } from "../base/bounds.ts";
+import { closeAfterResponse } from "./closing.ts";
 import { originForm } from "./message.ts";
 
 export interface MetricsPage {
@@ -7,12 +9,18 @@ export interface MetricsPage {
   readonly content: () => string;
 }
 
+/** More than the tools that read the page need. Each of these connections takes a descriptor. */
+export const metricsConnectionsMax = 16;
+
 const path = "/metrics";
 const plainText = "text/plain; charset=utf-8";
 
 /** Serves nothing but the metrics, on a port of their own, to tools such as Prometheus. */
 export function createMetricsListener(page: MetricsPage): Server {
-  return createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, ({ method, url = "" }, outgoing) => {
+  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
+    const { method, url = "", socket } = incoming;
+    outgoing.shouldKeepAlive = false; // A packet may have 2,000 requests, and Node would keep all the responses.
+    closeAfterResponse(socket);
     if (originForm(url).split("?", 1)[0] !== path) {
       outgoing.writeHead(404, { "Content-Type": plainText }).end(`The only page is ${path}\n`);
     } else if (method !== "GET" && method !== "HEAD") {
@@ -22,4 +30,7 @@ export function createMetricsListener(page: MetricsPage): Server {
       outgoing.writeHead(200, { "Content-Type": page.contentType, "Content-Length": content.length }).end(content);
     }
   });
+  server.maxConnections = metricsConnectionsMax;
+  server.maxHeadersCount = bounds.fieldCountMax; // No field matters here, so Node may drop the others.
+  return server;
 }

@@ -1,5 +1,5 @@
 /**
- * What fails, and what a command does again and again in one process, leaves no file open.
+ * What fails, and what a command does again and again in one process, leaves no file open; connections leave some.
  */
 
 import assert from "node:assert/strict";
@@ -12,6 +12,10 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { KeyFolder } from "../support/key-folder.ts";
+import { createKey, run, start } from "../support/program.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
+import { request, Wire } from "../support/wire.ts";
 
 const skip = existsSync("/proc/self/fd") ? false : "needs /proc/self/fd";
 
@@ -29,4 +33,21 @@ test("starts that fail, named pipes and changes of keys leave no file open", { s
     openCounts.push(readdirSync("/proc/self/fd").length);
   }
   assert.equal(openCounts.at(-1), openCounts[0]);
+});
+
+test("however many strangers connect, to metrics too, descriptors are left for files: a revoked key stops working", { skip }, async (context) => {
+  const data = temporaryFolder(context);
+  const key = await createKey(["--data", data]);
+  const args = ["--data", data, "--metrics-port", "0"];
+  const program = await start(context, args, { wrapper: ["sh", "-c", 'ulimit -n 256; exec "$@"', "sh"] });
+  const metrics = await until("metrics", () => /metrics on \S+:(\d+)/.exec(program.output().stderr)?.[1]);
+  const wire = await Wire.open(Number(new URL(program.url).port));
+  assert.equal((await wire.send(request({ key })).response()).status, 200);
+  const ports = Array.from({ length: 300 }, (_, index) => Number(index < 60 ? metrics : new URL(program.url).port));
+  const strangers = await Promise.all(ports.map((port) => Wire.open(port)));
+  const [id = ""] = (await run(["keys", "list", "--data", data])).stdout.split(/\s/, 1);
+  assert.equal((await run(["keys", "revoke", id, "--data", data])).code, 0);
+  await until("401", async () => (await wire.send(request({ key })).response()).status === 401, { timeoutMs: 5_000 });
+  assert.ok(readdirSync(`/proc/${program.process.pid}/fd`).length < 256);
+  [wire, ...strangers].forEach((each) => each.destroy());
 });

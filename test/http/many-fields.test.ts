@@ -10,7 +10,7 @@ import { start } from "../support/program.ts";
 import { type RunningService, startService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
-import { exchange, request, rex, Wire } from "../support/wire.ts";
+import { exchange, request, Wire } from "../support/wire.ts";
 
 let running: RunningService;
 before(async () => {
@@ -52,17 +52,6 @@ test("no field behind 100 others matters, not even Host or Authorization, in one
       }
     }
   }
-});
-
-test("trailer fields do not matter, however many there are", async () => {
-  const { port, key } = running;
-  const trailers = [...manyFields(900), "Host: b", "Authorization: Bearer as_wrong"].join("\r\n");
-  const chunks = `${rex.length.toString(16)}\r\n${rex}\r\n0\r\n${trailers}\r\n\r\n`;
-  const post = request({ method: "POST", key, fields: ["Transfer-Encoding: chunked"], content: chunks });
-  const wire = await Wire.open(port);
-  wire.send(Buffer.concat([post, request({ key })]));
-  assert.deepEqual([(await wire.response()).status, (await wire.response()).status], [201, 200]);
-  wire.destroy();
 });
 
 test("400 clients that each send 16,000 bytes of header fields and no end do not fill a heap of 40 MB", async (context) => {
