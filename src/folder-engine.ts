@@ -5,11 +5,13 @@ import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "./base/clock.ts";
 import { messageOf } from "./base/error-message.ts";
-import type { Disk } from "./disk/disk.ts";
+import type { Disk, Lock } from "./disk/disk.ts";
 import { lockFolder } from "./disk/lock.ts";
+import { openDoor } from "./door/door.ts";
 import type { Engine } from "./engine.ts";
+import { KeyFile } from "./keys/key-file.ts";
 import { KeyStore } from "./keys/key-store.ts";
-import type { Relief } from "./keys/key.ts";
+import type { RandomBytes, Relief } from "./keys/key.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
 import { LimitsFile } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
@@ -31,40 +33,85 @@ export interface FolderOptions {
   readonly onGroup: (times: AppendTimes) => void;
 }
 
-/** Locks the folder and reads its files. @throws {Error} as `openAnimalStore` */
+/** Locks the folder and opens it. @throws {Error} as `openAnimalStore` */
 export async function openFolder(options: FolderOptions): Promise<Engine> {
-  const { clock, signal } = options;
-  const lock = await lockFolder(options.disk, options.dataDir);
-  // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
-  const release = (): Promise<void> =>
-    lock.release().catch((error: unknown) => options.report(`warning: ${messageOf(error)}`));
+  return openLockedFolder(await lockFolder(options.disk, options.dataDir), options);
+}
+
+/** As `openFolder`, of a folder that is locked. Releases the lock when it is closed, or fails. */
+export async function openLockedFolder(lock: Lock, options: FolderOptions): Promise<Engine> {
+  let opened: PetStore | undefined;
+  const held = await holdKeys(lock, options, () => opened);
+  const { keys, limiter } = held;
   try {
-    const limiter = new MemoryLimiter({ clock });
-    const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
-    const readLimits = async (): Promise<MemoryLimiter> => limiter;
-    const keys = await KeyStore.open({ ...options, randomBytes, locksReads: true, onRelief, readLimits });
-    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: keys.keyring });
-    signal?.throwIfAborted();
-    const store = options.store ?? (await openPetStore({ ...options, randomBytes }));
-    const saving = setInterval(() => void limitsFile.save(), limitsSaveMs).unref();
-    const close = async (): Promise<void> => {
-      clearInterval(saving);
-      try {
-        await store.close(); // First: no more animals are taken, and those under way count in the limits.
-      } finally {
-        await keys.close();
-        await limitsFile.save();
-        await release(); // Even if the store fails to close: the next service needs the folder.
-      }
-    };
-    // An embedder's own store has no figures.
-    const ownStore = store instanceof JsonLinesPetStore ? store : undefined;
-    const gauges: Engine["gauges"] = () => ({
+    options.signal?.throwIfAborted();
+    opened = options.store ?? (await openPetStore({ ...options, randomBytes }));
+  } catch (error) {
+    await held.close();
+    throw error;
+  }
+  const store = opened;
+  // An embedder's own store has no figures.
+  const ownStore = store instanceof JsonLinesPetStore ? store : undefined;
+  return {
+    store,
+    limiter,
+    keys,
+    gauges: () => ({
       ...(ownStore && { animalCount: ownStore.animalCount, logBytes: ownStore.logBytes }),
       banCount: limiter.banCount,
       bannedKeyCount: limiter.bannedKeyCount,
-    });
-    return { store, limiter, keys, gauges, countAnimals: async () => ownStore?.animalCount, close };
+    }),
+    countAnimals: async () => ownStore?.animalCount,
+    async close() {
+      try {
+        await store.close(); // First: no more animals are taken, and those under way count in the limits.
+      } finally {
+        await held.close(); // Even if the store fails to close: the next service needs the folder.
+      }
+    },
+  };
+}
+
+export interface HeldKeys {
+  readonly keys: KeyStore;
+  readonly limiter: MemoryLimiter;
+  /** Resolves when everything is durable, and the folder is free. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens keys and limits of a locked folder, and from then on does what commands ask for through the door.
+ * @param store the catalogue, once it is open
+ */
+export async function holdKeys(
+  lock: Lock,
+  options: Pick<FolderOptions, "disk" | "clock" | "dataDir" | "report"> & { readonly randomBytes?: RandomBytes },
+  store: () => PetStore | undefined,
+): Promise<HeldKeys> {
+  const { clock, report } = options;
+  // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
+  const release = (): Promise<void> =>
+    lock.release().catch((error: unknown) => report(`warning: ${messageOf(error)}`));
+  try {
+    const limiter = new MemoryLimiter({ clock });
+    const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
+    const keyFile = await KeyFile.open({ ...options, onRelief });
+    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: keyFile.keyring });
+    const keys = new KeyStore(keyFile, { randomBytes, ...options, readLimits: async () => limiter });
+    const door = openDoor(lock, { keys, store });
+    const saving = setInterval(() => {
+      keyFile.check();
+      void limitsFile.save();
+    }, limitsSaveMs).unref();
+    const close = async (): Promise<void> => {
+      clearInterval(saving);
+      await door.close();
+      await keys.close();
+      await limitsFile.save();
+      await release();
+    };
+    return { keys, limiter, close };
   } catch (error) {
     await release();
     throw error;

@@ -5,7 +5,6 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { clearInterval, setInterval } from "node:timers";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { type Clock, systemClock } from "./base/clock.ts";
@@ -27,9 +26,6 @@ import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
-
-/** How often the key file is checked. A running server applies changes within 1 s. */
-const keyPollMs = 250;
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban" | "reset">;
@@ -53,7 +49,7 @@ export interface AnimalStore {
 }
 
 /**
- * Opens the service: locks the folder, reads its files, and follows the key file from then on.
+ * Opens the service: locks the folder and reads its files, or connects to the database.
  * @throws {RangeError} an option is wrong
  * @throws {FolderInUseError} another service or command uses the folder
  * @throws {DamagedLogError} the catalogue is damaged where no crash could have damaged it; it is unchanged
@@ -98,7 +94,6 @@ export class Service implements AnimalStore {
   readonly pipeline: Pipeline;
   readonly options: CheckedOptions;
   readonly engine: Engine;
-  readonly #following: NodeJS.Timeout;
   readonly #observers: Observers | undefined;
   /** Of the connections that `handle` has seen. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
@@ -131,7 +126,6 @@ export class Service implements AnimalStore {
         ...publicPages,
       ],
     });
-    this.#following = setInterval(() => void engine.keys.follow(), keyPollMs).unref();
   }
 
   get keys(): KeyStore {
@@ -191,10 +185,9 @@ export class Service implements AnimalStore {
     outgoing.end(errorJson("internal_error"));
   }
 
-  /** From here on `handle` closes each connection after its response, and changes of keys are not followed. */
+  /** From here on `handle` closes each connection after its response. */
   beginStopping(): void {
     this.#isStopping = true;
-    clearInterval(this.#following);
   }
 
   close(): Promise<void> {

@@ -44,11 +44,12 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   keys: ["limits", "log", "disk", "base"],
   pets: ["base"],
   store: ["pets", "log", "disk", "base"],
+  door: ["store", "pets", "keys", "disk", "base"],
   observe: ["base"],
   request: ["observe", "pets", "keys", "limits", "http", "base"],
   openapi: ["request", "pets", "limits", "http", "base"],
   "engine.ts": ["observe", "pets", "keys", "limits"],
-  "folder-engine.ts": ["engine.ts", "store", "pets", "keys", "limits", "log", "disk", "base"],
+  "folder-engine.ts": ["engine.ts", "door", "store", "pets", "keys", "limits", "log", "disk", "base"],
   postgres: ["engine.ts", "store", "pets", "keys", "limits", "log", "disk", "base"],
   "options.ts": ["postgres", "pets", "http", "base"],
   "service.ts": [
@@ -57,7 +58,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk"],
   cli: [
-    ...["service.ts", "options.ts", "postgres"],
+    ...["service.ts", "options.ts", "folder-engine.ts", "postgres", "door"],
     ...["observe", "store", "pets", "keys", "limits", "http", "disk", "base"],
   ],
   "server.ts": ["cli"],

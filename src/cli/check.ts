@@ -10,8 +10,7 @@ import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { keyFileName } from "../keys/key-file.ts";
-import { KeyStore } from "../keys/key-store.ts";
+import { KeyFile, keyFileName } from "../keys/key-file.ts";
 import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
 import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
@@ -69,7 +68,7 @@ async function runChecks(checks: readonly (() => Promise<string>)[], terminal: T
 async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
-  const keys = await KeyStore.open({ disk, clock: systemClock, dataDir, randomBytes, report });
+  const keys = await KeyFile.open({ disk, clock: systemClock, dataDir, isReadOnly: true, report });
   const keyCount = keys.keyring.list().length;
   if (!keys.exists) {
     return `${join(dataDir, keyFileName)} does not exist: a start would create it`;

@@ -35,14 +35,16 @@ it is missing, and must not have these files.
        animal-store import FOLDER --database URL`, `
 Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. Blank lines are skipped. As FILE, -
 is standard input. It is kept meanwhile, as a named pipe is, in the folder for temporary files, or else in the data
-folder. All of it is validated before the first animal is added. No server may be running on the data folder. An import
-that is interrupted leaves the animals that it has added: the lines of pets.jsonl show how many.
+folder. All of it is validated before the first animal is added. A server that is running on the data folder goes on
+serving, and adds the animals. An import that is interrupted leaves the animals that it has added: the lines of
+pets.jsonl show how many.
 
 With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
 database: ids are kept, and all is moved or nothing.
 `],
   keys: ["COMMAND [FLAGS]", `
-A running server applies a change within a second. "animal-store keys COMMAND --help" says more.
+A change is on disk and in effect when the command ends, also in a server that is running on the data folder. With a
+database, all servers apply it within a second. "animal-store keys COMMAND --help" says more.
 `, `
   create              makes a key and prints it
   list                prints a line for each key
@@ -64,12 +66,11 @@ ${quotaFlags}
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
-used of the minute and of the day, end of a ban, creation, expiry, label. A running server saves the used requests and
-bans every few seconds.
+used of the minute and of the day, end of a ban, creation, expiry, label.
 `, `
   --json              prints a JSON object for each key instead, also with its last request (kept for a day)
 `],
-  "keys revoke": ["ID [FLAGS]", "Ends a key for good. A running server rejects it within a second."],
+  "keys revoke": ["ID [FLAGS]", "Ends a key for good."],
   "keys plan": ["ID --plan NAME [FLAGS]", `
 Changes a key's plan. Requests already counted in the open windows stay counted, and a ban stays.
 `, `

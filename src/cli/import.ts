@@ -14,16 +14,17 @@ import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { appendAll, readFully, upTo } from "../disk/file-bytes.ts";
-import { lockFolder } from "../disk/lock.ts";
+import { folderLockPath } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { readLines } from "../disk/read-lines.ts";
+import { addThroughDoor, workOrAsk } from "../door/ask.ts";
+import { openLockedFolder } from "../folder-engine.ts";
 import { bounds } from "../base/bounds.ts";
 import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
-import { OutcomeUnknownError, type PetStore } from "../pets/pet-store.ts";
+import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
 import type { Source } from "../postgres/move-in.ts";
-import { addInBatches } from "../store/add-in-batches.ts";
-import { openPetStore } from "../store/json-lines-pet-store.ts";
+import { addBatch, type Added, addInBatches } from "../store/add-in-batches.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
@@ -117,7 +118,7 @@ async function kindOf(file: Source["file"]): Promise<"folder" | "catalogue" | "a
 async function importNewPets({ path, file }: Source, storage: Storage, terminal: Terminal): Promise<number> {
   const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
   const animalCount = await countValid(source, terminal);
-  await withStore(storage, terminal, (store) => addAll(source, animalCount, store, terminal));
+  await withAdder(storage, terminal, (add) => addAll(source, animalCount, add, terminal));
   return animalCount;
 }
 
@@ -146,30 +147,51 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
   return animalCount;
 }
 
-async function withStore(storage: Storage, terminal: Terminal, use: (store: PetStore) => Promise<void>): Promise<void> {
+type Add = (newPets: readonly NewPet[]) => Promise<Added>;
+
+/** Into the catalogue of a database or a folder, or through the process that holds the folder. */
+async function withAdder(storage: Storage, terminal: Terminal, use: (add: Add) => Promise<void>): Promise<void> {
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
     const { PostgresPetStore } = await import("../postgres/postgres-pet-store.ts");
-    return withDatabase(storage, (database) => use(new PostgresPetStore(database, systemClock)));
+    return withDatabase(storage, (database) => {
+      const store = new PostgresPetStore(database, systemClock);
+      return use((newPets) => addBatch(store, newPets));
+    });
   }
   const { dataDir } = storage;
-  const lock = await lockFolder(nodeDisk, dataDir);
-  try {
-    const store = await openPetStore({ disk: nodeDisk, dataDir, report: workReport(terminal) });
-    await use(store).finally(() => store.close());
-  } finally {
-    await lock.release();
+  await nodeDisk.makeFolder(dataDir);
+  const work = async (): Promise<{ readonly result: boolean } | undefined> => {
+    const lock = await nodeDisk.lock(folderLockPath(dataDir));
+    if (lock === undefined) {
+      return undefined;
+    }
+    const nothingElse = { store: undefined, signal: undefined, onGroup: () => undefined };
+    const options = { disk: nodeDisk, clock: systemClock, dataDir, report: workReport(terminal), ...nothingElse };
+    const engine = await openLockedFolder(lock, options);
+    await use((newPets) => addBatch(engine.store, newPets)).finally(() => engine.close());
+    return { result: true };
+  };
+  const isDone = await workOrAsk(dataDir, work, async () => {
+    const { failure } = await addThroughDoor(nodeDisk, dataDir, []); // Until it is answered, nothing has been done.
+    if (failure !== undefined) {
+      throw failure;
+    }
+    return false;
+  });
+  if (!isDone) {
+    await use((newPets) => addThroughDoor(nodeDisk, dataDir, newPets));
   }
 }
 
 /** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
-async function addAll(source: Source, animalCount: number, store: PetStore, terminal: Terminal): Promise<void> {
+async function addAll(source: Source, animalCount: number, add: Add, terminal: Terminal): Promise<void> {
   let addedCount = 0;
   const report = workReport(terminal);
   const onProgress = reportProgress(systemClock, (count) =>
     report(`importing ${source.path}: ${Math.floor((count / animalCount) * 100)} %`));
   try {
-    await addInBatches(store, readAnimals(source, animalCount), (count) => {
+    await addInBatches(add, readAnimals(source, animalCount), (count) => {
       addedCount = count;
       onProgress(count);
     });

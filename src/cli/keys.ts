@@ -1,5 +1,5 @@
 /**
- * `keys …`: changes the keys of a data folder or a database, also beside running servers.
+ * `keys …`: changes the keys of a data folder or a database. While another process holds the folder, it is asked.
  *
  * Standard output has only the result, so that `key=$(… keys create)` works; everything else goes to standard error. A
  * secret is printed once, when it is made. What is given as an id may be a secret, so messages repeat it only if it has
@@ -9,15 +9,12 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
-import { type Clock, systemClock } from "../base/clock.ts";
-import type { Disk } from "../disk/disk.ts";
+import { systemClock } from "../base/clock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { KeyStore, type NewSecret, type PlanChoice } from "../keys/key-store.ts";
+import { createPlan } from "../limits/plans.ts";
+import type { KeyChanger, NewSecret, PlanChoice } from "../keys/key-changer.ts";
 import type { KeySummary } from "../keys/key-summary.ts";
-import type { RandomBytes } from "../keys/key.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
-import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { FolderKeys, type FolderKeysOptions } from "./folder-keys.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal } from "./terminal.ts";
@@ -36,16 +33,14 @@ interface Invocation {
   /** "" for a command that takes none. */
   readonly id: string;
   readonly flags: ReadonlyMap<FlagName, string>;
-  readonly store: KeyStore;
+  readonly store: KeyChanger;
   readonly terminal: Terminal;
   readonly storage: Storage;
 }
 
-export interface KeysDependencies {
-  readonly disk: Disk;
-  readonly clock: Clock;
-  readonly randomBytes: RandomBytes;
-}
+type Use = (store: KeyChanger) => Promise<void>;
+
+export type KeysDependencies = Omit<FolderKeysOptions, "report">;
 
 const commands: Readonly<Record<string, Command>> = {
   create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
@@ -85,33 +80,17 @@ export async function keys(
     if (!(error instanceof RangeError)) {
       throw error;
     }
-    // A plan, label, expiry or grace. The library names its own options.
-    throw new UsageError(error.message.replace("perMinute", "--per-minute").replace("perDay", "--per-day"));
+    throw new UsageError(error.message); // A plan, label, expiry or grace.
   }
 }
 
-async function withKeys(
-  storage: Storage,
-  options: KeysDependencies & { readonly report: (message: string) => void },
-  use: (store: KeyStore) => Promise<void>,
-): Promise<void> {
-  if (storage.kind === "database") {
-    const { withDatabase } = await import("./database.ts");
-    const { openKeys } = await import("../postgres/postgres-engine.ts");
-    return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
+async function withKeys(storage: Storage, options: FolderKeysOptions, use: Use): Promise<void> {
+  if (storage.kind === "folder") {
+    return use(new FolderKeys(storage.dataDir, options));
   }
-  const { dataDir } = storage;
-  const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
-    const limiter = new MemoryLimiter(options);
-    const saved = await readSavedLimits(options.disk, dataDir);
-    if (typeof saved === "string") {
-      options.report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
-    } else if (saved !== undefined) {
-      restoreLimits(limiter, saved, keyring);
-    }
-    return limiter;
-  };
-  return use(await KeyStore.open({ ...options, dataDir, readLimits }));
+  const { withDatabase } = await import("./database.ts");
+  const { openKeys } = await import("../postgres/postgres-engine.ts");
+  return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
 }
 
 async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {
@@ -132,7 +111,7 @@ async function revoke({ id, store, terminal }: Invocation): Promise<void> {
 async function unban({ id, store, terminal }: Invocation): Promise<void> {
   const isBanned = (await store.list()).some((key) => key.id === id && key.bannedUntil !== null);
   await store.unban(id);
-  terminal.report(isBanned ? `lifted the ban of ${id}` : `${id} was not banned when its limits were last saved`);
+  terminal.report(isBanned ? `lifted the ban of ${id}` : `${id} was not banned`);
 }
 
 async function reset({ id, store, terminal }: Invocation): Promise<void> {
@@ -149,12 +128,12 @@ async function changePlan({ id, flags, store, terminal }: Invocation): Promise<v
   terminal.report(isChanged ? `${id} is on the plan ${plan}` : `${id} was on the plan ${plan} already`);
 }
 
+/** Checked here, so that messages name the flags. @throws {RangeError} */
 function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
-  return {
-    plan: flags.get("plan"),
-    perMinute: integerFlag(flags, "per-minute"),
-    perDay: integerFlag(flags, "per-day"),
-  };
+  const quota = { perMinute: integerFlag(flags, "per-minute"), perDay: integerFlag(flags, "per-day") };
+  const plan = flags.get("plan");
+  createPlan(plan ?? "free", quota, (number) => (number === "perMinute" ? "--per-minute" : "--per-day"));
+  return { plan, ...quota };
 }
 
 /** Accepts decimal digits only. The caller checks the bounds. */

@@ -3,6 +3,8 @@
  * loses what was not synced.
  */
 
+import type { Duplex } from "node:stream";
+
 /** An open file. Errors are Node's own, with their `code` (`ENOSPC`, `EIO` …). */
 export interface DiskFile {
   /** Reads from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
@@ -29,6 +31,8 @@ export interface FileStatus {
 
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
+  /** From now on `take` gets each connection of `reach`, also those that wait already. */
+  answer(take: (connection: Duplex) => void): void;
   /** Whether the path still leads to this lock: its folder may have been renamed, or another one mounted over it. */
   isInPlace(): Promise<boolean>;
   release(): Promise<void>;
@@ -48,7 +52,9 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /** A dead process cannot keep it. Resolves to undefined if one living process held the name for `waitMs` (or 0). */
-  lock(path: string, waitMs?: number): Promise<Lock | undefined>;
+  /** A dead process cannot keep it. Resolves to undefined if a living process holds the name. */
+  lock(path: string): Promise<Lock | undefined>;
   isLocked(path: string): Promise<boolean>;
+  /** A connection to the process that holds the name; undefined if none does. It may be stopped, and never answer. */
+  reach(path: string): Promise<Duplex | undefined>;
 }

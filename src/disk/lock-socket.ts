@@ -9,7 +9,6 @@
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { join, relative, resolve } from "node:path";
-import { clearTimeout, setTimeout } from "node:timers";
 
 import { undefinedIfAbsent } from "./file-errors.ts";
 
@@ -24,26 +23,35 @@ const nameBytesReserved = 64;
 /** These errors say nothing about the other process. */
 const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
-const retryMs = 10;
+/** Those beyond it are closed at once. They are of processes that may write to the folder. */
+const connectionsMax = 32;
 
-/** Processes that wait for it stay connected until it closes. */
+/** Connections that nobody takes stay open until it closes. */
 export class LockSocket {
   readonly server: Server;
-  readonly #waiting = new Set<Socket>();
+  readonly #connections = new Set<Socket>();
+  #take: ((connection: Socket) => void) | undefined;
 
   constructor() {
-    this.server = createServer((connection) => {
-      this.#waiting.add(connection);
-      connection.on("close", () => this.#waiting.delete(connection));
-      connection.on("error", () => undefined); // The waiting process died; "close" follows.
-      connection.resume().unref();
+    this.server = createServer({ allowHalfOpen: true }, (connection) => {
+      this.#connections.add(connection);
+      connection.unref();
+      connection.on("close", () => this.#connections.delete(connection));
+      connection.on("error", () => undefined); // The other process died; "close" follows.
+      this.#take?.(connection);
     });
+    this.server.maxConnections = connectionsMax;
+  }
+
+  answer(take: (connection: Socket) => void): void {
+    this.#take = take;
+    this.#connections.forEach(take);
   }
 
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
-      this.#waiting.forEach((connection) => connection.destroy());
+      this.#connections.forEach((connection) => connection.destroy());
     });
   }
 }
@@ -70,7 +78,7 @@ export class SocketFolder {
     return new Promise((resolve, reject) => {
       const socket = new LockSocket();
       const { server } = socket;
-      const fail = (error: NodeJS.ErrnoException): void => reject(this.#failure(error));
+      const fail = (error: NodeJS.ErrnoException): void => reject(this.failure(error));
       server.once("error", fail);
       server.listen({ path, exclusive: true }, () => {
         server.off("error", fail);
@@ -89,6 +97,10 @@ export class SocketFolder {
    */
   async stateOf(name: string): Promise<SocketState> {
     const code = await this.#connect(name);
+    if (typeof code !== "string") {
+      code.destroy();
+      return "alive";
+    }
     if (code === "ENOENT" || code === "ENOTDIR") {
       return "absent";
     }
@@ -103,37 +115,25 @@ export class SocketFolder {
     return status === undefined ? "absent" : "stale";
   }
 
-  /** Resolves to undefined if it is connected, else to the code of the error. */
-  #connect(name: string): Promise<string | undefined> {
+  /** A connection to the process that listens; undefined if none does. @throws {Error} as `stateOf` */
+  async reach(name: string): Promise<Socket | undefined> {
+    const connection = await this.#connect(name);
+    return typeof connection === "string" ? undefined : connection;
+  }
+
+  /** Resolves to the code of the error if it cannot be connected. */
+  #connect(name: string): Promise<Socket | string> {
     const path = this.#address(name);
     return new Promise((resolve, reject) => {
-      const connection = connect({ path });
-      connection.on("connect", () => {
-        connection.destroy();
-        resolve(undefined);
-      });
+      const connection = connect({ path, allowHalfOpen: true });
+      connection.on("connect", () => resolve(connection));
       connection.on("error", (error: NodeJS.ErrnoException) => {
-        if (ownFaults.has(error.code)) {
-          reject(this.#failure(error));
+        if (error.code === undefined || ownFaults.has(error.code)) {
+          reject(this.failure(error));
         } else {
           resolve(error.code);
         }
       });
-    });
-  }
-
-  /** Resolves when the process that listens closes the socket or dies, or after `waitMs`. May resolve earlier. */
-  untilClosed(name: string, waitMs: number): Promise<void> {
-    const path = this.#address(name);
-    return new Promise((resolve) => {
-      const connection = connect({ path });
-      const timer = setTimeout(() => connection.destroy(), waitMs);
-      connection.on("error", () => undefined); // "close" follows.
-      connection.on("close", (hadError) => {
-        clearTimeout(timer);
-        setTimeout(resolve, hadError ? retryMs : 0);
-      });
-      connection.resume();
     });
   }
 
@@ -143,9 +143,10 @@ export class SocketFolder {
   }
 
   /** Node's own message names a temporary file, and a call as for the network. */
-  #failure(error: NodeJS.ErrnoException): Error {
+  failure(error: NodeJS.ErrnoException): Error {
     const { code } = error;
-    return Object.assign(new Error(`the folder ${this.path} cannot be used: ${code}`, { cause: error }), { code });
+    const text = `the folder ${this.path} cannot be used: ${code}`;
+    return Object.assign(new Error(text, { cause: error }), { code });
   }
 
   #address(name: string): string {

@@ -18,8 +18,9 @@
 
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
+import type { Socket } from "node:net";
 import { basename, dirname, join } from "node:path";
-import { performance } from "node:perf_hooks";
+import { setTimeout as delay } from "node:timers/promises";
 
 import type { Disk, Lock } from "./disk.ts";
 import { hasCode } from "../base/error-message.ts";
@@ -31,7 +32,14 @@ export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
 
-const folderLockName = "server.lock";
+/** A command that changes a key holds the folder for a moment, which is no reason for a start to fail. */
+const commandMsMax = 1_000;
+const retryMs = 50;
+
+/** @internal The name that whoever serves or changes a data folder holds. */
+export function folderLockPath(dataDir: string): string {
+  return join(dataDir, "server.lock");
+}
 
 /** An attempt fails if another process changes the name during it. After so many the name counts as held. */
 const attemptsMax = 100;
@@ -39,44 +47,30 @@ const attemptsMax = 100;
 /** @internal Makes the data folder if it is missing, and locks it: one server each. @throws {FolderInUseError} */
 export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
-  const lock = await disk.lock(join(dataDir, folderLockName));
-  if (lock === undefined) {
-    throw new FolderInUseError(`another server or command uses the folder ${dataDir}`);
+  for (let waitedMs = 0; waitedMs < commandMsMax; waitedMs += retryMs) {
+    const lock = await disk.lock(folderLockPath(dataDir));
+    if (lock !== undefined) {
+      return lock;
+    }
+    await delay(retryMs);
   }
-  return lock;
+  throw new FolderInUseError(`another server or command uses the folder ${dataDir}`);
 }
 
 /** @internal */
 export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
-  return (await disk.status(dataDir)) !== undefined && disk.isLocked(join(dataDir, folderLockName));
+  return (await disk.status(dataDir)) !== undefined && disk.isLocked(folderLockPath(dataDir));
 }
 
 /**
- * @internal Locks the name `path` in an existing folder. Resolves to undefined if one process held it for `waitMs`.
+ * @internal Locks the name `path` in an existing folder. Resolves to undefined if a living process holds it.
  * @throws {Error} if the file system has no sockets or hard links, the path is too long for a socket, this process may
  * not connect to it, or something else has the name
  */
-export async function lock(path: string, waitMs = 0): Promise<Lock | undefined> {
-  const name = basename(path);
+export async function lock(path: string): Promise<Lock | undefined> {
   const folder = await SocketFolder.open(dirname(path));
   try {
-    let holder: string | undefined;
-    for (let deadlineMs = 0; ; ) {
-      const lock = await contend(folder, name);
-      if (lock !== undefined) {
-        return lock;
-      }
-      const identity = await identityOf(path);
-      const nowMs = performance.now();
-      if (identity === undefined || identity !== holder) {
-        holder = identity;
-        deadlineMs = nowMs + waitMs; // Each holder has its own time, so a long queue does not fail.
-      }
-      if (nowMs >= deadlineMs) {
-        return undefined;
-      }
-      await folder.untilClosed(name, deadlineMs - nowMs);
-    }
+    return await contend(folder, basename(path));
   } finally {
     await folder.close();
   }
@@ -87,6 +81,16 @@ export async function isLocked(path: string): Promise<boolean> {
   const folder = await SocketFolder.open(dirname(path));
   try {
     return (await folder.stateOf(basename(path))) === "alive";
+  } finally {
+    await folder.close();
+  }
+}
+
+/** A connection to the process that holds the name `path`; undefined if none does. @throws {Error} as `lock` */
+export async function reach(path: string): Promise<Socket | undefined> {
+  const folder = await SocketFolder.open(dirname(path));
+  try {
+    return await folder.reach(basename(path));
   } finally {
     await folder.close();
   }
@@ -108,7 +112,11 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
       await unlinkIfThere(temporaryPath);
       if (attempt === "ours") {
         await sweep(folder, name);
-        return { isInPlace: () => isInPlace(path, identity), release: () => release(path, socket, identity) };
+        return {
+          answer: (take) => socket.answer(take),
+          isInPlace: () => isInPlace(path, identity),
+          release: () => release(path, socket, identity),
+        };
       }
       await socket.close();
       if (attempt === "held") {

@@ -27,8 +27,9 @@ export const nodeDisk: Disk = {
   makeFolder,
   syncFolder,
   // Loaded on use: commands that only read need no sockets.
-  lock: async (path, waitMs) => (await import("./lock.ts")).lock(path, waitMs),
+  lock: async (path) => (await import("./lock.ts")).lock(path),
   isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
+  reach: async (path) => (await import("./lock.ts")).reach(path),
 };
 
 function nodeFile(path: string, handle: FileHandle): DiskFile {

@@ -19,9 +19,9 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { createPlan, type Plan, type Quota, type QuotaChoice } from "../limits/plans.ts";
-import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum } from "../log/checksum.ts";
+import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum, viewOf } from "../log/checksum.ts";
 import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
-import { isKeyId, type KeyEvent, type Relief } from "./key.ts";
+import { isKeyId, type KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 import { labelCodePointsMax } from "./label.ts";
 
@@ -70,6 +70,12 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
   return { kind: "wrong", reason: "it is not an event that this release knows; a newer release may have written it" };
 }
 
+/** As `decodeKeyEvent`, of a line as text. */
+export function decodeKeyText(line: string): KeyEvent | LineFault {
+  const bytes = Buffer.from(line);
+  return decodeKeyEvent(viewOf(bytes), 0, bytes.length);
+}
+
 type Members = Readonly<Record<string, unknown>>;
 
 function eventOf(members: Members): KeyEvent | undefined {
@@ -112,8 +118,8 @@ function textOf(value: unknown): string {
 
 /** What is wrong with keys.jsonl. */
 export interface FileFault {
-  /** "torn": an unfinished line follows the sound ones. "replaced": what was applied before is not there any more. */
-  readonly kind: "torn" | "corrupt" | "replaced";
+  /** "torn": an unfinished line follows the sound ones. */
+  readonly kind: "torn" | "corrupt";
   /** Continues a sentence after the file's name. */
   readonly text: string;
 }
@@ -121,19 +127,17 @@ export interface FileFault {
 /** Bytes of lines that are applied in one turn of the event loop: about 2 ms. */
 const turnBytesMax = 65_536;
 
-/** Applies the lines from `from` on to the ring, up to the first fault. Resolves to the length of the sound lines. */
+/** Applies the lines to the ring, up to the first fault. Resolves to the length of the sound lines. */
 export async function applyKeyLines(
   content: Buffer,
-  from: number,
   ring: Keyring,
-  onRelief?: (event: Relief) => void,
 ): Promise<{ readonly lengthBytes: number; readonly fault: FileFault | undefined }> {
   const inTurns: ReadableFile = {
     read: async (target, position) => {
       await eventLoopTurn();
-      return content.subarray(from + position, from + position + turnBytesMax).copy(target);
+      return content.subarray(position, position + turnBytesMax).copy(target);
     },
-    size: () => content.length - from,
+    size: () => content.length,
   };
   const lines: LineReader = {
     take(bytes, start, lineEnd) {
@@ -142,9 +146,6 @@ export async function applyKeyLines(
         return event;
       }
       const reason = ring.apply(event);
-      if (reason === undefined && (event.event === "unbanned" || event.event === "reset")) {
-        onRelief?.(event);
-      }
       return reason === undefined ? undefined : { kind: "wrong", reason };
     },
     provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
@@ -153,7 +154,7 @@ export async function applyKeyLines(
   if (end.kind === "whole") {
     return { lengthBytes: content.length, fault: undefined };
   }
-  const lengthBytes = from + (end.kind === "torn" ? end.lengthBytes : end.offset);
+  const lengthBytes = end.kind === "torn" ? end.lengthBytes : end.offset;
   // A crash damages one line only. A newline does not show that another one follows: it may be junk.
   if (end.kind === "torn" && !content.includes('\n{"event":"', lengthBytes)) {
     const bytes = end.tornBytes === 1 ? "1 byte that is" : `${end.tornBytes} bytes that are`;

@@ -6,40 +6,19 @@
 import type { KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
-export abstract class KeyLog {
+export interface KeyLog {
   /** The keys that the events read so far give. Always the same object. */
-  abstract readonly keyring: Keyring;
+  readonly keyring: Keyring;
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
-  abstract readonly exists: boolean;
-  #following: Promise<void> | undefined;
-  /** Applies what others have appended. Unless it is patient, it waits for no other process. Never rejects. */
-  protected abstract look(isPatient: boolean): Promise<void>;
-
-  /** Begins a look, or joins the one under way. */
-  follow(isPatient = false): Promise<void> {
-    this.#following ??= this.look(isPatient).finally(() => {
-      this.#following = undefined;
-    });
-    return this.#following;
-  }
-
-  /** A look that begins after this call, so that it sees everything written before. */
-  async refresh(): Promise<void> {
-    while (this.#following !== undefined) {
-      await this.#following;
-    }
-    await this.follow(true);
-  }
-
-  /** Resolves when no look is under way. */
-  async settled(): Promise<void> {
-    await this.#following;
-  }
-
+  readonly exists: boolean;
+  /** Applies what others have appended. Never rejects. */
+  refresh(): Promise<void>;
   /**
-   * Applies what others have appended, then appends the event that `decide` returns, if any, before anybody else does.
-   * `decide` may be called several times. When this resolves, the event is durable, and the keyring has it.
+   * Appends the event that `decide` returns, if any, before anybody else appends one. `decide` may be called several
+   * times. When this resolves, the event is durable, and the keyring has it. One call at a time.
    * @throws {Error} what `decide` throws, or why the log cannot be read or written
    */
-  abstract append(decide: () => KeyEvent | undefined): Promise<void>;
+  append(decide: () => KeyEvent | undefined): Promise<void>;
+  /** Resolves when every resource is released. */
+  close(): Promise<void>;
 }

@@ -24,9 +24,10 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
-  /** The last `unban` and `reset`. */
-  readonly unbannedMs: number | undefined;
-  readonly resetMs: number | undefined;
+  /** How often it was unbanned or reset. */
+  readonly reliefCount: number;
+  /** The number of the last reset among them, from 1; 0 if there was none. */
+  readonly resetNumber: number;
 }
 
 interface EventBase {

@@ -100,13 +100,37 @@ export class Keyring {
     return this.#fields.size;
   }
 
+  /** Why the event cannot happen, or cannot have happened; undefined if it can. */
+  faultOf(event: KeyEvent): string | undefined {
+    const key = this.get(event.id);
+    const isSecretKnown = "sha256" in event && this.#credentials.has(event.sha256);
+    if (event.event === "made") {
+      const fault = isSecretKnown ? "the secret of another key was made again" : undefined;
+      return key === undefined ? fault : `the key ${event.id} was made twice`;
+    }
+    if (key === undefined) {
+      return `the key ${event.id} was never made`;
+    }
+    if (key.revokedMs !== undefined) {
+      return `the key ${event.id} had been revoked`;
+    }
+    return isSecretKnown ? "its secret was made before" : undefined;
+  }
+
   /** Applies the next event. If it cannot have happened, changes nothing and returns why. */
   apply(event: KeyEvent): string | undefined {
-    const fault = event.event === "made" ? this.#make(event) : this.#change(event);
-    if (fault === undefined) {
-      this.#fields.clear();
+    const fault = this.faultOf(event);
+    if (fault !== undefined) {
+      return fault;
     }
-    return fault;
+    const held = this.#keys.get(event.id);
+    if (event.event === "made") {
+      this.#make(event);
+    } else if (held !== undefined) {
+      this.#change(held, event);
+    }
+    this.#fields.clear();
+    return undefined;
   }
 
   /** Takes the keys of another keyring in place of its own. The other one is not to be used any more. */
@@ -120,33 +144,20 @@ export class Keyring {
     return untilMs === Infinity || this.#clock.wallMs() < untilMs ? held.result : invalid;
   }
 
-  #make(event: KeyEvent & { readonly event: "made" }): string | undefined {
-    if (this.#keys.has(event.id)) {
-      return `the key ${event.id} was made twice`;
-    }
-    if (this.#credentials.has(event.sha256)) {
-      return "the secret of another key was made again";
-    }
+  #make(event: KeyEvent & { readonly event: "made" }): void {
     const { id, plan, label, expiresMs, isReadOnly } = event;
-    const never = { revokedMs: undefined, graceUntilMs: undefined, unbannedMs: undefined, resetMs: undefined };
+    const never = { revokedMs: undefined, graceUntilMs: undefined, reliefCount: 0, resetNumber: 0 };
     const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...never };
     const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
     this.#keys.set(id, held);
     this.#addSecret(held, event.sha256);
-    return undefined;
   }
 
-  #change(event: Exclude<KeyEvent, { readonly event: "made" }>): string | undefined {
-    const held = this.#keys.get(event.id);
-    if (held === undefined) {
-      return `the key ${event.id} was never made`;
-    }
+  #change(held: HeldKey, event: Exclude<KeyEvent, { readonly event: "made" }>): void {
     const { key } = held.result;
-    if (key.revokedMs !== undefined) {
-      return `the key ${event.id} had been revoked`;
-    }
     const { timeMs } = event;
-    const set = (change: Partial<ApiKey>): undefined => {
+    const reliefCount = key.reliefCount + 1;
+    const set = (change: Partial<ApiKey>): void => {
       held.result = { kind: "key", key: { ...key, ...change } };
     };
     switch (event.event) {
@@ -156,16 +167,13 @@ export class Keyring {
       case "plan":
         return set({ plan: event.plan });
       case "rotated":
-        if (this.#credentials.has(event.sha256)) {
-          return "its secret was made before";
-        }
         this.#limitSecrets(held, event.graceUntilMs, timeMs);
         this.#addSecret(held, event.sha256);
         return set({ graceUntilMs: event.graceUntilMs > timeMs ? event.graceUntilMs : undefined });
       case "unbanned":
-        return set({ unbannedMs: timeMs });
+        return set({ reliefCount });
       case "reset":
-        return set({ resetMs: timeMs });
+        return set({ reliefCount, resetNumber: reliefCount });
     }
   }
 

@@ -28,6 +28,8 @@ export interface SavedKey {
   readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs"> | undefined;
   /** Of the last request. Releases before 1.2 did not write it. */
   readonly lastMs?: number | undefined;
+  /** How many unbans and resets of the key have had their effect. Releases before 2.0 did not write it. */
+  readonly reliefs?: number | undefined;
 }
 
 export interface SavedLimits {
@@ -36,9 +38,12 @@ export interface SavedLimits {
   readonly keys: readonly SavedKey[];
 }
 
-/** When a key was last unbanned and last reset, in Unix milliseconds: what was saved before ends with it. */
+/**
+ * The unbans and resets of each key, as its log has them. They are told apart by their number, never by their time: the
+ * clock of whoever made one may be wrong.
+ */
 export interface Reliefs {
-  get(keyId: string): { readonly unbannedMs?: number | undefined; readonly resetMs?: number | undefined } | undefined;
+  get(keyId: string): { readonly reliefCount: number; readonly resetNumber: number } | undefined;
 }
 
 export interface LimitsFileOptions {
@@ -48,7 +53,7 @@ export interface LimitsFileOptions {
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: (message: string) => void;
-  readonly reliefs?: Reliefs;
+  readonly reliefs: Reliefs;
 }
 
 export const limitsFileName = "limits.json";
@@ -69,14 +74,18 @@ export class LimitsFile {
   static async open(options: LimitsFileOptions): Promise<LimitsFile> {
     const { disk, dataDir, limiter, report, reliefs } = options;
     const saved = await readSavedLimits(disk, dataDir);
+    const file = new LimitsFile(options);
     if (typeof saved === "string") {
       const path = join(dataDir, limitsFileName);
       const asidePath = await setFileAside(disk, path);
       report(`warning: ${path} ${saved} and was moved to ${asidePath}; all limits start unused`);
     } else if (saved !== undefined) {
       restoreLimits(limiter, saved, reliefs);
+      if (saved.keys.some((key) => key.reliefs === undefined)) {
+        file.#savedCount = NaN; // From the next save on, the numbers tell which reliefs are new.
+      }
     }
-    return new LimitsFile(options);
+    return file;
   }
 
   private constructor(options: LimitsFileOptions) {
@@ -96,7 +105,7 @@ export class LimitsFile {
   }
 
   async #save(): Promise<void> {
-    const { disk, dataDir, lock, limiter } = this.#options;
+    const { disk, dataDir, lock, limiter, reliefs } = this.#options;
     const { changeCount } = limiter;
     if (changeCount === this.#savedCount) {
       return;
@@ -105,7 +114,7 @@ export class LimitsFile {
       if (!(await lock.isInPlace())) {
         throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
-      await replaceFile(disk, join(dataDir, limitsFileName), snapshotPieces(limiter));
+      await replaceFile(disk, join(dataDir, limitsFileName), snapshotPieces(limiter, reliefs));
       this.#savedCount = changeCount;
       this.#reportChange(false, "the limits can be saved again");
     } catch (error) {
@@ -141,8 +150,11 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
   return saved.version === formatVersion ? saved : "was written by another release";
 }
 
-/** The content of the file, in pieces: requests may be decided in between. */
-export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
+/**
+ * The content of the file, in pieces: requests may be decided in between.
+ * @param reliefs all of them have had their effect on the limiter; if undefined, so have all that a restart will know
+ */
+export function* snapshotPieces(limiter: MemoryLimiter, reliefs?: Reliefs): Generator<string> {
   const nowMs = limiter.timeline.nowMs();
   const savedMs = limiter.timeline.toWallMs(nowMs);
   let crc = 0;
@@ -154,7 +166,8 @@ export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
     if (saved === undefined) {
       limiter.keys.delete(keyId);
     } else {
-      piece += separator + JSON.stringify(saved);
+      const reliefCount = reliefs && (reliefs.get(keyId)?.reliefCount ?? 0);
+      piece += separator + JSON.stringify({ ...saved, reliefs: reliefCount });
       separator = ",";
     }
     keyCount += 1;
@@ -187,30 +200,32 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
   };
 }
 
-export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, reliefs: Reliefs = new Map()): void {
+/** Restores what was saved, and then applies the reliefs that have come since. */
+export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, reliefs: Reliefs): void {
   const { timeline } = limiter;
   const nowMs = timeline.nowMs();
   const wallNowMs = Math.max(timeline.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
   const instantOf = (wallMs: number, aheadMsMax: number): number => nowMs + Math.min(wallMs - wallNowMs, aheadMsMax);
-  for (const { id, minute, day, streak, ban, lastMs = -Infinity } of saved.keys) {
-    const { unbannedMs = 0, resetMs = 0 } = reliefs.get(id) ?? {};
+  for (const { id, minute, day, streak, ban, lastMs = -Infinity, reliefs: appliedCount = Infinity } of saved.keys) {
     const restored = (bucket: Readonly<Bucket> | undefined, windowMs: number): Bucket =>
-      bucket !== undefined && bucket.endsMs - windowMs > resetMs
-        ? { used: bucket.used, endsMs: instantOf(bucket.endsMs, windowMs) }
-        : closedBucket();
+      bucket === undefined ? closedBucket() : { used: bucket.used, endsMs: instantOf(bucket.endsMs, windowMs) };
     const restoredBan = noBan();
     if (streak !== undefined) {
       restoredBan.refusalCount = streak.refusalCount;
       restoredBan.secondEndsMs = instantOf(streak.secondEndsMs, banRule.secondMs);
     }
-    const setMs = ban === undefined ? 0 : ban.untilMs - ban.durationMs;
-    // An unban moves the end, so a ban that it ended seems older: that one was set after the reset before it.
-    if (ban !== undefined && Math.max(setMs, unbannedMs) > resetMs) {
-      const endMs = setMs > unbannedMs ? ban.untilMs : Math.min(ban.untilMs, unbannedMs);
-      restoredBan.untilMs = instantOf(endMs, ban.durationMs);
+    if (ban !== undefined) {
+      restoredBan.untilMs = instantOf(ban.untilMs, ban.durationMs);
       restoredBan.durationMs = ban.durationMs;
     }
     const buckets = { minute: restored(minute, minuteMs), day: restored(day, dayMs) };
     limiter.keys.set(id, { ...buckets, ban: restoredBan, lastMs: instantOf(lastMs, 0) });
+    const { reliefCount, resetNumber } = reliefs.get(id) ?? { reliefCount: 0, resetNumber: 0 };
+    if (resetNumber > appliedCount) {
+      limiter.reset(id);
+    }
+    if (reliefCount > appliedCount) {
+      limiter.unban(id);
+    }
   }
 }

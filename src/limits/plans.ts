@@ -32,9 +32,14 @@ export const planNames: readonly PlanName[] = ["free", "pro", "business", "enter
 
 /**
  * Enterprise needs a quota, and the other plans accept none.
+ * @param nameOf what the caller calls a number, for messages
  * @throws {RangeError} the name is unknown, or the quota is missing, superfluous or out of bounds
  */
-export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}): Plan {
+export function createPlan(
+  name: string,
+  { perMinute, perDay }: QuotaChoice = {},
+  nameOf: (number: keyof Quota) => string = (number) => number,
+): Plan {
   const known = planNames.find((candidate) => candidate === name);
   if (known === undefined) {
     throw new RangeError(`Cannot use plan ${showValue(name)}: must be one of ${planNames.join(", ")}`);
@@ -45,10 +50,11 @@ export function createPlan(name: string, { perMinute, perDay }: QuotaChoice = {}
     }
     return { name: known, quota: publishedQuotas[known] };
   }
-  return { name: known, quota: { perMinute: checked("perMinute", perMinute), perDay: checked("perDay", perDay) } };
+  const quota = { perMinute: checked(nameOf("perMinute"), perMinute), perDay: checked(nameOf("perDay"), perDay) };
+  return { name: known, quota };
 }
 
-function checked(name: keyof Quota, requestCount: number | undefined): number {
+function checked(name: string, requestCount: number | undefined): number {
   if (requestCount === undefined || !Number.isInteger(requestCount) || requestCount < 1 || requestCount > quotaMax) {
     const received = requestCount === undefined ? "nothing" : showValue(requestCount);
     throw new RangeError(

@@ -89,7 +89,7 @@ export class Appender {
     const writtenMs = performance.now();
     try {
       await this.#sync();
-      this.#checkUnchanged(this.lengthBytes + bytes.length);
+      this.#mustBeUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
       if (this.ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
@@ -112,16 +112,20 @@ export class Appender {
     }
   }
 
-  /** Says so if another process has changed the file since the last piece, and closes it. */
-  async close(): Promise<void> {
+  /** Says so, and writes nothing more, if another process has changed the file since the last piece. */
+  checkUnchanged(effect?: string): void {
     try {
       const change = this.#foreignChange(this.lengthBytes, this.#excessBytesMax);
       if (change !== undefined) {
-        this.end(change, "the next start serves only what is there");
+        this.end(change, effect);
       }
     } catch (error) {
       this.#report(`warning: ${messageOf(error)}`);
     }
+  }
+
+  async close(): Promise<void> {
+    this.checkUnchanged("the next start serves only what is there");
     await this.#file.close();
   }
 
@@ -133,7 +137,7 @@ export class Appender {
     try {
       await this.#settleTail();
       await this.#cutExcess();
-      this.#checkUnchanged(this.lengthBytes);
+      this.#mustBeUnchanged(this.lengthBytes);
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
       await appendAll(this.#file, bytes);
@@ -162,7 +166,7 @@ export class Appender {
     if (tail === undefined) {
       return;
     }
-    this.#checkUnchanged(this.lengthBytes, this.#excessBytesMax);
+    this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax);
     if (!(await tail.isUnchanged())) {
       throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
     }
@@ -171,7 +175,7 @@ export class Appender {
     await tail.rewrite();
   }
 
-  #checkUnchanged(expectedBytes: number, excessBytesMax = 0): void {
+  #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0): void {
     const change = this.#foreignChange(expectedBytes, excessBytesMax);
     if (change !== undefined) {
       throw this.#ending(change);

@@ -141,7 +141,7 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
   const keyring = new Keyring({ clock });
   const path = join(folder, keyFileName);
   const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
-  const { lengthBytes, fault } = await applyKeyLines(content, 0, keyring);
+  const { lengthBytes, fault } = await applyKeyLines(content, keyring);
   if (fault?.kind === "corrupt") {
     throw new Error(`${path} ${fault.text}`);
   }

@@ -23,6 +23,8 @@ export interface PostgresOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** How often each instance looks for new key events. It applies changes within 1 s. */
+const keyPollMs = 250;
 const purgeMs = 3_600_000;
 /** Blocks of 8 kB, of each table: about 10,000 rows. So no statement takes long, and no batch waits long for rows. */
 const pieceBlocks = 100;
@@ -36,16 +38,20 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     // Another start that makes the schema may have stalled, so the wait for it can be stopped.
     await Promise.race([prepareSchema(database), ...(signal === undefined ? [] : [once(signal, "abort")])]);
     signal?.throwIfAborted();
-    const keys = await openKeys({ database, clock, report, randomBytes });
+    const keyLog = await PostgresKeyLog.open({ database, clock, report });
+    const keys = keysOver(keyLog, { database, clock, randomBytes });
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
     const stopping = new AbortController();
     let background = tellMissing(database, report, stopping.signal);
     const purgeNext = (): Promise<void> => (background = background.then(() => purge(database, stopping.signal)));
-    const timer = setInterval(purgeNext, purgeMs).unref();
+    const timers = [
+      setInterval(() => void keyLog.follow(), keyPollMs).unref(),
+      setInterval(purgeNext, purgeMs).unref(),
+    ];
     const close = async (): Promise<void> => {
-      clearInterval(timer);
+      timers.forEach(clearInterval);
       stopping.abort();
       await background;
       await keys.close();
@@ -89,7 +95,10 @@ export async function purge(database: Database, stopping: AbortSignal): Promise<
 
 /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
 export async function openKeys(options: PostgresKeyLogOptions & KeyStoreOptions): Promise<KeyStore> {
-  const { database, clock } = options;
-  const query: Query = (text, values) => database.run(text, values);
-  return new KeyStore(await PostgresKeyLog.open(options), { ...options, readLimits: () => readLimits(query, clock) });
+  return keysOver(await PostgresKeyLog.open(options), options);
+}
+
+function keysOver(log: PostgresKeyLog, options: KeyStoreOptions & { readonly database: Database }): KeyStore {
+  const query: Query = (text, values) => options.database.run(text, values);
+  return new KeyStore(log, { ...options, readLimits: () => readLimits(query, options.clock) });
 }

@@ -13,11 +13,10 @@ import { randomUUID } from "node:crypto";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Clock } from "../base/clock.ts";
-import { decodeKeyEvent, encodeKeyEvent } from "../keys/key-line.ts";
-import { KeyLog } from "../keys/key-log.ts";
+import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
+import type { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { viewOf } from "../log/checksum.ts";
 import { type Database, decisionMs } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
 import type { Row } from "./pool.ts";
@@ -34,13 +33,14 @@ const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_aft
 const commitText = "SELECT animal_store.decide_commit($1)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
-export class PostgresKeyLog extends KeyLog {
+export class PostgresKeyLog implements KeyLog {
   readonly keyring: Keyring;
   readonly #options: PostgresKeyLogOptions;
   #seq = 0;
   /** The event with that number. */
   #lastLine: string | undefined;
   #fault: string | undefined;
+  #following: Promise<void> | undefined;
 
   /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
   static async open(options: PostgresKeyLogOptions): Promise<PostgresKeyLog> {
@@ -50,7 +50,6 @@ export class PostgresKeyLog extends KeyLog {
   }
 
   private constructor(options: PostgresKeyLogOptions) {
-    super();
     this.#options = options;
     this.keyring = new Keyring({ clock: options.clock });
   }
@@ -98,8 +97,29 @@ export class PostgresKeyLog extends KeyLog {
     }
   }
 
+  /** Applies what other instances have appended, or joins the look that is under way. Never rejects. */
+  follow(): Promise<void> {
+    this.#following ??= this.#look().finally(() => {
+      this.#following = undefined;
+    });
+    return this.#following;
+  }
+
+  /** By a look that begins after this call, so that it sees everything written before. */
+  async refresh(): Promise<void> {
+    while (this.#following !== undefined) {
+      await this.#following;
+    }
+    await this.follow();
+  }
+
+  /** Resolves when no look is under way. */
+  async close(): Promise<void> {
+    await this.#following;
+  }
+
   /** A database that cannot be reached is reported by `Database`. */
-  protected override async look(): Promise<void> {
+  async #look(): Promise<void> {
     try {
       await this.#read();
       if (this.#fault !== undefined) {
@@ -163,8 +183,7 @@ export class PostgresKeyLog extends KeyLog {
 
   /** Returns why it cannot be applied. */
   #apply(line: string): string | undefined {
-    const bytes = Buffer.from(line);
-    const event = decodeKeyEvent(viewOf(bytes), 0, bytes.length);
+    const event = decodeKeyText(line);
     return "kind" in event ? event.reason : this.keyring.apply(event);
   }
 }

@@ -12,7 +12,8 @@ import { systemClock } from "../../src/base/clock.ts";
 import { importAnimals } from "../../src/cli/import.ts";
 import { lock } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { programPath, start } from "../support/program.ts";
+import { newClient } from "../support/client.ts";
+import { createKey, programPath, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 
@@ -117,13 +118,23 @@ for (const [what, command] of Object.entries(inputs)) {
   });
 }
 
-test("import is refused while a server holds the folder, and for a missing file", async (context) => {
-  const { data, file } = folderWith(context, ['{"name":"Rex","categoryId":1}']);
-  const program = await start(context, ["--data", data]);
+test("import beside a running server adds the animals through it, which goes on serving", async (context) => {
+  const lines = Array.from({ length: 1_200 }, (_, index) => `{"name":"Żółw ${index} \u{1F422}","categoryId":-922337203685477580${index % 9}}`);
+  const { data, file } = folderWith(context, lines);
+  const key = await createKey(["--data", data]);
+  const server = await start(context, ["--data", data]);
+  const client = newClient(server, key);
   const imported = await runHere(["import", file, "--data", data]);
-  assert.equal(imported.code, 1);
-  assert.match(imported.stderr, /^Cannot run import: another server or command uses the folder .*\n$/);
-  assert.equal(await program.stop(), 0);
+  assert.deepEqual(imported, { code: 0, stdout: "imported 1200 animals\n", stderr: "" });
+  const kept = await client.animalsAfter(0);
+  assert.deepEqual(kept.map((text, index) => text.startsWith(`{"id":${index + 1},${(lines[index] ?? "").slice(1, -1)},`)), kept.map(() => true));
+  assert.equal(kept.length, lines.length);
+  client.close();
+  assert.equal(await server.stop(), 0);
+});
+
+test("import of a missing file adds nothing", async (context) => {
+  const { data, file } = folderWith(context, []);
   assert.match((await runHere(["import", `${file}.no`, "--data", data])).stderr, /there is no such file/);
 });
 

@@ -1,42 +1,59 @@
 /**
- * Several processes change one key file at once, as commands beside a running server do.
+ * Commands beside a running server, as operators and scripts run them, many at a time too.
  */
 
 import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { ask, KeyFolder } from "../support/key-folder.ts";
-import { run } from "../support/program.ts";
+import { createKey, run, start } from "../support/program.ts";
+import { runHere } from "../support/terminal.ts";
 
-const rounds = 4;
-
-/** The keys that another process makes, one after the other, and the ids that it names. */
-async function makeKeysElsewhere(dataDir: string): Promise<(readonly [id: string, key: string])[]> {
-  const pairs: (readonly [string, string])[] = [];
-  while (pairs.length < rounds) {
-    const { stdout, stderr } = await run(["keys", "create", "--data", dataDir]);
-    pairs.push([/key_[0-9A-Za-z]{15}/.exec(stderr)?.[0] ?? "", stdout.trimEnd()]);
-  }
-  return pairs;
+async function statusOf(url: string, key: string): Promise<number> {
+  return (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status;
 }
 
-test("keys create in four processes beside a server that makes keys gives no id twice and tears no line", async (context) => {
+test("50 changes in a row are in effect at the next request, and keys list shows live figures", async (context) => {
   const folder = new KeyFolder(context);
-  const server = await folder.open();
-  const polling = setInterval(() => void server.follow(), 5);
-  const own = Promise.all(Array.from({ length: rounds }, () => server.create()));
-  const elsewhere = await Promise.all(Array.from({ length: 4 }, () => makeKeysElsewhere(folder.path)));
-  const pairs = [...elsewhere.flat(), ...(await own).map(({ id, key }) => [id, key] as const)];
-  clearInterval(polling);
-  assert.equal(pairs.length, 5 * rounds);
-  assert.equal(new Set(pairs.map(([id]) => id)).size, 5 * rounds);
-  await server.follow();
-  for (const store of [server, await folder.open()]) {
-    assert.deepEqual(pairs.map(([, key]) => ask(store, key)), pairs.map(([id]) => id));
+  const { url, stop } = await start(context, ["--data", folder.path]);
+  const at = ["--data", folder.path];
+  for (let round = 0; round < 10; round++) {
+    const made = await runHere(["keys", "create", "--plan=enterprise", "--per-minute=2", "--per-day=9", ...at]);
+    const [key, id] = [made.stdout.trim(), /key_\w{15}/.exec(made.stderr)?.[0] ?? ""];
+    assert.deepEqual([await statusOf(url, key), await statusOf(url, key), await statusOf(url, key)], [200, 200, 429]);
+    const { stdout } = await runHere(["keys", "list", "--json", ...at]);
+    const listed = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as { readonly id: string; readonly minute: object });
+    assert.deepEqual(listed.find((one) => one.id === id)?.minute, { limit: 2, used: 2 });
+    await runHere(["keys", "reset", id, ...at]);
+    assert.equal(await statusOf(url, key), 200);
+    await runHere(["keys", "plan", id, "--plan=pro", ...at]);
+    assert.equal(await statusOf(url, key), 200);
+    const renewed = (await runHere(["keys", "rotate", id, ...at])).stdout.trim();
+    assert.deepEqual([await statusOf(url, key), await statusOf(url, renewed)], [401, 200]);
+    await runHere(["keys", "revoke", id, ...at]);
+    assert.equal(await statusOf(url, renewed), 401);
   }
-  assert.equal((await folder.lines()).length, 5 * rounds);
-  assert.deepEqual(folder.reports, []);
+  assert.equal(await stop(), 0);
 });
+
+for (const place of ["beside a server", "alone"] as const) {
+  test(`of ten commands at once ${place} each makes its key, and nothing is left behind`, async (context) => {
+    const folder = new KeyFolder(context);
+    const data = join(folder.path, "data");
+    const server = place === "alone" ? undefined : await start(context, ["--data", data]);
+    const keys = await Promise.all(Array.from({ length: 10 }, () => createKey(["--data", data], "pro")));
+    assert.equal(new Set(keys).size, 10);
+    for (const key of keys) {
+      assert.equal(server === undefined ? 200 : await statusOf(server.url, key), 200);
+    }
+    await server?.stop();
+    const store = await folder.open({ dataDir: data });
+    assert.ok(keys.every((key) => ask(store, key).startsWith("key_")));
+    assert.deepEqual((await readdir(data)).filter((name) => name.includes("lock") || name.includes("new")), []);
+  });
+}
 
 test("KeyStore changes that are asked for at once are all made, in the order of asking", async (context) => {
   const folder = new KeyFolder(context);
@@ -48,10 +65,10 @@ test("KeyStore changes that are asked for at once are all made, in the order of 
   assert.deepEqual(written, plans);
 });
 
-test("KeyStore lets one of two processes revoke a key, and the other changes nothing", async (context) => {
+test("of two commands at once that revoke a key one does it, and the other changes nothing", async (context) => {
   const folder = new KeyFolder(context);
-  const [one, other] = [await folder.open(), await folder.openElsewhere()];
-  const { id } = await one.create();
-  await Promise.all([one.revoke(id), other.revoke(id), one.revoke(id), other.revoke(id)]);
+  const { id } = await (await folder.open()).create();
+  const ran = await Promise.all([1, 2].map(() => run(["keys", "revoke", id, "--data", folder.path])));
+  assert.deepEqual(ran.map(({ stderr }) => stderr).sort(), [`${id} was revoked already\n`, `revoked ${id}\n`]);
   assert.equal((await folder.lines()).length, 2);
 });

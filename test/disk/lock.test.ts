@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 
-import { lock, isLocked } from "../../src/disk/lock.ts";
+import { lock, isLocked, reach } from "../../src/disk/lock.ts";
 import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -141,30 +141,19 @@ test("lock() leaves the temporary sockets of another user where they are", { ski
   assert.deepEqual(await readdir(folder), [`${name}.left`]);
 });
 
-test("lock() waits until the holder releases, and then has the name", async (t) => {
+test("reach() leads to the holder of a name, also if it answers only later, and to nobody where there is none", async (t) => {
   const path = join(temporaryFolder(t), name);
-  const first = await lock(path);
-  const order: string[] = [];
-  const waiting = Promise.all([1, 2, 3].map(async (number) => {
-    const mine = await lock(path, 10_000);
-    assert.ok(mine);
-    order.push(`locked by ${number}`);
-    assert.equal(await lock(path), undefined);
-    order.push(`released by ${number}`);
-    await mine.release();
-  }));
-  await first?.release();
-  await waiting;
-  for (let index = 0; index < order.length; index += 2) {
-    assert.equal(order[index + 1], order[index]?.replace("locked", "released"), order.join());
-  }
-});
-
-test("lock() gives up if one holder keeps the name for the whole wait", async (t) => {
-  const path = join(temporaryFolder(t), name);
+  assert.equal(await reach(path), undefined);
   const holder = await lock(path);
-  assert.equal(await lock(path, 30), undefined);
+  const connections = [await reach(path), await reach(path)];
+  holder?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)));
+  for (const connection of connections) {
+    connection?.end("hello");
+    assert.equal(String(await connection?.toArray()), "hello!");
+  }
   await holder?.release();
+  await leaveStale(t, path);
+  assert.equal(await reach(path), undefined, "its process is dead");
 });
 
 test("lock() leaves the sockets of other names where they are", async (t) => {

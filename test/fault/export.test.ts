@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
 
@@ -14,7 +13,7 @@ import { writeFile } from "../../src/disk/replace-file.ts";
 import { fillFolder } from "../../src/disk/whole-folder.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openFolder } from "../../src/folder-engine.ts";
-import { KeyStore } from "../../src/keys/key-store.ts";
+import { KeyFile } from "../../src/keys/key-file.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
@@ -74,7 +73,7 @@ for (const fault of ["kill", "power", "error"] as const) {
         const opened = [
           () => start(own),
           () => openPetStore({ disk: own, dataDir, report }),
-          () => KeyStore.open({ disk: own, clock: systemClock, dataDir, randomBytes, report }),
+          () => KeyFile.open({ disk: own, clock: systemClock, dataDir, report }),
         ];
         for (const open of opened) {
           await assert.rejects(open, { message: unfinished });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import type { KeyStore } from "../../src/keys/key-store.ts";
-import { graceSecondsMax } from "../../src/keys/key-store.ts";
+import { graceSecondsMax } from "../../src/keys/key-changer.ts";
 import { KeyError } from "../../src/keys/key.ts";
 import type { KeyFault } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
@@ -22,18 +22,15 @@ function keyError(code: KeyFault, message: RegExp): (error: unknown) => boolean 
   };
 }
 
-test("KeyStore.createFirst() makes one key, however many stores of an empty folder call it at once", async (context) => {
+test("KeyStore.createFirst() makes one key, however often it is called at once, and none where there was one", async (context) => {
   const folder = new KeyFolder(context);
-  const stores = await Promise.all([1, 2, 3].map(() => folder.open()));
-  const made = await Promise.all(stores.map((store) => store.createFirst({ label: "first" })));
+  const store = await folder.open();
+  const made = await Promise.all([1, 2, 3].map(() => store.createFirst({ label: "first" })));
   const [first, ...others] = made.filter((one) => one !== undefined);
   assert.deepEqual(others, []);
-  for (const store of stores) {
-    assert.deepEqual((await store.list()).map(({ id, label }) => [id, label]), [[first?.id, "first"]]);
-    assert.equal(ask(store, first?.key ?? ""), first?.id);
-  }
-  await stores[0]?.revoke(first?.id ?? "");
-  assert.equal(await stores[1]?.createFirst({ label: "first" }), undefined, "a revoked key was a first key too");
+  assert.deepEqual((await store.list()).map(({ id, label }) => [id, label]), [[first?.id, "first"]]);
+  await store.revoke(first?.id ?? "");
+  assert.equal(await store.createFirst({ label: "first" }), undefined, "a revoked key was a first key too");
 });
 
 test("KeyStore.create() keeps plan, label and expiry", async (context) => {
@@ -51,8 +48,8 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,
     graceUntilMs: undefined,
-    unbannedMs: undefined,
-    resetMs: undefined,
+    reliefCount: 0,
+    resetNumber: 0,
   };
   assert.deepEqual(store.keyring.list(), [expected]);
   assert.deepEqual((await folder.open()).keyring.list(), [expected]);
@@ -161,7 +158,7 @@ for (const [verb, change] of Object.entries(changes)) {
       const folder = new KeyFolder(context);
       const store = await folder.open();
       const { id } = await store.create();
-      await (await folder.openElsewhere()).revoke(id);
+      await store.revoke(id);
       const message = new RegExp(`^Cannot ${verb} key: ${id} is revoked$`);
       await assert.rejects(change(store, id), keyError("revoked_key", message));
       assert.equal((await folder.lines()).length, 2);
@@ -242,48 +239,57 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
     assert.equal(folder.reports.length, 1);
     assert.match(folder.reports[0] ?? "", fault);
     assert.match(folder.reports[0] ?? "", /there are no keys/);
-    await store.follow();
-    await store.follow();
-    assert.equal(folder.reports.length, 1, "it is not repeated");
     const { id, key } = await store.create();
     assert.equal(ask(await folder.open(), key), id);
   }
 });
 
-test("KeyStore.unban() and reset() call onRelief once, in their own store and in those that follow", async (context) => {
+test("KeyStore.unban() and reset() call onRelief once each, when the change is durable", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
-  const expected = [`unbanned ${id}`, `reset ${id}`];
   await store.unban(id);
   await store.reset(id);
-  assert.deepEqual(folder.reliefs, expected);
-  const elsewhere = await folder.openElsewhere();
-  await elsewhere.unban(id);
-  await elsewhere.reset(id);
-  assert.deepEqual(folder.reliefs, expected);
-  await store.follow();
-  await store.follow();
-  assert.deepEqual(folder.reliefs, [...expected, ...expected]);
+  await folder.open();
+  assert.deepEqual(folder.reliefs, [`unbanned ${id}`, `reset ${id}`]);
 });
 
-test("KeyStore.close() waits for the change under way, and stops following the file", async (context) => {
+test("KeyStore makes a change at the time of whoever decides, however wrong the clock is of whoever asks", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  const timeMs = folder.clock.wallMs();
+  const year = 365 * 86_400_000;
+  await store.change({ event: "rotated", timeMs: timeMs + year, id, sha256: "0".repeat(64), graceUntilMs: timeMs + year + 1_000 });
+  folder.clock.advance(999);
+  assert.equal(ask(store, key), id);
+  folder.clock.advance(1);
+  assert.equal(ask(store, key), "invalid");
+  await store.change({ event: "revoked", timeMs: timeMs - year, id });
+  assert.equal(store.keyring.get(id)?.revokedMs, folder.clock.wallMs());
+});
+
+test("KeyStore refuses an event that would make its log unreadable, and writes nothing", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  const other = await store.create();
+  const before = await folder.content();
+  const sha256 = createHash("sha256").update(key).digest("hex");
+  const timeMs = folder.clock.wallMs();
+  const made = { timeMs, sha256, plan: createPlan("free"), label: undefined, expiresMs: undefined, isReadOnly: false };
+  await assert.rejects(store.change({ event: "made", id: unknownId, ...made }), /Cannot create key: the secret of another key was made again/);
+  await assert.rejects(store.change({ event: "rotated", id: other.id, timeMs, sha256, graceUntilMs: timeMs }), /its secret was made before/);
+  await assert.rejects(store.change({ event: "made", id, ...made, sha256: "1".repeat(64) }), /generated an id that exists/);
+  assert.equal(await folder.content(), before);
+});
+
+test("KeyStore.close() waits for the change under way, and no other can begin", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const making = store.create();
   await store.close();
   const { id } = await making;
-  await (await folder.openElsewhere()).revoke(id);
-  await store.follow();
-  assert.equal(store.keyring.get(id)?.revokedMs, undefined);
-});
-
-test("KeyStore.close() waits for a change that is looking for its key", async (context) => {
-  const folder = new KeyFolder(context);
-  const store = await folder.open();
-  const { id } = await store.create();
-  const revoking = store.revoke(id);
-  await store.close();
-  assert.match((await folder.lines()).at(-1) ?? "", /"revoked"/);
-  await revoking;
+  await assert.rejects(store.revoke(id), /^Error: Cannot change keys: the service is closed$/);
+  assert.equal((await folder.lines()).length, 1);
 });

@@ -24,7 +24,8 @@ async function start(context, query = (client, statement) => client.query(statem
   await prepareSchema(database);
   const reports = [];
   const open = async (report) => {
-    return new KeyStore(await PostgresKeyLog.open({ database, clock, report }), { clock, randomBytes });
+    const log = await PostgresKeyLog.open({ database, clock, report });
+    return Object.assign(new KeyStore(log, { clock, randomBytes }), { follow: () => log.follow() });
   };
   const [one, other] = [await open((message) => reports.push(message)), await open(assert.fail)];
   const made = [await other.create(), await other.create()];

@@ -167,9 +167,9 @@ class World {
    * wall clock says, and none where that was set back. A key may have been reset once the old one had written.
    */
   #restart(clockStepMs: number, reset?: Key): void {
-    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter)].join("")));
+    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter, new Map())].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
-    const reliefs = new Map(reset && [[reset.id, { resetMs: this.#clock.wallMs() }]]);
+    const reliefs = new Map(reset && [[reset.id, { reliefCount: 1, resetNumber: 1 }]]);
     reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);

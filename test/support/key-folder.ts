@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import type { KeyFileOptions } from "../../src/keys/key-file.ts";
+import { KeyFile, type KeyFileOptions } from "../../src/keys/key-file.ts";
 import { KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -32,23 +32,23 @@ export class KeyFolder {
     this.file = join(this.path, "keys.jsonl");
   }
 
-  /** A store as a server has it: its reports, unbans and resets are recorded. */
-  open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
-    return KeyStore.open({
+  /** The file as whoever holds the folder has it open: its reports, unbans and resets are recorded. */
+  async openFile(options: Partial<KeyFileOptions> = {}): Promise<KeyFile> {
+    const file = await KeyFile.open({
       disk: nodeDisk,
       clock: this.clock,
       dataDir: this.path,
-      randomBytes: this.randomBytes,
-      locksReads: true,
       report: (message) => this.reports.push(message),
       onRelief: ({ event, id }) => this.reliefs.push(`${event} ${id}`),
       ...options,
     });
+    this.context.after(() => file.close());
+    return file;
   }
 
-  /** A store as a command has it, which records nothing here. */
-  openElsewhere(): Promise<KeyStore> {
-    return this.open({ locksReads: false, report: () => undefined, onRelief: () => undefined });
+  async open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
+    const { clock, randomBytes } = this;
+    return new KeyStore(await this.openFile(options), { clock, randomBytes, ...options });
   }
 
   content(): Promise<string> {

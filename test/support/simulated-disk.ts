@@ -138,15 +138,9 @@ export class SimulatedDisk {
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
-      lock: async (path, waitMs = 0) => {
-        let lock = await call("lock", () => this.#lock(path));
-        while (lock === undefined && waitMs > 0) {
-          await new Promise((resolve) => setImmediate(resolve));
-          lock = process === this.#process ? this.#lock(path) : await never;
-        }
-        return lock;
-      },
+      lock: (path) => call("lock", () => this.#lock(path)),
       isLocked: (path) => call("isLocked", () => this.#locks.has(path)),
+      reach: () => call("reach", () => undefined),
     };
   }
 
@@ -288,6 +282,7 @@ export class SimulatedDisk {
     }
     this.#locks.add(path);
     return {
+      answer: () => undefined,
       isInPlace: async () => this.#locks.has(path),
       release: async () => void this.#locks.delete(path),
     };

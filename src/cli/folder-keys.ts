@@ -1,0 +1,82 @@
+/**
+ * The keys of a data folder, for commands. Each change locks the folder and is made here, if the folder is free, else
+ * by the process that holds it.
+ */
+
+import type { Disk } from "../disk/disk.ts";
+import { folderLockPath } from "../disk/lock.ts";
+import { changeThroughDoor, listThroughDoor, workOrAsk } from "../door/ask.ts";
+import { holdKeys } from "../folder-engine.ts";
+import { KeyChanger, type KeyChangerOptions } from "../keys/key-changer.ts";
+import { KeyFile } from "../keys/key-file.ts";
+import { KeyStore } from "../keys/key-store.ts";
+import type { KeySummary } from "../keys/key-summary.ts";
+import type { KeyEvent } from "../keys/key.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
+
+export interface FolderKeysOptions extends KeyChangerOptions {
+  readonly disk: Disk;
+  readonly report: (message: string) => void;
+}
+
+export class FolderKeys extends KeyChanger {
+  readonly #dataDir: string;
+  readonly #options: FolderKeysOptions;
+
+  constructor(dataDir: string, options: FolderKeysOptions) {
+    super(options);
+    this.#dataDir = dataDir;
+    this.#options = options;
+  }
+
+  async list(): Promise<KeySummary[]> {
+    const dataDir = this.#dataDir;
+    const { disk } = this.#options;
+    const work = async (): Promise<{ readonly result: KeySummary[] } | undefined> => {
+      const isHeld = (await this.#exists()) && (await disk.isLocked(folderLockPath(dataDir)));
+      return isHeld ? undefined : { result: await (await this.#read()).list() };
+    };
+    return workOrAsk(dataDir, work, () => listThroughDoor(disk, dataDir));
+  }
+
+  async change(event: KeyEvent): Promise<boolean> {
+    const dataDir = this.#dataDir;
+    const { disk } = this.#options;
+    if (event.event !== "made" && !(await this.#exists())) {
+      return (await this.#read()).change(event); // Makes no folder for a key that cannot be known.
+    }
+    await disk.makeFolder(dataDir);
+    const work = async (): Promise<{ readonly result: boolean } | undefined> => {
+      const lock = await disk.lock(folderLockPath(dataDir));
+      if (lock === undefined) {
+        return undefined;
+      }
+      const held = await holdKeys(lock, { ...this.#options, dataDir }, () => undefined);
+      return { result: await held.keys.change(event).finally(() => held.close()) };
+    };
+    return workOrAsk(dataDir, work, () => changeThroughDoor(disk, dataDir, event));
+  }
+
+  async #exists(): Promise<boolean> {
+    return (await this.#options.disk.status(this.#dataDir)) !== undefined;
+  }
+
+  /** As the last save left them. Writes nothing: the keys of a folder that cannot be written are shown, too. */
+  async #read(): Promise<KeyStore> {
+    const { clock, disk, report } = this.#options;
+    const keyFile = await KeyFile.open({ ...this.#options, dataDir: this.#dataDir, isReadOnly: true });
+    const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
+      const limiter = new MemoryLimiter({ clock });
+      const saved = await readSavedLimits(disk, this.#dataDir);
+      if (typeof saved === "string") {
+        report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
+      } else if (saved !== undefined) {
+        restoreLimits(limiter, saved, keyring);
+      }
+      return limiter;
+    };
+    return new KeyStore(keyFile, { ...this.#options, readLimits });
+  }
+}

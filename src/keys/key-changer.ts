@@ -1,0 +1,175 @@
+/**
+ * What can be asked of keys. Here a choice becomes an event, and secrets are made; who decides about the event, and
+ * appends it, is a subclass: the store of this process (key-store.ts), or the process that holds the folder
+ * (door/door-keys.ts). So no secret leaves the process that made it.
+ */
+
+import type { Clock } from "../base/clock.ts";
+import { showValue } from "../base/redact-secrets.ts";
+import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { expiryMs } from "./expiry.ts";
+import type { KeySummary } from "./key-summary.ts";
+import { createKeyId, createSecret, digestOf, isKeyId, KeyError, type KeyEvent, type RandomBytes } from "./key.ts";
+import { checkedLabel } from "./label.ts";
+
+/** @internal */
+export interface KeyChangerOptions {
+  readonly clock: Clock;
+  readonly randomBytes: RandomBytes;
+}
+
+/** A plan's name, with the numbers for Enterprise only. */
+export interface PlanChoice extends QuotaChoice {
+  readonly plan?: string | undefined;
+}
+
+export interface KeyChoice extends PlanChoice {
+  /** At most 64 printable characters. */
+  readonly label?: string | undefined;
+  /** In the future. As a text: RFC 3339, a date, which means its first instant in UTC, or a time with its offset. */
+  readonly expires?: string | Date | undefined;
+  /** May list and fetch animals, but not add any (default false). */
+  readonly readOnly?: boolean | undefined;
+}
+
+export interface NewSecret {
+  readonly id: string;
+  /** The secret, `as_…`, which cannot be shown again. */
+  readonly key: string;
+}
+
+const planOptions = ["plan", "perMinute", "perDay"];
+
+/** A year: a bound for typing errors. */
+export const graceSecondsMax: number = 365 * 86_400;
+
+/** Every change may throw a KeyError with the code `key_file_damaged`. */
+export abstract class KeyChanger {
+  readonly #options: KeyChangerOptions;
+
+  /** @internal */
+  constructor(options: KeyChangerOptions) {
+    this.#options = options;
+  }
+
+  /** Returns every key, revoked ones too, in the order of their making. @throws {Error} they cannot be read */
+  abstract list(): Promise<KeySummary[]>;
+
+  /**
+   * @internal Makes the event happen, at the time of whoever decides. When this resolves, it is durable and in effect.
+   * Resolves to false if there was nothing to change.
+   * @param isFirst only if there is no key yet
+   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
+   */
+  abstract change(event: KeyEvent, isFirst?: boolean): Promise<boolean>;
+
+  /**
+   * Makes a key; on the Free plan if none is given.
+   * @throws {RangeError} the plan, its numbers, the label, the expiry or `readOnly` are invalid
+   */
+  async create(choice: KeyChoice = {}): Promise<NewSecret> {
+    const made = this.#make(choice);
+    await this.change(made.event);
+    return made.secret;
+  }
+
+  /** @internal As `create`, unless there is a key already: of several that call this at a time, one makes a key. */
+  async createFirst(choice: KeyChoice): Promise<NewSecret | undefined> {
+    const made = this.#make(choice);
+    return (await this.change(made.event, true)) ? made.secret : undefined;
+  }
+
+  #make(choice: KeyChoice): { readonly event: KeyEvent; readonly secret: NewSecret } {
+    const { clock, randomBytes } = this.#options;
+    checkOptions("create", choice, [...planOptions, "label", "expires", "readOnly"]);
+    const timeMs = clock.wallMs();
+    const plan = createPlan(choice.plan ?? "free", choice);
+    const label = checkedLabel(choice.label);
+    const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, timeMs);
+    const isReadOnly = choice.readOnly ?? false;
+    if (typeof isReadOnly !== "boolean") {
+      throw new RangeError(`Cannot create key: readOnly must be true or false, received ${showValue(isReadOnly)}`);
+    }
+    const id = createKeyId(randomBytes);
+    const key = createSecret(randomBytes);
+    const event = { event: "made", timeMs, id, sha256: digestOf(key), plan, label, expiresMs, isReadOnly } as const;
+    return { event, secret: { id, key } };
+  }
+
+  /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
+  async revoke(id: string): Promise<boolean> {
+    return this.change({ event: "revoked", ...this.#happening("revoked", id) });
+  }
+
+  /**
+   * Changes the key's plan. Resolves to false if it was on this plan already.
+   * @throws {RangeError} the plan is invalid
+   * @throws {KeyError} `unknown_key`, `revoked_key`
+   */
+  async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<boolean> {
+    checkOptions("change", choice, planOptions);
+    const plan = createPlan(choice.plan, choice);
+    return this.change({ event: "plan", ...this.#happening("plan", id), plan });
+  }
+
+  /**
+   * Gives the key a new secret. The old ones work for another `graceSeconds` at most: 0 by default, at most a year.
+   * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
+   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
+   */
+  async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
+    checkOptions("rotate", options, ["graceSeconds"]);
+    const graceSeconds = options.graceSeconds ?? 0;
+    if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
+      const received = showValue(graceSeconds);
+      throw new RangeError(
+        `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, received ${received}`,
+      );
+    }
+    const happening = this.#happening("rotated", id);
+    const key = createSecret(this.#options.randomBytes);
+    const graceUntilMs = happening.timeMs + graceSeconds * 1_000;
+    await this.change({ event: "rotated", ...happening, sha256: digestOf(key), graceUntilMs });
+    return { id, key };
+  }
+
+  /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
+  async unban(id: string): Promise<void> {
+    await this.change({ event: "unbanned", ...this.#happening("unbanned", id) });
+  }
+
+  /** Fills both windows, and forgets the key's bans. @throws {KeyError} `unknown_key`, `revoked_key` */
+  async reset(id: string): Promise<void> {
+    await this.change({ event: "reset", ...this.#happening("reset", id) });
+  }
+
+  /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
+  #happening(event: KeyEvent["event"], id: string): Pick<KeyEvent, "timeMs" | "id"> {
+    if (!isKeyId(id)) {
+      const text = 'not the id of a key ("key_" and 15 letters and digits)';
+      throw new KeyError("unknown_key", `Cannot ${verbs[event]} key: ${text}`);
+    }
+    return { timeMs: this.#options.clock.wallMs(), id };
+  }
+}
+
+/** @internal What an event does to a key, for messages. */
+export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
+  made: "create",
+  revoked: "revoke",
+  plan: "change",
+  rotated: "rotate",
+  unbanned: "unban",
+  reset: "reset",
+};
+
+/** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
+function checkOptions(verb: string, options: unknown, names: readonly string[]): void {
+  if (typeof options !== "object" || options === null) {
+    throw new RangeError(`Cannot ${verb} key: options must be an object with ${names.join(", ")}`);
+  }
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) {
+    throw new RangeError(`Cannot ${verb} key: there is no option ${showValue(unknown)}`);
+  }
+}
