@@ -8,6 +8,7 @@
 
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
+import { userInfo } from "node:os";
 import { join, relative, resolve } from "node:path";
 
 import { undefinedIfAbsent } from "./file-errors.ts";
@@ -53,6 +54,15 @@ export class LockSocket {
       this.server.close(() => resolve());
       this.#connections.forEach((connection) => connection.destroy());
     });
+  }
+}
+
+/** A container may run as a user without a name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
   }
 }
 
@@ -145,7 +155,8 @@ export class SocketFolder {
   /** Node's own message names a temporary file, and a call as for the network. */
   failure(error: NodeJS.ErrnoException): Error {
     const { code } = error;
-    const text = `the folder ${this.path} cannot be used: ${code}`;
+    const needs = `user ${userName()} must be able to write to it, on a file system with Unix sockets and hard links`;
+    const text = `the folder ${this.path} cannot be used: ${code}; ${needs}`;
     return Object.assign(new Error(text, { cause: error }), { code });
   }
 

@@ -23,7 +23,8 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Disk, Lock } from "./disk.ts";
-import { hasCode } from "../base/error-message.ts";
+import { ownerToBe } from "./owner.ts";
+import { codeOf, hasCode } from "../base/error-message.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
 import { type LockSocket, SocketFolder } from "./lock-socket.ts";
 
@@ -107,6 +108,7 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
     const temporaryPath = join(folder.path, temporaryName);
     let identity: string | undefined;
     try {
+      await undefinedIfAbsent(openToWriters(temporaryPath, folder.path)); // It may have been swept.
       identity = await identityOf(temporaryPath);
       const attempt = await take(folder, name, temporaryPath);
       await unlinkIfThere(temporaryPath);
@@ -124,10 +126,24 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
       }
     } catch (error) {
       await release(path, socket, identity);
-      throw error;
+      throw codeOf(error) === undefined ? error : folder.failure(error as NodeJS.ErrnoException); // It has a code.
     }
   }
   return undefined;
+}
+
+/**
+ * Connecting to a socket needs the right to write to it. Whoever may write to the folder has it: they must see whether
+ * the holder lives, and may ask it. Nobody else has it.
+ */
+async function openToWriters(path: string, folder: string): Promise<void> {
+  const owner = await ownerToBe(folder);
+  if (owner === undefined) {
+    const { mode } = await fs.stat(folder);
+    await fs.chmod(path, 0o600 | ((mode & 0o022) * 3));
+  } else {
+    await fs.lchown(path, owner.uid, owner.gid);
+  }
 }
 
 /** Gives the socket at `temporaryPath` the name `target`: `name`, or the right to replace a socket there. */

@@ -7,8 +7,9 @@ import type { Disk, DiskFile, FileStatus } from "./disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode } from "../base/error-message.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
+import { ownerToBe } from "./owner.ts";
 
-const { O_APPEND, O_CREAT, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
 const read = promisify(fs.read);
 const ftruncate = promisify(fs.ftruncate);
@@ -20,7 +21,7 @@ const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
   openToRead: (path) => undefinedIfAbsent(openFile(path, O_RDONLY)),
-  openToAppend: (path) => openFile(path, O_RDWR | O_APPEND | O_CREAT),
+  openToAppend,
   status,
   rename,
   remove: (path) => undefinedIfAbsent(unlink(path)),
@@ -64,6 +65,23 @@ function nodeFile(path: string, handle: FileHandle): DiskFile {
     },
     close: () => handle.close(),
   };
+}
+
+/** A new file of root belongs to the owner of its folder. */
+async function openToAppend(path: string): Promise<DiskFile> {
+  const flags = O_RDWR | O_APPEND | O_CREAT;
+  const owner = await ownerToBe(dirname(path));
+  if (owner !== undefined) {
+    try {
+      const handle = await open(path, flags | O_EXCL, fileMode);
+      await handle.chown(owner.uid, owner.gid).finally(() => handle.close());
+    } catch (error) {
+      if (!hasCode(error, "EEXIST")) {
+        throw error;
+      }
+    }
+  }
+  return openFile(path, flags);
 }
 
 /** Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. */
