@@ -77,8 +77,9 @@ export class LimitsFile {
     const file = new LimitsFile(options);
     if (typeof saved === "string") {
       const path = join(dataDir, limitsFileName);
-      const asidePath = await setFileAside(disk, path);
-      report(`warning: ${path} ${saved} and was moved to ${asidePath}; all limits start unused`);
+      // A file that is mounted by itself cannot be moved. That is no reason not to serve.
+      const move = setFileAside(disk, path).then((asidePath) => `was moved to ${asidePath}`, cannotMove);
+      report(`warning: ${path} ${saved} and ${await move}; all limits start unused`);
     } else if (saved !== undefined) {
       restoreLimits(limiter, saved, reliefs);
       if (saved.keys.some((key) => key.reliefs === undefined)) {
@@ -129,6 +130,10 @@ export class LimitsFile {
       this.#options.report(message);
     }
   }
+}
+
+function cannotMove(error: unknown): string {
+  return `cannot be moved: ${messageOf(error)}`;
 }
 
 /** Resolves to undefined if there is no file. @throws {Error} naming the file, if it cannot be read */

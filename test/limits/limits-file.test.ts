@@ -156,6 +156,15 @@ test("LimitsFile takes an unban as applied that an older release saved, and appl
   assert.match(folder.take(), /allowed/);
 });
 
+test("LimitsFile starts with a damaged file that cannot be moved, as one that is mounted by itself, and says so", async (context) => {
+  const folder = new Folder(context);
+  await writeFile(folder.file, "");
+  folder.exchange({ rename: () => Promise.reject(new Error("EBUSY: resource busy or locked")) });
+  await folder.start();
+  assert.match(folder.reports.join("\n"), /^warning: \S+limits\.json is damaged and cannot be moved: EBUSY.*; all limits start unused$/);
+  assert.equal(folder.take(), "allowed 59 0");
+});
+
 test("LimitsFile.save() reports a failure once, and when it works again, and tries each time", async (context) => {
   const folder = new Folder(context);
   const snapshot = await folder.start();
