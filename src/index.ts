@@ -15,9 +15,11 @@ export {
   IdempotencyConflictError,
   OutcomeUnknownError,
   StorageUnavailableError,
+  type ChangeOutcome,
   type JsonText,
   type PetPage,
   type PetQuery,
   type PetStore,
+  type StatusChange,
   type StoredPet,
 } from "./pets/pet-store.ts";

@@ -20,8 +20,8 @@ be run while servers are running. Exit code 0: the server would start; 1: it wou
 the address, user or password of the database, or the client of the database is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
-the file from a backup. Or stop the server and cut pets.jsonl before that byte. check says how many animals that keeps,
-and how many lines it loses:
+the file from a backup. Or stop the server and cut pets.jsonl before that byte. check says how many lines that keeps,
+and how many it loses. A line is an animal, or a change of one:
 
   cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
 
@@ -36,8 +36,7 @@ it is missing, and must not have these files.
 Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. Blank lines are skipped. As FILE, -
 is standard input. It is kept meanwhile, as a named pipe is, in the folder for temporary files, or else in the data
 folder. All of it is validated before the first animal is added. A server that is running on the data folder goes on
-serving, and adds the animals. An import that is interrupted leaves the animals that it has added: the lines of
-pets.jsonl show how many.
+serving, and adds the animals. An import that is interrupted leaves the animals that it has added: check says how many.
 
 With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
 database: ids are kept, and all is moved or nothing.

@@ -24,9 +24,28 @@ export interface StoredPet {
   readonly id: number;
   /** True if an earlier `add` with the same hash stored it. */
   readonly isReplay?: boolean;
-  /** One Pet object, as `petToJson` writes it: always the same text from `add`, `get` and `list`. */
+  /** One Pet object, as `petToJson` writes it: the same text from `get` and `list`, until the status changes. */
   readonly json: JsonText;
 }
+
+export interface StatusChange {
+  readonly status: PetStatus;
+  /** The statuses that the animal may have before the change. It may also be none. */
+  readonly from: readonly PetStatus[];
+}
+
+export type ChangeOutcome =
+  | {
+      readonly kind: "changed";
+      /** The animal with the new status. */
+      readonly json: JsonText;
+      /** True if an earlier `changeStatus` with the same hash stored it. */
+      readonly isReplay?: boolean;
+    }
+  /** The animal has this status, which is none of `from`. Nothing was stored. */
+  | { readonly kind: "mismatch"; readonly status: PetStatus }
+  /** There is no animal with the id. */
+  | { readonly kind: "absent" };
 
 export interface PetQuery {
   /** Only animals with a greater id. An integer from 0 to `Number.MAX_SAFE_INTEGER`. */
@@ -51,15 +70,28 @@ export interface PetStore {
    * order of the calls that succeed, and never reused.
    *
    * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
-   * creation, also after a restart, at least for the last million creations that had one. A second call with an equal
-   * animal resolves to the result of the first, with `isReplay`. While the first call is in progress, the second waits
-   * and shares its outcome. A call that throws is not remembered.
+   * creation, also after a restart, at least for the last million requests that had one. A second call with an equal
+   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since. While the first
+   * call is in progress, the second waits and shares its outcome. A call that throws is not remembered.
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
-   * @throws {IdempotencyConflictError} the hash belongs to another animal
+   * @throws {IdempotencyConflictError} the hash belongs to another animal, or to a change
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet>;
+  /**
+   * Changes the status of an animal if it is one of `from`, and resolves when the change would survive a loss of power;
+   * readers see it from then on, and not earlier. Changes of one animal happen one after the other, in any order: of
+   * those that take it out of a status at once, one succeeds. Without this method, the animals of a store never change.
+   *
+   * Hashes are those of `add`, and count as long. A second call with the hash, the animal and the status of an earlier
+   * one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. What changed
+   * nothing and had a hash is remembered too, but no "mismatch" and no "absent".
+   * @throws {IdempotencyConflictError} the hash belongs to another change, or to an `add`; unless there is no animal
+   * @throws {StorageUnavailableError} nothing was stored
+   * @throws {OutcomeUnknownError} it may have been stored
+   */
+  changeStatus?(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    * @throws {StorageUnavailableError} it cannot be read now
@@ -70,23 +102,24 @@ export interface PetStore {
   /** False makes `/healthz` 503: while adding needs help from outside, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
-   * Refuses further adds, and resolves when every `add` in progress is settled and every resource is released. Closing
-   * twice is allowed. Afterwards `add` throws StorageUnavailableError; `get` and `list` still work or throw it too.
+   * Refuses further adds and changes, and resolves when all in progress are settled and every resource is released.
+   * Closing twice is allowed. Afterwards what would store anything throws StorageUnavailableError; `get` and `list`
+   * still work or throw it too.
    */
   close(): Promise<void>;
 }
 
-/** The hash of an `add` belongs to another animal. Nothing was stored. */
+/** The hash belongs to another request. Nothing was stored. */
 export class IdempotencyConflictError extends Error {
   override readonly name = "IdempotencyConflictError";
 }
 
-/** The store cannot be used now, and the animal was not stored. A retry may succeed. */
+/** The store cannot be used now, and nothing was stored. A retry may succeed. */
 export class StorageUnavailableError extends Error {
   override readonly name = "StorageUnavailableError";
 }
 
-/** The animal may or may not have been stored. */
+/** The animal, or its change, may or may not have been stored. */
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }

@@ -12,7 +12,8 @@ import { applyKeyLines } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
-import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
+import { petStatuses } from "../pets/pet.ts";
+import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
 import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { onceAge } from "./functions.ts";
@@ -61,7 +62,7 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
   const copy = new CatalogueCopy();
   const to = file.size();
   const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
-  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { idempotentAdds: copy, to, onProgress });
+  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { hashes: copy, to, onProgress });
   if (end.kind === "corrupt") {
     throw new Error(damageText(path, end));
   }
@@ -108,12 +109,15 @@ class CatalogueCopy implements PetSink {
   /** If a hash was used again, the later animal counts. */
   #hashes = new Map<string, { readonly hash: string; readonly id: number; readonly atSeconds: number }>();
 
-  /** The closing brace comes later in the line. */
-  append(bytes: DataView, start: number, end: number): void {
-    this.#pets.push(`${textOf(bytes, start, end)}}`);
+  append(bytes: DataView, start: number, end: number, statusIndex: number): void {
+    this.#pets.push(`${textOf(bytes, start, end)}${petStatuses[statusIndex]}"}`);
   }
 
-  rememberSince(bytes: DataView, start: number, id: number, atSeconds: number): void {
+  changeStatus(id: number): void {
+    throw new Error(`animal ${id} has changed its status, which the database cannot keep`);
+  }
+
+  rememberSince(bytes: DataView, start: number, { id }: StoredRequest, atSeconds: number): void {
     const hash = textOf(bytes, start, start + idempotencyHashCharacters);
     this.#hashes.set(hash, { hash, id, atSeconds });
   }

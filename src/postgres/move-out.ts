@@ -7,7 +7,7 @@ import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { createChunk } from "../log/chunks.ts";
-import { petToJson, type PetStatus } from "../pets/pet.ts";
+import { petStatuses, petToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { createPetLine, encodePetLine, petLineBytesMax } from "../store/pet-line.ts";
 import type { Query } from "./database.ts";
@@ -66,10 +66,12 @@ async function* cataloguePieces(query: Query, animalCount: number, { clock, repo
         end = 0;
       }
       const pet = { id: count, name: String(name), categoryId: BigInt(String(categoryId)) };
-      const once = hash === null ? undefined : String(hash);
-      line.group = count;
+      const json = petToJson({ ...pet, status: status as PetStatus });
+      const statusIndex = petStatuses.indexOf(status as PetStatus);
+      const idempotencyHash = hash === null ? undefined : String(hash);
+      line.number = line.group = count;
       line.atSeconds = Number(atSeconds);
-      end = encodePetLine(chunk, end, petToJson({ ...pet, status: status as PetStatus }), line, once);
+      end = encodePetLine(chunk, end, { id: count, isChange: false, statusIndex, json, idempotencyHash }, line);
     }
   }
   yield chunk.bytes.subarray(0, end);

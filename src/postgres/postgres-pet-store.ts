@@ -12,10 +12,10 @@ import { bounds } from "../base/bounds.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
-import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
+import { IdempotencyConflictError, OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
-import { AddsInProgress, replay } from "../store/idempotent-adds.ts";
+import { RequestsInProgress } from "../store/requests-in-progress.ts";
 import { Batcher } from "./batcher.ts";
 import { type Database, decisionMs } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
@@ -56,7 +56,7 @@ const listText = "SELECT animal_store.list($1, $2, array_replace($3::text[], '',
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #inProgress = new AddsInProgress();
+  readonly #inProgress = new RequestsInProgress();
   readonly #creates = new Batcher((items: readonly Item[]) => this.#add(items), { lanes: 1, sizeMax: batchLength });
   readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher((queries: readonly PetQuery[]) => this.#list(queries), {
@@ -84,7 +84,7 @@ export class PostgresPetStore implements PetStore {
       throw new StorageUnavailableError("the service is stopping");
     }
     const add = (): Promise<StoredPet> => this.#addOne({ newPet, hash });
-    const adding = hash === undefined ? add() : this.#inProgress.share(newPet, hash, add);
+    const adding = hash === undefined ? add() : this.#inProgress.share(hash, petToJson({ id: 0, ...newPet }), add);
     this.#adding.add(adding);
     try {
       return await adding;
@@ -112,7 +112,10 @@ export class PostgresPetStore implements PetStore {
 
   async #addOne(item: Item): Promise<StoredPet> {
     const { id, json, isReplay } = await this.#creates.add(item);
-    return isReplay ? replay(id, json, item.newPet) : { id, json };
+    if (isReplay && json !== petToJson({ id, ...item.newPet })) {
+      throw new IdempotencyConflictError("the idempotency hash belongs to another animal");
+    }
+    return { id, json, isReplay };
   }
 
   /** A batch in doubt is decided while the next one is sent, so that other creates do not wait for it. */

@@ -1,125 +1,181 @@
 /**
- * The animals in memory, as the exact text that clients get.
+ * The animals in memory, as the exact text that clients get up to the status, which is the last member and the only one
+ * that changes.
  *
- * They are in blocks of 4,096: one Buffer with the texts, each followed by a comma, and the offset of each. So a page
- * without a filter is one piece between brackets, or two if it crosses into the next block. A list of ids for each
- * status does the same for filtered pages. Nothing is scanned: a page costs the same with ten million animals.
+ * They are in blocks of 4,096: one Buffer with the texts, and a word for each, with its offset and its status. What
+ * follows the text depends on the status only. A set of ids for each status finds the animals of filtered pages. So
+ * nothing is scanned: a page costs the same with ten million animals, and a change writes a word and two bits.
  *
  * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
  * collector more than everything else here.
  */
 
+import { viewOf } from "../log/checksum.ts";
 import { type Chunk, createChunk } from "../log/chunks.ts";
 import type { PetPage } from "../pets/pet-store.ts";
+import { IdSet } from "./id-set.ts";
 import { petLineBytesMax } from "./pet-line.ts";
 
 /** The upper bits of an index are a block, and the lower 12 a place in it. */
 const blockBits = 12;
 const blockLength = 1 << blockBits;
 const placeMask = blockLength - 1;
-const closingBraceAndComma = 0x7d2c;
+/** The upper bits of a word are the status, the lower 23 an offset: a block of the longest texts has fewer bytes. */
+const offsetBits = 23;
+const offsetMask = 2 ** offsetBits - 1;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;
 
 interface Block {
-  /** Texts with their commas. Grows. */
+  /** Grows. */
   texts: Chunk;
-  /** Where each text begins, and where the next one will. */
-  readonly offsets: Uint32Array;
+  /** Where each text begins, with the status of its animal; and where the next one will begin. */
+  readonly words: Uint32Array;
   count: number;
+}
+
+/** What follows a text: the status, the end of the object and, in a page, a comma. */
+interface Ending {
+  readonly text: string;
+  readonly byteCount: number;
+  /** The text, the comma, and spaces up to the length that `copyText` needs. */
+  readonly padded: DataView;
 }
 
 export class Catalogue {
   readonly #blocks: Block[] = [];
-  readonly #byStatus: readonly IdList[];
+  readonly #endings: readonly Ending[];
+  readonly #byStatus: readonly IdSet[];
   #page: Chunk = createChunk(0);
   /** Ids are 1 to `count`. Changed here only. */
   count = 0;
 
-  constructor(statusCount: number) {
-    this.#byStatus = Array.from({ length: statusCount }, () => new IdList());
+  /** @param statuses ASCII; 512 at most */
+  constructor(statuses: readonly string[]) {
+    this.#endings = statuses.map(endingOf);
+    this.#byStatus = statuses.map(() => new IdSet());
   }
 
-  /** Adds the next animal: `[start, end)` of `bytes` is its text without the closing brace: 16 bytes or more. */
+  /** Adds the next animal: `[start, end)` of `bytes` is its text up to its status, 16 bytes or more. */
   append(bytes: DataView, start: number, end: number, statusIndex: number): void {
-    const block = this.#blockWithRoom(end - start + 2);
-    const at = block.offsets[block.count] ?? 0;
-    const textEnd = at + end - start;
-    const { view } = block.texts;
-    copyText(bytes, start, end, view, at);
-    view.setUint16(textEnd, closingBraceAndComma);
+    const block = this.#blockWithRoom(end - start);
+    const at = block.words[block.count]!; // One more than a block has animals.
+    copyText(bytes, start, end, block.texts.view, at);
+    block.words[block.count] = wordOf(at, statusIndex);
     block.count++;
-    block.offsets[block.count] = textEnd + 2;
+    block.words[block.count] = at + end - start;
     this.count++;
-    this.#byStatus[statusIndex]?.push(this.count);
+    this.#byStatus[statusIndex]!.add(this.count); // There is a set for every status.
   }
 
-  /** The animal's text. Returns undefined if no animal has the id. */
-  get(id: number): string | undefined {
-    const block = this.#blocks[(id - 1) >>> blockBits];
-    if (block === undefined || id > this.count) {
+  /** The index of the animal's status. Returns undefined if no animal has the id. */
+  statusOf(id: number): number | undefined {
+    return id < 1 || id > this.count ? undefined : this.#blockOf(id).words[placeOf(id)]! >>> offsetBits;
+  }
+
+  /** @param id of an animal */
+  changeStatus(id: number, statusIndex: number): void {
+    const { words } = this.#blockOf(id);
+    const place = placeOf(id);
+    const word = words[place]!; // Every animal has one, and there is a set for every status.
+    this.#byStatus[word >>> offsetBits]!.delete(id);
+    this.#byStatus[statusIndex]!.add(id);
+    words[place] = wordOf(word & offsetMask, statusIndex);
+  }
+
+  /** The animal's text, with the status that it has or the one that is given. Undefined if no animal has the id. */
+  get(id: number, statusIndex: number | undefined = this.statusOf(id)): string | undefined {
+    if (statusIndex === undefined) {
       return undefined;
     }
-    const place = (id - 1) & placeMask;
-    return block.texts.bytes.toString("utf8", block.offsets[place] ?? 0, (block.offsets[place + 1] ?? 0) - 1);
+    const { texts, words } = this.#blockOf(id);
+    const place = placeOf(id);
+    const text = texts.bytes.toString("utf8", words[place]! & offsetMask, words[place + 1]! & offsetMask);
+    return text + this.#endings[statusIndex]!.text;
   }
 
   /** @param statusIndex undefined for animals of every status */
   page(after: number, limit: number, statusIndex: number | undefined): PetPage {
-    const list = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
-    const first = list === undefined ? Math.min(after, this.count) : list.firstAfter(after);
-    const matchCount = (list?.length ?? this.count) - first;
-    const count = Math.min(limit, matchCount);
-    if (count === 0) {
+    const ids = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
+    const nextId = (last: number): number | undefined =>
+      last >= this.count ? undefined : ids === undefined ? last + 1 : ids.next(last + 1);
+    const bytesMax = Math.min(limit, this.count) * petLineBytesMax;
+    if (this.#page.bytes.length < bytesMax) {
+      this.#page = createChunk(bytesMax); // What no page fills takes no memory.
+    }
+    let nextAfter = 0;
+    let id = nextId(after);
+    let end = 1;
+    for (let left = limit; left > 0 && id !== undefined; id = nextId(nextAfter)) {
+      // Without a filter, animals follow each other.
+      const count = ids === undefined ? Math.min(left, blockLength - placeOf(id), this.count + 1 - id) : 1;
+      end = this.#assemble(id, count, end);
+      left -= count;
+      nextAfter = id + count - 1;
+    }
+    if (end === 1) {
       return { json: "[]", nextAfter: undefined };
     }
-    const lastId = list === undefined ? first + count : list.at(first + count - 1);
-    return { json: this.#assemble(first, count, list), nextAfter: matchCount > count ? lastId : undefined };
+    const { bytes } = this.#page;
+    bytes[0] = openingBracket;
+    bytes[end - 1] = closingBracket; // In the place of the last comma.
+    return { json: bytes.toString("utf8", 0, end), nextAfter: id === undefined ? undefined : nextAfter };
   }
 
-  /** Without a list, animals follow each other: those of a block are one piece. */
-  #assemble(first: number, count: number, list: IdList | undefined): string {
-    if (this.#page.bytes.length < count * petLineBytesMax) {
-      this.#page = createChunk(count * petLineBytesMax); // What no page fills takes no memory.
+  /** Writes animals of one block, which follow each other, into the page at `at`. Returns where they end. */
+  #assemble(firstId: number, count: number, at: number): number {
+    const { view } = this.#page;
+    const { texts, words } = this.#blockOf(firstId);
+    const firstPlace = placeOf(firstId);
+    let end = at;
+    let start = words[firstPlace]! & offsetMask;
+    for (let place = firstPlace; place < firstPlace + count; place++) {
+      const { padded, byteCount } = this.#endings[words[place]! >>> offsetBits]!;
+      const next = words[place + 1]! & offsetMask;
+      copyText(texts.view, start, next, view, end);
+      end += next - start;
+      copyText(padded, 0, padded.byteLength, view, end);
+      end += byteCount;
+      start = next;
     }
-    const { bytes, view } = this.#page;
-    let at = 1;
-    const end = first + count;
-    for (let index = first, pieceLength = 1; index < end; index += pieceLength) {
-      const id = list === undefined ? index + 1 : list.at(index);
-      const { texts, offsets } = this.#blocks[(id - 1) >>> blockBits]!; // Every id up to `count` has one.
-      const place = (id - 1) & placeMask;
-      const start = offsets[place] ?? 0;
-      if (list === undefined) {
-        pieceLength = Math.min(blockLength - place, end - index);
-        at += texts.bytes.copy(bytes, at, start, offsets[place + pieceLength]);
-      } else {
-        const textEnd = offsets[place + 1] ?? 0;
-        copyText(texts.view, start, textEnd, view, at);
-        at += textEnd - start;
-      }
-    }
-    bytes[0] = openingBracket;
-    bytes[at - 1] = closingBracket; // In the place of the last comma.
-    return bytes.toString("utf8", 0, at);
+    return end;
+  }
+
+  /** @param id of an animal */
+  #blockOf(id: number): Block {
+    return this.#blocks[(id - 1) >>> blockBits]!;
   }
 
   #blockWithRoom(byteCount: number): Block {
     let block = this.#blocks[this.#blocks.length - 1];
     if (block === undefined || block.count === blockLength) {
       // Most likely as long as the previous block, and so never copied to grow. What is not written takes no memory.
-      const expectedBytes = block === undefined ? 65_536 : Math.ceil((block.offsets[blockLength] ?? 0) * 1.05);
-      block = { texts: createChunk(expectedBytes), offsets: new Uint32Array(blockLength + 1), count: 0 };
+      const expectedBytes = block === undefined ? 65_536 : Math.ceil(block.words[blockLength]! * 1.05);
+      block = { texts: createChunk(expectedBytes), words: new Uint32Array(blockLength + 1), count: 0 };
       this.#blocks.push(block);
     }
     const { bytes } = block.texts;
-    const used = block.offsets[block.count] ?? 0;
+    const used = block.words[block.count]!; // One more than a block has animals.
     if (used + byteCount > bytes.length) {
       block.texts = createChunk(Math.max(bytes.length * 2, used + byteCount));
       bytes.copy(block.texts.bytes);
     }
     return block;
   }
+}
+
+function placeOf(id: number): number {
+  return (id - 1) & placeMask;
+}
+
+/** The sum may have 32 bits: no operator on bits makes it, since its result would be negative. */
+function wordOf(offset: number, statusIndex: number): number {
+  return offset + statusIndex * 2 ** offsetBits;
+}
+
+function endingOf(status: string): Ending {
+  const text = `${status}"}`;
+  return { text, byteCount: text.length + 1, padded: viewOf(Buffer.from(`${text},`.padEnd(16))) };
 }
 
 /** Sixteen bytes at a time, the last sixteen again: half the time of `Buffer.copy` for so few bytes. */
@@ -132,45 +188,8 @@ function copyText(from: DataView, start: number, end: number, to: DataView, at: 
 }
 
 function copySixteen(from: DataView, start: number, to: DataView, at: number): void {
-  to.setInt32(at, from.getInt32(start));
-  to.setInt32(at + 4, from.getInt32(start + 4));
-  to.setInt32(at + 8, from.getInt32(start + 8));
-  to.setInt32(at + 12, from.getInt32(start + 12));
-}
-
-/** A growing list of ascending ids, in blocks, so that growing copies nothing. */
-export class IdList {
-  readonly #blocks: Uint32Array[] = [];
-  /** Changed here only. */
-  length = 0;
-
-  /** Appends an id greater than all before it. */
-  push(id: number): void {
-    const place = this.length & placeMask;
-    if (place === 0) {
-      this.#blocks.push(new Uint32Array(blockLength));
-    }
-    this.#blocks[this.#blocks.length - 1]![place] = id; // There is one for the place.
-    this.length++;
-  }
-
-  /** The id at `index`, which must be below `length`. */
-  at(index: number): number {
-    return this.#blocks[index >>> blockBits]?.[index & placeMask] ?? 0;
-  }
-
-  /** The index of the first id greater than `id`; `length` if there is none. */
-  firstAfter(id: number): number {
-    let low = 0;
-    let high = this.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.at(middle) > id) {
-        high = middle;
-      } else {
-        low = middle + 1;
-      }
-    }
-    return low;
-  }
+  to.setInt32(at, from.getInt32(start, true), true);
+  to.setInt32(at + 4, from.getInt32(start + 4, true), true);
+  to.setInt32(at + 8, from.getInt32(start + 8, true), true);
+  to.setInt32(at + 12, from.getInt32(start + 12, true), true);
 }

@@ -1,5 +1,5 @@
 /**
- * Which idempotency hash belongs to which animal, for the last 24 hours and at least the last million hashes.
+ * Which idempotency hash belongs to which request, for the last 24 hours and at least the last million hashes.
  *
  * The table is a list of segments. Hashes are added to the newest one. The oldest is dropped whole once all its hashes
  * are too old, or the others hold enough. So no request has to clean up.
@@ -29,14 +29,24 @@ const slotsPerEntry = 2;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
 
 const entryWords = 8;
-/** An entry begins with the hash's 22 characters: four in each word, two in the last. */
+/** An entry begins with the hash's 22 characters: four in each word, two in the last, whose upper half has the rest. */
 const hashWords = 6;
+const lastHashWord = hashWords - 1;
+const restShift = 16;
 const petIdWord = 6;
-/** When the animal was created, on the caller's clock. Negative: before the clock began. */
+/** When the request was stored, on the caller's clock. Negative: before the clock began. */
 const atSecondsWord = 7;
 
-/** Two random numbers of four bytes for each word of a hash. */
-export const seedBytes: number = hashWords * 8;
+/** A random number of four bytes for each pair of characters. */
+export const seedBytes: number = (idempotencyHashCharacters / 2) * 4;
+
+/** A create with its status, which may have changed since; or a change to the status. */
+export interface StoredRequest {
+  /** Of the animal. */
+  readonly id: number;
+  readonly isChange: boolean;
+  readonly statusIndex: number;
+}
 
 interface Segment {
   /** A power of two of them. */
@@ -63,22 +73,23 @@ export class IdempotencyTable {
     return this.#segments.reduce((total, { count }) => total + count, 0);
   }
 
-  /** The animal that was created less than 24 hours ago with the hash whose characters are in `bytes` at `start`. */
-  find(bytes: DataView, start: number, nowSeconds: number): number | undefined {
+  /** The request that was stored less than 24 hours ago with the hash whose characters are in `bytes` at `start`. */
+  find(bytes: DataView, start: number, nowSeconds: number): StoredRequest | undefined {
     this.#seek(bytes, start);
     const sum = this.#sumOf(this.#sought, 0);
     for (const segment of this.#segments) {
       const { slots, entries } = segment;
       const entry = entryStart(slots[this.#slotIn(segment, sum)]!);
       if (entry !== 0 && nowSeconds - entries[entry + atSecondsWord]! < idempotencySecondsMax) {
-        return entries[entry + petIdWord]! >>> 0;
+        const rest = entries[entry + lastHashWord]! >>> restShift;
+        return { id: entries[entry + petIdWord]! >>> 0, isChange: (rest & 1) === 1, statusIndex: rest >>> 1 };
       }
     }
     return undefined;
   }
 
   /** Adds a hash that `find` does not know. */
-  add(bytes: DataView, start: number, petId: number, atSeconds: number): void {
+  add(bytes: DataView, start: number, { id, isChange, statusIndex }: StoredRequest, atSeconds: number): void {
     const segment = this.#segmentWithRoom(atSeconds);
     const { slots, entries } = segment;
     this.#seek(bytes, start);
@@ -92,7 +103,8 @@ export class IdempotencyTable {
     for (let word = 0; word < hashWords; word++) {
       entries[entry + word] = this.#sought[word]!;
     }
-    entries[entry + petIdWord] = petId;
+    entries[entry + lastHashWord]! |= ((statusIndex << 1) | Number(isChange)) << restShift;
+    entries[entry + petIdWord] = id;
     entries[entry + atSecondsWord] = atSeconds;
     segment.latestSeconds = Math.max(segment.latestSeconds, atSeconds);
   }
@@ -133,22 +145,22 @@ export class IdempotencyTable {
   }
 
   #seek(bytes: DataView, start: number): void {
-    for (let word = 0; word < hashWords - 1; word++) {
+    for (let word = 0; word < lastHashWord; word++) {
       this.#sought[word] = bytes.getInt32(start + word * 4);
     }
-    this.#sought[hashWords - 1] = bytes.getUint16(start + (hashWords - 1) * 4);
+    this.#sought[lastHashWord] = bytes.getUint16(start + lastHashWord * 4);
   }
 
   /** Of the hash in `words` at `start`. */
   #sumOf(words: Int32Array, start: number): number {
     const multipliers = this.#multipliers;
     let sum = 0;
-    for (let word = 0, at = 0; word < hashWords; word++, at += 8) {
+    for (let word = 0, at = 4; word < lastHashWord; word++, at += 8) {
       const characters = words[start + word]!; // The caller's hash has so many.
       const first = Math.imul(characters >>> 16, multipliers.getInt32(at));
       sum = (sum + first + Math.imul(characters & 0xffff, multipliers.getInt32(at + 4))) | 0;
     }
-    return sum;
+    return (sum + Math.imul(words[start + lastHashWord]! & 0xffff, multipliers.getInt32(0))) | 0;
   }
 
   /** The slot of the hash in `#sought`, or the free slot where it would be. */
@@ -166,12 +178,12 @@ export class IdempotencyTable {
   }
 
   #isAt(entries: Int32Array, start: number): boolean {
-    for (let word = 0; word < hashWords; word++) {
+    for (let word = 0; word < lastHashWord; word++) {
       if (entries[start + word] !== this.#sought[word]) {
         return false;
       }
     }
-    return true;
+    return (entries[start + lastHashWord]! & 0xffff) === this.#sought[lastHashWord];
   }
 }
 

@@ -18,20 +18,24 @@ import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
 import { Tail } from "../log/tail.ts";
 import {
+  type ChangeOutcome,
+  IdempotencyConflictError,
   type JsonText,
   OutcomeUnknownError,
   type PetPage,
   type PetQuery,
   type PetStore,
+  type StatusChange,
   StorageUnavailableError,
   type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
+import { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { seedBytes } from "./idempotency-table.ts";
-import { IdempotentAdds } from "./idempotent-adds.ts";
-import { createPetLine, encodePetLine, type PetLine, petLineBytesMax } from "./pet-line.ts";
+import { type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
+import { RequestsInProgress } from "./requests-in-progress.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
@@ -59,12 +63,12 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   await checkWhole(disk, dataDir);
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
-  const idempotentAdds = new IdempotentAdds(clock, randomBytes(seedBytes));
+  const hashes = new IdempotencyHashes(clock, randomBytes(seedBytes));
   try {
     const totalBytes = file.size();
-    const catalogue = new Catalogue(petStatuses.length);
+    const catalogue = new Catalogue(petStatuses);
     const end = await loadPets(file, catalogue, {
-      idempotentAdds,
+      hashes,
       onProgress: reportProgress(clock, (bytes) => {
         report(`loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`);
       }),
@@ -80,39 +84,37 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     await appender.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
-    return new JsonLinesPetStore(catalogue, idempotentAdds, appender, options.onGroup);
+    return new JsonLinesPetStore(catalogue, hashes, appender, end.lineCount, options.onGroup);
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-type WrittenLine = { readonly start: number } & Readonly<Pick<PetLine, "textEnd" | "statusIndex" | "hashStart">>;
-
-/** An animal that waits to be written, with its idempotency hash; or to be durable, as it is in the file already. */
-type Item =
-  | { readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
-  | { readonly stored: StoredPet };
-
 /** @internal */
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
-  readonly #idempotentAdds: IdempotentAdds;
+  readonly #hashes: IdempotencyHashes;
+  readonly #inProgress = new RequestsInProgress();
   readonly #appender: Appender;
-  readonly #writer: GroupWriter<Item, StoredPet>;
+  readonly #writer: GroupWriter<GroupItem, ItemResult>;
+  /** Of the file's lines that readers see. */
+  #lineCount: number;
   #closing: Promise<void> | undefined;
 
   constructor(
     catalogue: Catalogue,
-    idempotentAdds: IdempotentAdds,
+    hashes: IdempotencyHashes,
     appender: Appender,
+    lineCount: number,
     onGroup: (times: AppendTimes) => void = () => undefined,
   ) {
     this.#catalogue = catalogue;
-    this.#idempotentAdds = idempotentAdds;
+    this.#hashes = hashes;
     this.#appender = appender;
+    this.#lineCount = lineCount;
     const owner = {
-      encode: (waiting: readonly { readonly item: Item }[], chunk: Chunk) => this.#encode(waiting, chunk),
+      encode: (waiting: readonly { readonly item: GroupItem }[], chunk: Chunk) => this.#encode(waiting, chunk),
       errorOf: ({ kind, reason }: WriteFailure) =>
         kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
     };
@@ -128,16 +130,40 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
-    const write = (): Promise<StoredPet> => this.#writer.add({ newPet, idempotencyHash });
+    const write = (): Promise<StoredPet> => this.#write({ kind: "add", newPet, idempotencyHash });
     if (idempotencyHash === undefined) {
       return write();
     }
-    const textOf = (id: number): string | undefined => this.#catalogue.get(id);
-    const adding = this.#idempotentAdds.add(newPet, idempotencyHash, write, textOf);
-    // Whoever repeats an add is told that its animal is kept: not before it is.
-    return this.#appender.isPrepared
-      ? adding
-      : adding.then((stored) => (stored.isReplay === true ? this.#writer.add({ stored }) : stored));
+    return this.#inProgress.share(idempotencyHash, petToJson({ id: 0, ...newPet }), async () => {
+      const earlier = this.#hashes.find(idempotencyHash);
+      if (earlier === undefined) {
+        return write();
+      }
+      const { id, isChange, statusIndex } = earlier;
+      const json = this.#catalogue.get(id, statusIndex)!; // There is the animal.
+      if (isChange || json !== petToJson({ id, ...newPet })) {
+        throw new IdempotencyConflictError("the idempotency hash belongs to another request");
+      }
+      return this.#whenKept({ id, json, isReplay: true });
+    });
+  }
+
+  changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
+    const decide = async (): Promise<ChangeOutcome> => {
+      const present = this.#catalogue.statusOf(id);
+      const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
+      if (present === undefined || earlier === undefined) {
+        // What readers see is on disk, so it refuses a change without a write.
+        return refusalOf(present, change.from) ?? this.#write({ kind: "change", id, change, idempotencyHash });
+      }
+      if (!earlier.isChange || earlier.id !== id || petStatuses[earlier.statusIndex] !== change.status) {
+        throw new IdempotencyConflictError("the idempotency hash belongs to another request");
+      }
+      return this.#whenKept({ kind: "changed", json: this.#catalogue.get(id, earlier.statusIndex)!, isReplay: true });
+    };
+    return idempotencyHash === undefined
+      ? decide()
+      : this.#inProgress.share(idempotencyHash, `${id} ${change.status}`, decide);
   }
 
   get(id: number): JsonText | undefined {
@@ -157,40 +183,28 @@ export class JsonLinesPetStore implements PetStore {
     return this.#closing;
   }
 
-  #encode(waiting: readonly { readonly item: Item }[], chunk: Chunk): EncodedGroup<StoredPet> {
-    const line = createPetLine();
-    const firstId = this.#catalogue.count + 1;
-    line.group = firstId;
-    line.atSeconds = this.#idempotentAdds.wallSeconds;
-    const results: StoredPet[] = [];
-    const lines: WrittenLine[] = [];
-    let end = 0;
-    for (const { item } of waiting) {
-      if (end + petLineBytesMax > chunk.bytes.length) {
-        break;
-      }
-      if ("stored" in item) {
-        results.push(item.stored);
-        continue;
-      }
-      const id = firstId + lines.length;
-      const { newPet, idempotencyHash } = item;
-      const json = petToJson({ id, ...newPet });
-      const start = end;
-      end = encodePetLine(chunk, start, json, line, idempotencyHash);
-      const { textEnd, hashStart } = line;
-      lines.push({ start, textEnd, statusIndex: petStatuses.indexOf(newPet.status), hashStart });
-      results.push({ id, json });
-    }
-    return { byteCount: end, results, publish: () => this.#publish(chunk.view, lines) };
+  /** Whoever repeats a request is told that its result is kept: not before it is. */
+  #whenKept<Kept extends ItemResult>(result: Kept): Promise<Kept> {
+    return this.#appender.isPrepared ? Promise.resolve(result) : this.#write({ kind: "stored", result });
   }
 
-  #publish(view: DataView, lines: readonly WrittenLine[]): void {
-    for (const { start, textEnd, statusIndex, hashStart } of lines) {
-      this.#catalogue.append(view, start, textEnd, statusIndex);
-      if (hashStart > 0) {
-        this.#idempotentAdds.remember(view, hashStart, this.#catalogue.count);
+  #write<Written extends ItemResult>(item: GroupItem): Promise<Written> {
+    return this.#writer.add(item) as Promise<Written>; // Every kind of item has results of one type.
+  }
+
+  #encode(waiting: readonly { readonly item: GroupItem }[], chunk: Chunk): EncodedGroup<ItemResult> {
+    const group = new PetGroup(this.#catalogue, chunk, this.#lineCount + 1, this.#hashes.wallSeconds);
+    const results: ItemResult[] = [];
+    for (const { item } of waiting) {
+      if (!group.hasRoom) {
+        break;
       }
+      results.push(group.take(item));
     }
+    const publish = (): void => {
+      group.publish(this.#hashes);
+      this.#lineCount += group.lineCount;
+    };
+    return { byteCount: group.byteCount, results, publish };
   }
 }

@@ -1,9 +1,10 @@
 /**
- * Reads the animals of pets.jsonl, and says what is wrong with it. Here are the rules between lines; pet-line.ts has
- * those within one.
+ * Reads the animals of pets.jsonl and their changes, and says what is wrong with it. Here are the rules between lines;
+ * pet-line.ts has those within one.
  *
- * Ids are 1, 2, 3, …. A line's group is its own id, which begins a group, or the group of the line before it. If a line
- * with a right checksum breaks this rule, a line is missing, doubled or moved, which no crash does.
+ * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation. A change is of an animal that is
+ * there. A line's group is its own number, which begins a group, or the group of the line before it. If a line with a
+ * right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
  */
 
 import { join } from "node:path";
@@ -17,31 +18,31 @@ import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { IdempotentAdds } from "./idempotent-adds.ts";
-import { createPetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
+import type { IdempotencyHashes } from "./idempotency-hashes.ts";
+import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
 
-/** What takes the animals in their order, each from its line: `[start, end)` of `bytes`, as `Catalogue.append` says. */
-export type PetSink = Pick<Catalogue, "append">;
+/** Takes the lines in their order: animals, each from `[start, end)` of `bytes` as for `Catalogue`, and changes. */
+export type PetSink = Pick<Catalogue, "append" | "changeStatus">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
-  readonly idempotentAdds?: Pick<IdempotentAdds, "rememberSince"> | undefined;
+  readonly hashes?: Pick<IdempotencyHashes, "rememberSince"> | undefined;
 }
 
-/** Gives all animals to `sink`, up to the end of the log or the first fault. */
+/** Gives all animals and changes to `sink`, up to the end of the log or the first fault. */
 export async function loadPets(
   file: ReadableFile,
   sink: PetSink,
-  { idempotentAdds, ...options }: LoadOptions,
+  { hashes, ...options }: LoadOptions,
 ): Promise<LogEnd> {
-  const end = await readLog(file, new PetLineReader(sink, idempotentAdds), { ...options, tornBytesMax: groupBytesMax });
+  const end = await readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
   if (end.kind !== "corrupt") {
     return end;
   }
   const lineCount = await countLines(file, end.offset, options.signal);
-  const sound = `sound before the damage: ${counted(end.lineNumber - 1, "animal")}`;
+  const sound = `sound before the damage: ${counted(end.lineNumber - 1, "line")}`;
   return { ...end, reason: `${end.reason}; ${sound}; lost by a cut there: ${counted(lineCount, "line")}` };
 }
 
@@ -56,14 +57,15 @@ async function countLines(file: ReadableFile, offset: number, signal: AbortSigna
 
 class PetLineReader implements LineReader {
   readonly #sink: PetSink;
-  readonly #idempotentAdds: LoadOptions["idempotentAdds"];
+  readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
   #lastId = 0;
+  #lastNumber = 0;
   #group = 0;
 
-  constructor(sink: PetSink, idempotentAdds: LoadOptions["idempotentAdds"]) {
+  constructor(sink: PetSink, hashes: LoadOptions["hashes"]) {
     this.#sink = sink;
-    this.#idempotentAdds = idempotentAdds;
+    this.#hashes = hashes;
   }
 
   take(bytes: DataView, start: number, end: number): LineFault | undefined {
@@ -72,20 +74,38 @@ class PetLineReader implements LineReader {
     if (fault !== undefined) {
       return fault;
     }
-    const expectedId = this.#lastId + 1;
-    if (line.id !== expectedId) {
-      return { kind: "wrong", reason: `the animal has id ${line.id} instead of ${expectedId}` };
+    const reason = this.#breach(line);
+    if (reason !== undefined) {
+      return { kind: "wrong", reason };
     }
-    if (line.group !== line.id && line.group !== this.#group) {
-      return { kind: "wrong", reason: `the animal has group ${line.group}, not its own id or the last group` };
-    }
-    this.#lastId = line.id;
+    this.#lastNumber = line.number;
     this.#group = line.group;
-    this.#sink.append(bytes, start, line.textEnd, line.statusIndex);
+    if (line.isChange) {
+      this.#sink.changeStatus(line.id, line.statusIndex);
+    } else {
+      this.#lastId = line.id;
+      this.#sink.append(bytes, start, line.statusStart, line.statusIndex);
+    }
     if (line.hashStart > 0) {
-      this.#idempotentAdds?.rememberSince(bytes, line.hashStart, line.id, line.atSeconds);
+      this.#hashes?.rememberSince(bytes, line.hashStart, line, line.atSeconds);
     }
     return undefined;
+  }
+
+  /** The rule that the line breaks; undefined if it breaks none. */
+  #breach({ id, isChange, number, group }: PetLine): string | undefined {
+    if (isChange && id > this.#lastId) {
+      return `animal ${id} changes before it is there`;
+    }
+    if (!isChange && id !== this.#lastId + 1) {
+      return `the animal has id ${id} instead of ${this.#lastId + 1}`;
+    }
+    if (number !== this.#lastNumber + 1) {
+      return `the line has number ${number} instead of ${this.#lastNumber + 1}`;
+    }
+    return group === number || group === this.#group
+      ? undefined
+      : `the line has group ${group}, not its own number or the last group`;
   }
 
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean {
@@ -98,8 +118,8 @@ class PetLineReader implements LineReader {
     const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
     // Of the group that was under way when the lines ended, only the first proves anything. A later group proves that
     // it was synced. A torn tail may hold old pages: an earlier group proves nothing.
-    const nextId = this.#lastId + 1;
-    return !isKnown || line.group > nextId || (line.group === nextId && line.id === nextId);
+    const nextNumber = this.#lastNumber + 1;
+    return !isKnown || line.group > nextNumber || (line.group === nextNumber && line.number === nextNumber);
   }
 }
 
@@ -115,13 +135,15 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   }
   try {
     // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
-    const end = await loadPets(file, { append: () => undefined }, { to: file.size() }).catch((error: unknown) => {
+    let animalCount = 0;
+    const sink: PetSink = { append: () => void animalCount++, changeStatus: () => undefined };
+    const end = await loadPets(file, sink, { to: file.size() }).catch((error: unknown) => {
       throw readError(path, error);
     });
     if (end.kind === "corrupt") {
       throw new Error(damageText(path, end));
     }
-    const animals = counted(end.lineCount, "animal");
+    const animals = counted(animalCount, "animal");
     if (end.kind === "whole") {
       return `${path} is sound: ${animals}`;
     }

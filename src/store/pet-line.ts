@@ -1,23 +1,29 @@
 /**
- * One animal <-> one line of pets.jsonl:
+ * One animal, or one change of its status <-> one line of pets.jsonl:
  *
- *     line     = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '","group":' group [ hash ]
+ *     line     = create / change
+ *     create   = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '"' [ number ] group [ once ]
  *                checksum LF
- *     id       = group = decimal, 1 or more
+ *     change   = '{"id":' id ',"status":"' status '"' number group [ once ] checksum LF
+ *     id       = decimal, 1 or more
  *     name     = JSON string as JSON.stringify writes it
  *     int64    = decimal
  *     status   = "available" / "pending" / "sold"
- *     hash     = ',"once":"' 22( base64url character ) '","at":' decimal
+ *     number   = ',"line":' decimal                      ; of a create only if it differs from the id
+ *     group    = ',"group":' decimal
+ *     once     = ',"once":"' 22( base64url character ) '","at":' decimal
  *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      log/checksum.ts
  *
- * For instance, the second animal of the group that began with animal 7:
+ * For instance, the second animal of the group that began with line 7, and its sale:
  *
- *     {"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7,"crc":"4957f9f9"}
+ *     {"id":8,"name":"Rex","categoryId":1,"status":"available","group":7,"crc":"de28c9af"}
+ *     {"id":8,"status":"sold","line":9,"group":9,"crc":"3a6e553d"}
  *
- * `group` is the id of the first animal written with the same fdatasync. `once` is the idempotency hash of a create
- * that carried one, and `at` its time in Unix seconds. A client gets the line up to `,"group"`, and a `}`. The checksum
- * proves that this program wrote the bytes, so reading only has to find the members, and to see that there are no
- * others. It allocates nothing: a start reads millions of lines.
+ * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
+ * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
+ * hash of a request that carried one, and `at` its time in Unix seconds. A client gets the line of a create up to its
+ * status, with the animal's last one. The checksum proves that this program wrote the bytes, so reading only has to
+ * find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
 import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../log/checksum.ts";
@@ -28,17 +34,22 @@ import { idempotencyHashCharacters } from "./idempotency-table.ts";
 
 const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
 
-/** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 190. */
-export const petLineBytesMax: number = nameCodePointsMax * 6 + 190 + statusCharactersMax;
+/** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 213. */
+export const petLineBytesMax: number = nameCodePointsMax * 6 + 213 + statusCharactersMax;
 
 /** Where a line's parts are. One object is used for all lines. */
 export interface PetLine {
   id: number;
+  /** Whether it changes the status of an animal that an earlier line created. */
+  isChange: boolean;
+  /** Its place in the file, from 1. */
+  number: number;
+  /** The number of the first line of its group. */
   group: number;
   /** Index in `petStatuses`. */
   statusIndex: number;
-  /** End of the served text, without its `}`. */
-  textEnd: number;
+  /** Where the status begins: the end of the text that the catalogue keeps of a create. */
+  statusStart: number;
   /** Start of the idempotency hash; 0 if the line has none. */
   hashStart: number;
   /** Of a line with a hash, in Unix seconds. */
@@ -48,38 +59,48 @@ export interface PetLine {
 }
 
 export function createPetLine(): PetLine {
-  return { id: 0, group: 0, statusIndex: 0, textEnd: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
+  const places = { statusStart: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
+  return { id: 0, isChange: false, number: 0, group: 0, statusIndex: 0, ...places };
 }
 
+/** What a line is about. */
+export type LineContent = Pick<PetLine, "id" | "isChange" | "statusIndex"> & {
+  /** The text of the animal as it was created; of a change not used. */
+  readonly json: string;
+  readonly idempotencyHash: string | undefined;
+};
+
 /**
- * Writes the line of an animal at `start`, where `petLineBytesMax` bytes are free, and returns its end.
- * @param json the served text, with its `}`
- * @param line has `group` and `atSeconds`; gets `textEnd` and `hashStart`
+ * Writes a line at `start`, where `petLineBytesMax` bytes are free, and returns its end.
+ * @param line has `number`, `group` and `atSeconds`; gets the rest
  */
-export function encodePetLine(
-  { bytes, view }: Chunk,
-  start: number,
-  json: string,
-  line: PetLine,
-  idempotencyHash?: string,
-): number {
-  const group = `,"group":${line.group}`;
-  const hash = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${line.atSeconds}`;
-  const end = start + bytes.write(json.slice(0, -1) + group + hash, start);
-  line.textEnd = end - hash.length - group.length;
-  line.hashStart = hash === "" ? 0 : end - hash.length + beforeHash.length;
+export function encodePetLine({ bytes, view }: Chunk, start: number, content: LineContent, line: PetLine): number {
+  const { id, isChange, statusIndex, json, idempotencyHash } = content;
+  const { number, group, atSeconds } = line;
+  const text = isChange ? `{"id":${id},"status":"${petStatuses[statusIndex]}"` : json.slice(0, -1);
+  const place = !isChange && number === id ? `,"group":${group}` : `,"line":${number},"group":${group}`;
+  const once = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${atSeconds}`;
+  const end = start + bytes.write(text + place + once, start);
+  const statusEnd = end - once.length - place.length - 1;
+  line.id = id;
+  line.isChange = isChange;
+  line.statusIndex = statusIndex;
+  line.statusStart = statusEnd - petStatuses[statusIndex]!.length; // One of the known statuses.
+  line.hashStart = once === "" ? 0 : end - once.length + beforeHash.length;
   return writeChecksum(view, start, end);
 }
 
 const idStart = new Literal('{"id":');
 const nameStart = new Literal(',"name":"');
 const categoryIdStart = new Literal('","categoryId":');
-const statusStart = new Literal(',"status":"');
-const groupText = '","group":';
+const beforeStatus = new Literal(',"status":"');
+const numberStart = new Literal('line":');
+const groupStart = new Literal('group":');
+const groupAfterNumber = new Literal(',"group":');
 const beforeHash = new Literal(',"once":"');
 const beforeAt = new Literal('","at":');
-/** With what follows a status, so that no status is taken for a longer one that begins with it. */
-const statusesAndGroup: readonly Literal[] = petStatuses.map((status) => new Literal(status + groupText));
+/** With what follows a status, so that none is taken for a longer one that begins with it. */
+const statusLiterals: readonly Literal[] = petStatuses.map((status) => new Literal(`${status}","`));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is sound. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
@@ -99,36 +120,49 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
     return false;
   }
   line.id = readInteger(bytes, start + idStart.length, line);
-  if (line.id < 1 || !nameStart.isAt(bytes, line.integerEnd)) {
+  line.isChange = !nameStart.isAt(bytes, line.integerEnd);
+  const statusAt = line.isChange ? line.integerEnd : endOfCategoryId(bytes, line.integerEnd + nameStart.length, end);
+  if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
     return false;
   }
-  const nameEnd = endOfName(bytes, line.integerEnd + nameStart.length, end);
-  if (!categoryIdStart.isAt(bytes, nameEnd)) {
-    return false;
-  }
-  const categoryIdEnd = endOfDigits(bytes, nameEnd + categoryIdStart.length);
-  if (!statusStart.isAt(bytes, categoryIdEnd)) {
-    return false;
-  }
-  const groupAt = readStatus(bytes, categoryIdEnd + statusStart.length, end, line);
-  if (groupAt < 0) {
-    return false;
-  }
-  line.textEnd = groupAt - groupText.length + 1;
-  line.group = readInteger(bytes, groupAt, line);
-  return line.group > 0 && readHash(bytes, end, line);
+  line.statusStart = statusAt + beforeStatus.length;
+  const placeAt = readStatus(bytes, end, line);
+  return placeAt > 0 && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
 }
 
-/** Where the group's number begins after the status at `at`; -1 if there is no status. */
-function readStatus(bytes: DataView, at: number, end: number, line: PetLine): number {
-  for (let index = 0; index < statusesAndGroup.length; index++) {
-    const literal = statusesAndGroup[index]!; // The index is within the array.
-    if (at + literal.length < end && literal.isAt(bytes, at)) {
+/** Where the category's id ends after the name at `nameAt`; `end` if there is none. */
+function endOfCategoryId(bytes: DataView, nameAt: number, end: number): number {
+  const nameEnd = endOfName(bytes, nameAt, end);
+  return categoryIdStart.isAt(bytes, nameEnd) ? endOfDigits(bytes, nameEnd + categoryIdStart.length) : end;
+}
+
+/** Where the member after the status begins; -1 if there is no status. */
+function readStatus(bytes: DataView, end: number, line: PetLine): number {
+  for (let index = 0; index < statusLiterals.length; index++) {
+    const literal = statusLiterals[index]!; // The index is within the array.
+    if (line.statusStart + literal.length < end && literal.isAt(bytes, line.statusStart)) {
       line.statusIndex = index;
-      return at + literal.length;
+      return line.statusStart + literal.length;
     }
   }
   return -1;
+}
+
+/** Whether the line's number and its group are at `at`. A create has no number if that is its id, a change always. */
+function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
+  line.number = line.id;
+  let groupAt = at + groupStart.length;
+  if (numberStart.isAt(bytes, at)) {
+    line.number = readInteger(bytes, at + numberStart.length, line);
+    groupAt = line.integerEnd + groupAfterNumber.length;
+    if (!groupAfterNumber.isAt(bytes, line.integerEnd) || (line.number === line.id && !line.isChange)) {
+      return false;
+    }
+  } else if (line.isChange || !groupStart.isAt(bytes, at)) {
+    return false;
+  }
+  line.group = readInteger(bytes, groupAt, line);
+  return line.number > 0 && line.group > 0;
 }
 
 /** Whether the line ends after its group, or has a hash and its time there. */

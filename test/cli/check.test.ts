@@ -72,7 +72,7 @@ test("a start with a damaged file says where the damage is, and that check --hel
   }
 });
 
-test("check says how many animals are sound before a damage, and how many lines a cut there loses", async (context) => {
+test("check says how many lines are sound before a damage, and how many a cut there loses", async (context) => {
   for (const damaged of [1, 2]) {
     const data = filledFolder(context);
     const path = join(data, "pets.jsonl");
@@ -80,7 +80,7 @@ test("check says how many animals are sound before a damage, and how many lines 
     writeFileSync(path, content, "latin1");
     const { code, stdout } = await runHere(["check", "--data", data]);
     assert.equal(code, 1);
-    const told = /^.* byte (\d+): .*; sound before the damage: (\d) animals?; lost by a cut there: (\d) lines?\n/.exec(stdout);
+    const told = /^.* byte (\d+): .*; sound before the damage: (\d) lines?; lost by a cut there: (\d) lines?\n/.exec(stdout);
     const [offset, soundCount, lostCount] = (told ?? assert.fail(stdout)).slice(1).map(Number);
     assert.equal(content.slice(offset).split("\n").length - 1, lostCount);
     writeFileSync(path, content.slice(0, offset), "latin1"); // As --help advises.

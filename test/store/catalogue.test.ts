@@ -9,12 +9,13 @@ import { viewOf } from "../../src/log/checksum.ts";
 import { Catalogue } from "../../src/store/catalogue.ts";
 import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 
-const statusCount = 3;
+const statuses = ["available", "so", "a status that is longer than sixteen characters"];
 const borders = [0, 1, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193];
 
 class Pair {
-  readonly catalogue: Catalogue = new Catalogue(statusCount);
-  readonly model: { readonly text: string; readonly status: number }[] = [];
+  readonly catalogue: Catalogue = new Catalogue(statuses);
+  /** Each text up to its status. */
+  readonly model: { readonly start: string; status: number }[] = [];
   readonly #random: SeededRandom;
 
   constructor(random: SeededRandom) {
@@ -23,12 +24,25 @@ class Pair {
 
   grow(count: number): void {
     for (let added = 0; added < count; added++) {
-      const status = this.#random.integer(0, statusCount - 1);
-      const text = `{"id":${this.model.length + 1},"name":"${"ü".repeat(this.#random.integer(0, 40))}"}`;
-      const line = Buffer.from(`before${text.slice(0, -1)}after`);
+      const status = this.#random.integer(0, statuses.length - 1);
+      const start = `{"id":${this.model.length + 1},"name":"${"ü".repeat(this.#random.integer(0, 40))}","status":"`;
+      const line = Buffer.from(`before${start}after`);
       this.catalogue.append(viewOf(line), "before".length, line.length - "after".length, status);
-      this.model.push({ text, status });
+      this.model.push({ start, status });
     }
+  }
+
+  change(count: number): void {
+    for (let changed = 0; changed < count; changed++) {
+      const id = this.#random.integer(1, this.model.length);
+      const status = this.#random.integer(0, statuses.length - 1);
+      this.catalogue.changeStatus(id, status);
+      this.model[id - 1]!.status = status; // The id is of an animal.
+    }
+  }
+
+  textOf({ start, status }: { readonly start: string; readonly status: number }): string {
+    return `${start}${statuses[status]}"}`;
   }
 
   check(after: number, limit: number, status: number | undefined): void {
@@ -39,7 +53,7 @@ class Pair {
     const expected = matching.slice(0, limit);
     const { json, nextAfter } = this.catalogue.page(after, limit, status);
     const query = `after ${after}, limit ${limit}, status ${status}, of ${this.model.length}`;
-    assert.equal(json, `[${expected.map(({ text }) => text).join(",")}]`, query);
+    assert.equal(json, `[${expected.map(this.textOf).join(",")}]`, query);
     assert.equal(nextAfter, matching.length > limit ? expected.at(-1)?.id : undefined, query);
   }
 
@@ -64,10 +78,28 @@ for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
   test(`Catalogue.get() finds each of ${count} animals by its id, and no other`, seeded((random) => {
     const pair = new Pair(random);
     pair.grow(count);
-    pair.model.forEach(({ text }, index) => assert.equal(pair.catalogue.get(index + 1), text));
+    pair.model.forEach((animal, index) => {
+      assert.equal(pair.catalogue.get(index + 1), pair.textOf(animal));
+      assert.equal(pair.catalogue.statusOf(index + 1), animal.status);
+    });
+    assert.equal(pair.catalogue.statusOf(count + 1), undefined);
+    assert.equal(pair.catalogue.statusOf(0), undefined);
     assert.equal(pair.catalogue.get(count + 1), undefined);
     assert.equal(pair.catalogue.get(count + 4_097), undefined);
     assert.equal(pair.catalogue.get(0), undefined);
+  }));
+}
+
+for (const count of [1, 4_097, 8_193]) {
+  test(`Catalogue of ${count} animals equals the model after any changes, in pages and alone`, seeded((random) => {
+    const pair = new Pair(random);
+    pair.grow(count);
+    for (let round = 0; round < 5; round++) {
+      pair.change(random.pick([1, 10, count]));
+      pair.checkSome(30);
+      pair.grow(random.integer(0, 3));
+    }
+    pair.model.forEach((animal, index) => assert.equal(pair.catalogue.get(index + 1), pair.textOf(animal)));
   }));
 }
 

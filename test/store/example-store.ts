@@ -7,6 +7,7 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 
 import {
+  type ChangeOutcome,
   type JsonText,
   type NewPet,
   IdempotencyConflictError,
@@ -14,12 +15,19 @@ import {
   type PetQuery,
   type PetStore,
   petToJson,
+  type StatusChange,
   StorageUnavailableError,
   type StoredPet,
 } from "../../src/index.ts";
 
 type Question =
   | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
+  | {
+      readonly kind: "change";
+      readonly id: number;
+      readonly change: StatusChange;
+      readonly idempotencyHash: string | undefined;
+    }
   | { readonly kind: "get"; readonly id: number }
   | { readonly kind: "list"; readonly query: PetQuery };
 
@@ -30,7 +38,7 @@ type Reply =
 
 interface Row {
   readonly id: number;
-  readonly status: string;
+  readonly newPet: NewPet;
   readonly json: string;
 }
 
@@ -38,8 +46,8 @@ export class ExampleEngine {
   /** As long as it is set, the reply to every question is "down". */
   isDown = false;
   readonly #rows: Row[] = [];
-  /** The animal of each hash. A real engine forgets a hash 24 hours after its creation. */
-  readonly #idsByHash = new Map<string, number>();
+  /** What each hash belongs to, and came to. A real engine forgets a hash after 24 hours. */
+  readonly #byHash = new Map<string, { readonly request: string; readonly result: StoredPet | ChangeOutcome }>();
 
   /** A connection, which the caller must close. */
   connect(): MessagePort {
@@ -53,7 +61,15 @@ export class ExampleEngine {
   #reply(question: Question): Reply {
     switch (question.kind) {
       case "add":
-        return this.#add(question.newPet, question.idempotencyHash);
+        return this.#once(question.idempotencyHash, `add ${petToJson({ ...question.newPet, id: 0 })}`, () =>
+          this.#add(question.newPet),
+        );
+      case "change":
+        return this.#rows[question.id - 1] === undefined
+          ? { kind: "result", result: { kind: "absent" } }
+          : this.#once(question.idempotencyHash, `change ${question.id} ${question.change.status}`, () =>
+              this.#change(question.id, question.change),
+            );
       case "get":
         return { kind: "result", result: this.#rows[question.id - 1]?.json };
       case "list":
@@ -61,23 +77,39 @@ export class ExampleEngine {
     }
   }
 
-  #add(newPet: NewPet, idempotencyHash: string | undefined): Reply {
-    const earlierId = idempotencyHash === undefined ? undefined : this.#idsByHash.get(idempotencyHash);
-    const id = earlierId ?? this.#rows.length + 1;
+  /** Only what was stored is remembered. */
+  #once(hash: string | undefined, request: string, run: () => StoredPet | ChangeOutcome): Reply {
+    const earlier = hash === undefined ? undefined : this.#byHash.get(hash);
+    if (earlier !== undefined) {
+      const isEqual = earlier.request === request;
+      return isEqual ? { kind: "result", result: { ...earlier.result, isReplay: true } } : { kind: "reused" };
+    }
+    const result = run();
+    if (hash !== undefined && "json" in result) {
+      this.#byHash.set(hash, { request, result });
+    }
+    return { kind: "result", result };
+  }
+
+  #add(newPet: NewPet): StoredPet {
+    const id = this.#rows.length + 1;
     const json = petToJson({ ...newPet, id });
-    if (earlierId !== undefined) {
-      const isEqual = this.#rows[earlierId - 1]?.json === json;
-      return isEqual ? { kind: "result", result: { id, json, isReplay: true } } : { kind: "reused" };
+    this.#rows.push({ id, newPet, json });
+    return { id, json };
+  }
+
+  #change(id: number, { status, from }: StatusChange): ChangeOutcome {
+    const { newPet } = this.#rows[id - 1]!; // There is the animal.
+    if (!from.includes(newPet.status)) {
+      return { kind: "mismatch", status: newPet.status };
     }
-    this.#rows.push({ id, status: newPet.status, json });
-    if (idempotencyHash !== undefined) {
-      this.#idsByHash.set(idempotencyHash, id);
-    }
-    return { kind: "result", result: { id, json } };
+    const json = petToJson({ ...newPet, status, id });
+    this.#rows[id - 1] = { id, newPet: { ...newPet, status }, json };
+    return { kind: "changed", json };
   }
 
   #list({ after, limit, status }: PetQuery): PetPage {
-    const matching = this.#rows.slice(after).filter((row) => status === undefined || row.status === status);
+    const matching = this.#rows.slice(after).filter((row) => status === undefined || row.newPet.status === status);
     const page = matching.slice(0, limit);
     const nextAfter = matching.length > limit ? page.at(-1)?.id : undefined;
     return { json: `[${page.map(({ json }) => json).join(",")}]`, nextAfter };
@@ -102,6 +134,11 @@ export class ExampleStore implements PetStore {
 
   async add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
     return (await this.#ask({ kind: "add", newPet, idempotencyHash })) as StoredPet; // The engine's reply to "add".
+  }
+
+  async changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
+    // The engine's reply to "change".
+    return (await this.#ask({ kind: "change", id, change, idempotencyHash })) as ChangeOutcome;
   }
 
   async get(id: number): Promise<JsonText | undefined> {
@@ -138,7 +175,7 @@ export class ExampleStore implements PetStore {
       throw new StorageUnavailableError("the engine is down");
     }
     if (reply.kind === "reused") {
-      throw new IdempotencyConflictError("the hash belongs to another animal");
+      throw new IdempotencyConflictError("the hash belongs to another request");
     }
     return reply.result;
   }

@@ -8,6 +8,7 @@ import {
   idempotencySecondsMax,
   IdempotencyTable,
   seedBytes,
+  type StoredRequest,
 } from "../../src/store/idempotency-table.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 
@@ -18,6 +19,10 @@ function hashOf(number: number): DataView {
 }
 
 const start = "before ".length;
+
+function createOf(id: number): StoredRequest {
+  return { id, isChange: false, statusIndex: id % 3 };
+}
 const seed = seededBytes(1)(seedBytes);
 
 test("IdempotencyTable.find() distinguishes hashes that differ in any one character", () => {
@@ -25,15 +30,15 @@ test("IdempotencyTable.find() distinguishes hashes that differ in any one charac
   const hashes = Array.from({ length: idempotencyHashCharacters }, (_, index) => {
     return viewOf(Buffer.from("a".repeat(idempotencyHashCharacters).replace(/a/g, (letter, at) => (at === index ? "b" : letter))));
   });
-  hashes.forEach((hash, index) => table.add(hash, 0, index + 1, 0));
-  hashes.forEach((hash, index) => assert.equal(table.find(hash, 0, 0), index + 1));
+  hashes.forEach((hash, index) => table.add(hash, 0, createOf(index + 1), 0));
+  hashes.forEach((hash, index) => assert.deepEqual(table.find(hash, 0, 0), createOf(index + 1)));
 });
 
 test("a new IdempotencyTable with one hash takes less than 32 KiB", () => {
   const before = process.memoryUsage().arrayBuffers;
   const tables = Array.from({ length: 32 }, () => {
     const table = new IdempotencyTable(seed);
-    table.add(hashOf(1), start, 1, 0);
+    table.add(hashOf(1), start, createOf(1), 0);
     return table;
   });
   const bytes = (process.memoryUsage().arrayBuffers - before) / tables.length;
@@ -59,7 +64,7 @@ function timeOf(write: (bytes: Buffer, number: number) => void): number {
   const startMs = performance.now();
   for (let number = 1; number <= 60_000; number++) {
     write(bytes, number);
-    table.add(view, 0, number, 0);
+    table.add(view, 0, createOf(number), 0);
   }
   return performance.now() - startMs;
 }
@@ -95,9 +100,9 @@ test("IdempotencyTable keeps the last 1,000,000 hashes in at most 48 bytes each,
       // Before anything is dropped: when that is collected is up to the collector.
       assert.ok((process.memoryUsage().arrayBuffers - before) / kept <= 48);
     }
-    table.add(hashAt(index), 0, index, 0);
+    table.add(hashAt(index), 0, createOf(index), 0);
     const oldest = index - kept + 1;
-    if (oldest > 0 && table.find(hashAt(oldest), 0, 0) !== oldest) {
+    if (oldest > 0 && table.find(hashAt(oldest), 0, 0)?.id !== oldest) {
       assert.fail(`hash ${oldest} is forgotten after ${index} hashes`);
     }
   }
@@ -109,11 +114,20 @@ test("IdempotencyTable gives memory back once all hashes of a segment are too ol
   const bytes = viewOf(Buffer.alloc(idempotencyHashCharacters));
   for (let index = 1; index <= 120_000; index++) {
     bytes.setUint32(0, Math.imul(index, 0x85ebca6b));
-    table.add(bytes, 0, index, 0);
+    table.add(bytes, 0, createOf(index), 0);
   }
   assert.equal(table.count, 120_000);
-  table.add(hashOf(0), start, 1, idempotencySecondsMax);
-  table.add(hashOf(-1), start, 2, idempotencySecondsMax);
+  table.add(hashOf(0), start, createOf(1), idempotencySecondsMax);
+  table.add(hashOf(-1), start, createOf(2), idempotencySecondsMax);
   assert.ok(table.count < 120_000, String(table.count));
-  assert.equal(table.find(hashOf(0), start, idempotencySecondsMax), 1);
+  assert.deepEqual(table.find(hashOf(0), start, idempotencySecondsMax), createOf(1));
+});
+
+test("IdempotencyTable knows of each hash whether it is a change's, and the status, also after it has grown", () => {
+  const table = new IdempotencyTable(seed);
+  const requests = Array.from({ length: 2_000 }, (_, index) => {
+    return { id: 2 ** 31 - index, isChange: index % 2 === 0, statusIndex: index % 7 };
+  });
+  requests.forEach((request, index) => table.add(hashOf(index), start, request, 0));
+  requests.forEach((request, index) => assert.deepEqual(table.find(hashOf(index), start, 0), request));
 });

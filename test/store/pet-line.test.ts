@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
 import { petToJson } from "../../src/pets/pet.ts";
-import { createPetLine, encodePetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
+import { createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
 
 const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
 
@@ -22,16 +22,38 @@ function checksummed(json: string): string {
   return lineWithChecksum(json).slice(0, -1);
 }
 
+/** Writes a line, and returns it with what is read of it. */
+function rewritten(content: LineContent, places: Partial<PetLine>): { text: string; written: PetLine; found: PetLine } {
+  const written = { ...createPetLine(), ...places };
+  const bytes = Buffer.alloc(2 * petLineBytesMax);
+  const end = encodePetLine({ bytes, view: viewOf(bytes) }, 0, content, written);
+  const found = createPetLine();
+  assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined);
+  return { text: bytes.toString("utf8", 0, end - 1), written, found: { ...found, integerEnd: 0 } };
+}
+
 test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to its bounds", () => {
   const names = ["Rex", "é", "小白 🐕", '"\\', "\u0001\u001f\n\t", "\u2028", "x".repeat(255), "\u0001".repeat(255)];
   for (const name of names) {
     for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
-      const line = { ...createPetLine(), group: 7 };
-      const bytes = Buffer.alloc(petLineBytesMax);
-      const end = encodePetLine({ bytes, view: viewOf(bytes) }, 0, petToJson({ ...members, name, categoryId }), line);
-      const found = createPetLine();
-      assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined, JSON.stringify(name));
-      assert.deepEqual([found.id, found.group, found.statusIndex, found.textEnd], [8, 7, 2, line.textEnd]);
+      for (const number of [8, 9]) {
+        const json = petToJson({ ...members, name, categoryId });
+        const content = { id: 8, isChange: false, statusIndex: 2, json, idempotencyHash: undefined };
+        const { text, written, found } = rewritten(content, { number, group: 7 });
+        assert.deepEqual(found, written, text);
+        assert.equal(text.startsWith(json.slice(0, -1)), true, text);
+      }
+    }
+  }
+});
+
+test("readPetLine() reads the change that encodePetLine() wrote", () => {
+  for (const idempotencyHash of [undefined, "abcdefghijklmnopqrstuv"]) {
+    for (const number of [8, 9, 999_999_999_999_999]) {
+      const content = { id: 8, isChange: true, statusIndex: 1, json: "", idempotencyHash };
+      const { text, written, found } = rewritten(content, { number, group: 7, atSeconds: idempotencyHash === undefined ? 0 : 5 });
+      assert.deepEqual(found, written, text);
+      assert.equal(text.startsWith(`{"id":8,"status":"pending","line":${number},"group":7,`), true, text);
     }
   }
 });
@@ -47,16 +69,20 @@ test("readPetLine() reads lines as release 1.1.0 wrote them", () => {
 
 test("no line is longer than petLineBytesMax", () => {
   const id = 999_999_999_999_999; // Longer ones are not read.
-  const line = { ...createPetLine(), group: id, atSeconds: id };
   const json = petToJson({ id, name: "\u0001".repeat(255), categoryId: -(2n ** 63n), status: "available" });
-  const bytes = Buffer.alloc(2 * petLineBytesMax);
-  assert.ok(encodePetLine({ bytes, view: viewOf(bytes) }, 0, json, line, "x".repeat(22)) <= petLineBytesMax);
+  const content = { id, isChange: false, statusIndex: 0, json, idempotencyHash: "x".repeat(22) };
+  const { text } = rewritten(content, { number: id - 1, group: id - 1, atSeconds: id });
+  assert.ok(`${text}\n`.length <= petLineBytesMax, String(text.length));
 });
 
 test("readPetLine() finds a line with a right checksum and unknown members wrong: a newer release may have written it", () => {
   const good = '{"id":8,"name":"Rex","categoryId":1,"status":"sold","group":7}';
   const withHash = good.replace('"group":7', '"group":7,"once":"abcdefghijklmnopqrstuv","at":1795219200');
-  assert.deepEqual([good, withHash].map((line) => read(checksummed(line))), [undefined, undefined]);
+  const change = '{"id":8,"status":"sold","line":9,"group":7}';
+  const numbered = good.replace('"group"', '"line":9,"group"');
+  for (const line of [good, withHash, change, numbered]) {
+    assert.equal(read(checksummed(line)), undefined, line);
+  }
   const deviations = [
     good.replace('"group":7', '"group":7,"colour":"red"'),
     good.replace('"status":"sold",', ""),
@@ -77,6 +103,23 @@ test("readPetLine() finds a line with a right checksum and unknown members wrong
     good.replace('"group":7', '"group":7x'),
     ...["oncE", "aT"].map((member) => withHash.replace(new RegExp(`"${member}"`, "i"), `"${member}"`)),
   ];
+  deviations.push(
+    good.replace('"group"', '"line":8,"group"'),
+    ...[change, numbered].flatMap((line) => [
+      line.replace('"line":9', '"line":0'),
+      line.replace('"line":9', '"line":9x'),
+      line.replace('"line":9', '"line":'),
+      line.replace('"line"', '"lime"'),
+      line.replace(',"group":7', ""),
+      line.replace('"line":9,"group":7', '"group":7,"line":9'),
+    ]),
+    change.replace('"line":9,', ""),
+    change.replace('"status":"sold",', ""),
+    change.replace('"sold"', '"lost"'),
+    change.replace('"id":8', '"id":0'),
+    change.replace('"id":8', '"id":8,"name":"Rex"'),
+    change.replace('"id":8', '"id":8,"categoryId":1'),
+  );
   for (const deviation of deviations) {
     assert.equal(read(checksummed(deviation)), "wrong", deviation);
   }

@@ -25,7 +25,7 @@ export interface StorePlace {
   remove(): Promise<void>;
 }
 
-const statuses: readonly PetStatus[] = ["available", "pending", "sold"];
+export const statuses: readonly PetStatus[] = ["available", "pending", "sold"];
 const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
 const everything = { after: 0, limit: 100_000, status: undefined };
 
@@ -102,7 +102,7 @@ function testAdding(name: string, createPlace: () => Promise<StorePlace>): void 
   });
 }
 
-function hashOf(number: number): string {
+export function hashOf(number: number): string {
   return `hash-${number}`.padEnd(22, "_");
 }
 
@@ -343,7 +343,7 @@ class Model {
   }
 }
 
-async function openStore(context: TestContext, createPlace: () => Promise<StorePlace>): Promise<PetStore> {
+export async function openStore(context: TestContext, createPlace: () => Promise<StorePlace>): Promise<PetStore> {
   const place = await createPlace();
   const store = await place.open();
   context.after(async () => {
@@ -365,16 +365,16 @@ async function withStore(createPlace: () => Promise<StorePlace>, use: (store: Pe
 }
 
 /** All at once. */
-function addAll(store: PetStore, pets: readonly NewPet[]): Promise<StoredPet[]> {
+export function addAll(store: PetStore, pets: readonly NewPet[]): Promise<StoredPet[]> {
   return Promise.all(pets.map((pet) => store.add(pet)));
 }
 
 /** Animals that differ, so that one cannot pass for another. */
-function manyPets(count: number): NewPet[] {
+export function manyPets(count: number): NewPet[] {
   return idsFrom(1, count).map(petOf);
 }
 
-function petOf(number: number): NewPet {
+export function petOf(number: number): NewPet {
   return { name: `Rex ${number}`, categoryId: BigInt(number), status: statuses[number % statuses.length] ?? "sold" };
 }
 
@@ -387,12 +387,12 @@ function randomPets(random: SeededRandom, count: number): NewPet[] {
   }));
 }
 
-function idsFrom(first: number, count: number): number[] {
+export function idsFrom(first: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => first + index);
 }
 
 /** The texts of all animals on the pages, in their order. */
-async function walk(store: PetStore, query: { limit: number; status: PetStatus | undefined }): Promise<string[]> {
+export async function walk(store: PetStore, query: { limit: number; status: PetStatus | undefined }): Promise<string[]> {
   const texts: string[] = [];
   for (let after: number | undefined = 0; after !== undefined; ) {
     const page: PetPage = await store.list({ ...query, after });
@@ -419,7 +419,7 @@ async function unlessUnavailable<Answer>(read: () => Answer | Promise<Answer>, e
   }
 }
 
-function textOf(json: JsonText | undefined): string {
+export function textOf(json: JsonText | undefined): string {
   assert.notEqual(json, undefined, "there is a text");
   return typeof json === "string" ? json : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(json);
 }

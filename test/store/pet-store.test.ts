@@ -1,5 +1,5 @@
 /**
- * The suite that every store has to pass, run against ours and against an embedder's.
+ * The suites that every store has to pass, run against ours and against an embedder's.
  */
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -10,16 +10,19 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { ExampleEngine, ExampleStore } from "./example-store.ts";
 import { testPetStore } from "./pet-store-suite.ts";
+import { testStatusChanges } from "./status-suite.ts";
 
-testPetStore("JsonLinesPetStore", async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
-  return {
-    open: () => openPetStore({ disk: nodeDisk, dataDir, report: () => undefined }),
-    remove: () => rm(dataDir, { recursive: true }),
-  };
-});
+for (const testStore of [testPetStore, testStatusChanges]) {
+  testStore("JsonLinesPetStore", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
+    return {
+      open: () => openPetStore({ disk: nodeDisk, dataDir, report: () => undefined }),
+      remove: () => rm(dataDir, { recursive: true }),
+    };
+  });
 
-testPetStore("ExampleStore", async () => {
-  const engine = new ExampleEngine();
-  return { open: async () => new ExampleStore(engine), remove: async () => undefined };
-});
+  testStore("ExampleStore", async () => {
+    const engine = new ExampleEngine();
+    return { open: async () => new ExampleStore(engine), remove: async () => undefined };
+  });
+}

@@ -10,7 +10,7 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-test("the catalogue keeps an animal of any status across a restart", async (context) => {
+test("the catalogue keeps an animal of any status, and any change of it, across a restart", async (context) => {
   const added = ["sold_out", "so", "n", "new", "available until the end of the month of November"];
   const statuses = petStatuses as unknown as string[];
   statuses.push(...added);
@@ -25,5 +25,20 @@ test("the catalogue keeps an animal of any status across a restart", async (cont
     const { json } = again.list({ after: 0, limit: 10, status: status as PetStatus });
     assert.equal(Buffer.from(json).toString(), `[{"id":${index + 1},"name":"Rex","categoryId":1,"status":"${status}"}]`);
   }
+  await Promise.all(
+    petStatuses.map((_status, index) => {
+      const from = [petStatuses[index]!]; // The index is within the array.
+      return again.changeStatus(index + 1, { status: petStatuses.at(index - 1)!, from }, `${index}`.padStart(22, "a"));
+    }),
+  );
   await again.close();
+  const last = await open();
+  for (const [index] of statuses.entries()) {
+    const status = petStatuses.at(index - 1)!; // Any index above -length is.
+    const json = `{"id":${index + 1},"name":"Rex","categoryId":1,"status":"${status}"}`;
+    assert.equal(last.get(index + 1), json);
+    const repeated = await last.changeStatus(index + 1, { status, from: [] }, `${index}`.padStart(22, "a"));
+    assert.deepEqual(repeated, { kind: "changed", json, isReplay: true });
+  }
+  await last.close();
 });

@@ -1,0 +1,128 @@
+/**
+ * The lines of one group of pets.jsonl. Requests are decided here, one after the other, against what readers see and
+ * what the group has decided so far. Readers see the group only once it is on disk.
+ */
+
+import type { Chunk } from "../log/chunks.ts";
+import type { ChangeOutcome, StatusChange, StoredPet } from "../pets/pet-store.ts";
+import { type NewPet, type PetStatus, petStatuses, petToJson } from "../pets/pet.ts";
+import type { Catalogue } from "./catalogue.ts";
+import type { IdempotencyHashes } from "./idempotency-hashes.ts";
+import { createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax } from "./pet-line.ts";
+
+/** What waits to be written; or to be durable, as it is in the file already. */
+export type GroupItem =
+  | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
+  | {
+      readonly kind: "change";
+      /** Of an animal that readers see. */
+      readonly id: number;
+      readonly change: StatusChange;
+      readonly idempotencyHash: string | undefined;
+    }
+  | { readonly kind: "stored"; readonly result: ItemResult };
+
+export type ItemResult = StoredPet | ChangeOutcome;
+
+type GroupLine = Readonly<Pick<PetLine, "id" | "isChange" | "statusIndex" | "statusStart" | "hashStart">> & {
+  readonly start: number;
+};
+
+export class PetGroup {
+  readonly #catalogue: Catalogue;
+  readonly #chunk: Chunk;
+  readonly #line = createPetLine();
+  readonly #lines: GroupLine[] = [];
+  /** The statuses that the group changes, by id. */
+  readonly #statuses = new Map<number, number>();
+  #nextId: number;
+  /** Of the lines. Changed here only. */
+  byteCount = 0;
+
+  /** @param firstNumber the place in the file of the group's first line, from 1 */
+  constructor(catalogue: Catalogue, chunk: Chunk, firstNumber: number, atSeconds: number) {
+    this.#catalogue = catalogue;
+    this.#chunk = chunk;
+    this.#line.group = firstNumber;
+    this.#line.atSeconds = atSeconds;
+    this.#nextId = catalogue.count + 1;
+  }
+
+  get lineCount(): number {
+    return this.#lines.length;
+  }
+
+  /** Whether any line fits. */
+  get hasRoom(): boolean {
+    return this.byteCount + petLineBytesMax <= this.#chunk.bytes.length;
+  }
+
+  take(item: GroupItem): ItemResult {
+    switch (item.kind) {
+      case "add":
+        return this.#add(item.newPet, item.idempotencyHash);
+      case "change":
+        return this.#change(item.id, item.change, item.idempotencyHash);
+      case "stored":
+        return item.result;
+    }
+  }
+
+  /** Shows the group to readers. */
+  publish(hashes: IdempotencyHashes): void {
+    const { view } = this.#chunk;
+    for (const line of this.#lines) {
+      if (line.isChange) {
+        this.#catalogue.changeStatus(line.id, line.statusIndex);
+      } else {
+        this.#catalogue.append(view, line.start, line.statusStart, line.statusIndex);
+      }
+      if (line.hashStart > 0) {
+        hashes.remember(view, line.hashStart, line);
+      }
+    }
+  }
+
+  #add(newPet: NewPet, idempotencyHash: string | undefined): StoredPet {
+    const id = this.#nextId++;
+    const json = petToJson({ id, ...newPet });
+    this.#write({ id, isChange: false, statusIndex: petStatuses.indexOf(newPet.status), json, idempotencyHash });
+    return { id, json };
+  }
+
+  #change(id: number, { status, from }: StatusChange, idempotencyHash: string | undefined): ChangeOutcome {
+    const present = this.#statuses.get(id) ?? this.#catalogue.statusOf(id);
+    const refusal = refusalOf(present, from);
+    if (refusal !== undefined) {
+      return refusal;
+    }
+    const statusIndex = petStatuses.indexOf(status);
+    // A change that changes nothing is written only for its hash.
+    if (statusIndex !== present || idempotencyHash !== undefined) {
+      this.#write({ id, isChange: true, statusIndex, json: "", idempotencyHash });
+      this.#statuses.set(id, statusIndex);
+    }
+    return { kind: "changed", json: this.#catalogue.get(id, statusIndex)! }; // There is the animal.
+  }
+
+  #write(content: LineContent): void {
+    const line = this.#line;
+    const start = this.byteCount;
+    line.number = line.group + this.#lines.length;
+    this.byteCount = encodePetLine(this.#chunk, start, content, line);
+    const { id, isChange, statusIndex, statusStart, hashStart } = line;
+    this.#lines.push({ id, isChange, statusIndex, statusStart, hashStart, start });
+  }
+}
+
+/**
+ * Why an animal cannot be changed; undefined if it can.
+ * @param present the index of its status; undefined if there is no animal
+ */
+export function refusalOf(present: number | undefined, from: readonly PetStatus[]): ChangeOutcome | undefined {
+  if (present === undefined) {
+    return { kind: "absent" };
+  }
+  const status = petStatuses[present]!; // The catalogue has no other.
+  return from.includes(status) ? undefined : { kind: "mismatch", status };
+}
