@@ -105,7 +105,7 @@ export class Service implements AnimalStore {
     this.options = options;
     this.engine = engine;
     this.#observers = observers;
-    this.description = describeApi(options);
+    this.description = describeApi({ ...options, hasChanges: engine.store.changeStatus !== undefined });
     const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
     this.pipeline = new Pipeline({
       clock,

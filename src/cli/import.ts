@@ -20,7 +20,7 @@ import { readLines } from "../disk/read-lines.ts";
 import { addThroughDoor, workOrAsk } from "../door/ask.ts";
 import { openLockedFolder } from "../folder-engine.ts";
 import { bounds } from "../base/bounds.ts";
-import { type NewPetReading, readNewPet } from "../pets/new-pet.ts";
+import { type Reading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
 import type { Source } from "../postgres/move-in.ts";
@@ -227,7 +227,7 @@ function isBlank(line: Uint8Array): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-function validateLine(line: Uint8Array): NewPetReading {
+function validateLine(line: Uint8Array): Reading<NewPet> {
   return line.length > bounds.contentBytesMax
     ? { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` }
     : readNewPet(line);

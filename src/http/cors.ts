@@ -2,8 +2,12 @@
 
 /** Which a script may read, beyond those that the standard always lets it read. */
 const exposedFields =
-  "Allow, Deprecation, Idempotent-Replayed, Link, Location, Retry-After, Sunset, WWW-Authenticate, " +
-  "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
+  "Accept-Patch, Allow, Deprecation, ETag, Idempotent-Replayed, Link, Location, Retry-After, Sunset, " +
+  "WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
+
+/** Which a script may send, beyond those that the standard always lets it send. */
+const allowedFields =
+  "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, X-Request-Id";
 
 /** Chromium keeps the response to a preflight no longer than this. */
 const preflightMaxAgeSeconds = 7_200;
@@ -36,7 +40,7 @@ export class Cors {
   preflightFields(methods: string): readonly string[] {
     return [
       ...["Access-Control-Allow-Methods", methods],
-      ...["Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Traceparent, X-Request-Id"],
+      ...["Access-Control-Allow-Headers", allowedFields],
       ...["Access-Control-Max-Age", String(preflightMaxAgeSeconds)],
     ];
   }

@@ -8,11 +8,15 @@ import { bounds } from "../base/bounds.ts";
 const table = {
   malformed_request: { status: 400, message: "The request is not well-formed HTTP/1.1." },
   malformed_json: { status: 400, message: "The content is not well-formed JSON in UTF-8." },
-  invalid_body: { status: 400, message: "The content is not a valid NewPet." },
+  invalid_body: { status: 400, message: "The content is not valid." },
   invalid_parameter: { status: 400, message: "A query parameter is not valid." },
   invalid_idempotency_key: {
     status: 400,
     message: "Idempotency-Key must be one field: a quoted string or a word of 1 to 255 visible ASCII characters.",
+  },
+  invalid_precondition: {
+    status: 400,
+    message: 'If-Match and If-None-Match must be * or statuses in quotation marks, as in If-Match: "available".',
   },
   missing_api_key: { status: 401, message: "Send an API key: Authorization: Bearer <API_KEY>." },
   invalid_api_key: { status: 401, message: "The API key is not valid." },
@@ -21,13 +25,18 @@ const table = {
   route_not_found: { status: 404, message: "There is nothing at this path." },
   method_not_allowed: { status: 405, message: "This path does not support the method; see Allow." },
   request_timeout: { status: 408, message: "The request did not arrive in time." },
+  precondition_failed: { status: 412, message: "The animal does not have a status that the request allows; see ETag." },
   body_too_large: { status: 413, message: `The content is larger than ${bounds.contentBytesMax} bytes.` },
   uri_too_long: { status: 414, message: `The request target is longer than ${bounds.targetBytesMax} bytes.` },
   unsupported_media_type: {
     status: 415,
     message: "Content-Type must be application/json, in UTF-8, and the content must have no content coding.",
   },
-  idempotency_key_reused: { status: 422, message: "The Idempotency-Key was used for another animal." },
+  idempotency_key_reused: { status: 422, message: "The Idempotency-Key was used for another request." },
+  precondition_required: {
+    status: 428,
+    message: 'Send the status that the animal may have now in If-Match, as in If-Match: "available"; * stands for any.',
+  },
   rate_limited: { status: 429, message: "The rate limit is used up; wait as long as Retry-After says." },
   key_banned: {
     status: 429,
@@ -41,7 +50,7 @@ const table = {
   storage_unavailable: { status: 503, message: "The service cannot do this now; nothing was stored. Try again later." },
   outcome_unknown: {
     status: 503,
-    message: "The animal may have been stored. Retry with the same Idempotency-Key, or list the animals first.",
+    message: "This may have been stored. Retry with the same Idempotency-Key, or list the animals first.",
   },
 };
 

@@ -1,15 +1,21 @@
+/** What a create may be sent as. */
+export const jsonTypes: readonly string[] = ["application/json"];
+
+/** What a change may be sent as (RFC 7396). */
+export const patchTypes: readonly string[] = ["application/merge-patch+json", "application/json"];
+
 /**
- * Whether content of this type is JSON in UTF-8: `application/json`, charset absent, utf-8 or its alias utf8.
- * Other parameters are ignored (RFC 8259, 11).
+ * Whether content of this type is one of the `types` of JSON in UTF-8: charset absent, utf-8 or its alias utf8. Other
+ * parameters are ignored (RFC 8259, 11).
  *
  *     media-type = type "/" subtype *( OWS ";" OWS [ token "=" ( token / quoted-string ) ] )      RFC 9110, 8.3.1
  */
-export function isJsonInUtf8(contentType: string): boolean {
-  if (contentType === "application/json") {
+export function isJsonInUtf8(contentType: string, types: readonly string[]): boolean {
+  if (types.includes(contentType)) {
     return true;
   }
-  const type = /^application\/json[ \t]*(?=;|$)/i.exec(contentType)?.[0];
-  if (type === undefined) {
+  const [type = ""] = /^[^ \t;]*[ \t]*(?=;|$)/.exec(contentType) ?? [];
+  if (!types.includes(type.trimEnd().toLowerCase())) {
     return false;
   }
   const parameter =

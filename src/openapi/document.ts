@@ -5,9 +5,9 @@
 import { failuresPerMinute } from "../limits/address-limiter.ts";
 import { banRule } from "../limits/ban.ts";
 import { publishedQuotas } from "../limits/plans.ts";
-import { paths } from "./paths.ts";
+import { pathsOf } from "./paths.ts";
 import { headerComponents, responseComponents } from "./responses.ts";
-import { type JsonObject, schemas } from "./schemas.ts";
+import { type JsonObject, parameterComponents, schemas } from "./schemas.ts";
 
 export interface OpenApiDescription {
   readonly openapi: "3.1.0";
@@ -19,18 +19,20 @@ export interface OpenApiDescription {
   readonly components: JsonObject;
 }
 
-export interface DescribedAddresses {
+export interface DescribedService {
   /** Public base address; undefined if the service has none. */
   readonly baseUrl: string | undefined;
   /** Where the API is mounted, as "/v1"; the server's address if there is no base address. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
+  /** Whether the animals of the store can change. */
+  readonly hasChanges: boolean;
 }
 
 /** The version of the interface, not of the program: it changes only if existing clients would break. */
 const interfaceVersion = "1.0.0";
 
-export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddresses): OpenApiDescription {
+export function describeApi({ baseUrl, basePath, stagingBaseUrl, hasChanges }: DescribedService): OpenApiDescription {
   const staging = stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }];
   return {
     openapi: "3.1.0",
@@ -45,10 +47,10 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
     servers: [{ url: baseUrl ?? basePath, description: "Production" }, ...staging],
     security: [{ apiKey: [] }],
     tags: [
-      { name: "animals", description: "List, add and fetch animals." },
+      { name: "animals", description: "List, add, fetch and change animals." },
       { name: "limits", description: "What is left of the key's quotas." },
     ],
-    paths,
+    paths: pathsOf(hasChanges),
     components: {
       securitySchemes: {
         apiKey: {
@@ -59,6 +61,7 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl }: DescribedAddr
         },
       },
       schemas,
+      parameters: parameterComponents,
       responses: responseComponents,
       headers: headerComponents,
     },
@@ -72,7 +75,7 @@ function introduction(): string {
   );
   const { refusalCount, durationMinMs, durationMaxMs } = banRule;
   return [
-    "List the animals of a store, add one, or fetch one. Every request needs an API key.",
+    "List the animals of a store, add one, fetch one, or change its status. Every request needs an API key.",
     "## Errors",
     "Every error response has the same three members: `code` for programs, `message` for people, and `status`. An " +
       "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +

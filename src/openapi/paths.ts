@@ -1,15 +1,17 @@
 /** The operations of the OpenAPI description, by path, each with every response that it can give. */
 
 import { bounds } from "../base/bounds.ts";
+import type { ErrorCode } from "../http/errors.ts";
+import { patchTypes } from "../http/media-type.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { sunsetField } from "../request/handlers.ts";
 import { errorResponses, response } from "./responses.ts";
-import { idempotencyKeyParameter, type JsonObject, listParameters, petIdParameter, rex } from "./schemas.ts";
+import { type JsonObject, listParameters, parameter, rex } from "./schemas.ts";
 
 const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 
-/** The fields of every response of getPet's route. */
+/** The fields of every response of getPet. */
 const deprecationFields: readonly string[] = ["Deprecation", "Sunset", "Link-successor"];
 
 const misty: JsonObject = { id: 2, name: "Misty", categoryId: 7, status: "sold" };
@@ -35,6 +37,11 @@ const newPetContent: JsonObject = {
   },
 };
 
+const changeContent: JsonObject = {
+  schema: { $ref: "#/components/schemas/StatusChange" },
+  examples: { reserve: { value: { status: "pending" } } },
+};
+
 const listPets: JsonObject = {
   operationId: "listPets",
   summary: "List animals",
@@ -49,6 +56,12 @@ const listPets: JsonObject = {
   },
 };
 
+/** The errors of an operation that stores something. */
+const writeErrors: readonly ErrorCode[] = [
+  "malformed_json", "insufficient_scope", "invalid_body", "invalid_idempotency_key", "body_too_large",
+  "unsupported_media_type", "idempotency_key_reused", "outcome_unknown",
+];
+
 const createPet: JsonObject = {
   operationId: "createPet",
   summary: "Add an animal",
@@ -57,18 +70,15 @@ const createPet: JsonObject = {
     "`Idempotency-Key` it is always right to send the request again, also after a broken connection or " +
     "`outcome_unknown`.",
   tags: ["animals"],
-  parameters: [idempotencyKeyParameter],
+  parameters: [parameter("Idempotency-Key")],
   requestBody: {
     required: true,
     description: `At most ${bounds.contentBytesMax} bytes of UTF-8.`,
     content: { "application/json": newPetContent },
   },
   responses: {
-    201: response("The new animal.", petContent, ["Location", "Idempotent-Replayed"]),
-    ...errorResponses([
-      "malformed_json", "insufficient_scope", "invalid_body", "invalid_idempotency_key", "body_too_large",
-      "unsupported_media_type", "idempotency_key_reused", "outcome_unknown",
-    ]),
+    201: response("The new animal.", petContent, ["Location", "ETag", "Idempotent-Replayed"]),
+    ...errorResponses(writeErrors),
   },
 };
 
@@ -81,10 +91,33 @@ const getPet: JsonObject = {
   tags: ["animals"],
   deprecated: true,
   "x-deprecated-sunset": sunsetDate,
-  parameters: [petIdParameter],
+  parameters: [parameter("petId"), parameter("If-None-Match"), parameter("If-Match")],
   responses: {
-    200: response("The animal.", petContent, deprecationFields),
-    ...errorResponses(["pet_not_found"], deprecationFields),
+    200: response("The animal.", petContent, ["ETag", ...deprecationFields]),
+    304: response("The animal has a status that `If-None-Match` names.", undefined, ["ETag", ...deprecationFields]),
+    ...errorResponses(["invalid_precondition", "pet_not_found", "precondition_failed"], deprecationFields),
+  },
+};
+
+const changeStatus: JsonObject = {
+  operationId: "changeStatus",
+  summary: "Change the status of an animal",
+  description:
+    "Reserves, sells or frees an animal that has a status which `If-Match` names. Of many clients that send " +
+    '`If-Match: "available"` at once, one gets 200, and the others get 412. Responds once the change is on disk.',
+  tags: ["animals"],
+  parameters: [
+    parameter("petId"), parameter("If-Match-required"), parameter("If-None-Match"), parameter("Idempotency-Key"),
+  ],
+  requestBody: {
+    required: true,
+    content: Object.fromEntries(patchTypes.map((type) => [type, changeContent])),
+  },
+  responses: {
+    200: response("The animal with its new status.", petContent, ["ETag", "Idempotent-Replayed"]),
+    ...errorResponses([
+      ...writeErrors, "invalid_precondition", "pet_not_found", "precondition_failed", "precondition_required",
+    ]),
   },
 };
 
@@ -104,8 +137,11 @@ const getLimits: JsonObject = {
   },
 };
 
-export const paths: JsonObject = {
-  "/pets": { get: listPets, post: createPet },
-  "/pets/{petId}": { get: getPet },
-  "/limits": { get: getLimits },
-};
+/** @param hasChanges whether the animals of the store can change */
+export function pathsOf(hasChanges: boolean): JsonObject {
+  return {
+    "/pets": { get: listPets, post: createPet },
+    "/pets/{petId}": hasChanges ? { get: getPet, patch: changeStatus } : { get: getPet },
+    "/limits": { get: getLimits },
+  };
+}

@@ -4,12 +4,20 @@
  */
 
 import { type ErrorCode, errorJson, errorTable } from "../http/errors.ts";
+import { patchTypes } from "../http/media-type.ts";
 import { deprecationField, sunsetField } from "../request/handlers.ts";
+import { petStatuses } from "../pets/pet.ts";
+import { entityTag } from "../pets/precondition.ts";
 import { int64, type Json, type JsonObject } from "./schemas.ts";
 
 /** A field that every response has which lists it. Without an example its value is the constant of its schema. */
 function field(description: string, schema: JsonObject, example?: string | number): JsonObject {
   return { required: true, description, schema, ...(example !== undefined && { example }) };
+}
+
+/** An error before the operation is known does not have it, also if one after it has its status. */
+function fieldOnceKnown(description: string, value: string): JsonObject {
+  return { required: false, description, schema: { type: "string", const: value } };
 }
 
 /** The header components. A key may name one of several uses: `Link-next` is a `Link`. */
@@ -52,8 +60,14 @@ export const headerComponents: JsonObject = {
   ),
   "Idempotent-Replayed": {
     required: false,
-    description: "Present if an earlier request with this `Idempotency-Key` added the animal, and this one added none.",
+    description: "Present if an earlier request with this `Idempotency-Key` had this result: not stored again.",
     schema: { type: "string", const: "true" },
+  },
+  ETag: field("The status of the animal in quotation marks.", { type: "string", enum: petStatuses.map(entityTag) }),
+  "Accept-Patch": {
+    required: false,
+    description: "The media types of a change, where it was refused for its own (RFC 5789, 3.1).",
+    schema: { type: "string", const: patchTypes.join(", ") },
   },
   "Link-next": {
     required: false,
@@ -61,13 +75,14 @@ export const headerComponents: JsonObject = {
     schema: { type: "string", pattern: '^<[^>]*/pets\\?([^>]*&)?after=[0-9]+>; rel="next"$' },
     example: '</v1/pets?limit=2&after=2>; rel="next"',
   },
-  "Link-successor": field(
-    "The operation that replaces this one (RFC 5829, 3.2; RFC 8288).",
-    { type: "string", pattern: '^<[^>]*/pets>; rel="successor-version"$' },
-    '</v1/pets>; rel="successor-version"',
-  ),
-  Deprecation: field("Since when the operation is deprecated (RFC 9745).", { type: "string", const: deprecationField }),
-  Sunset: field("When the operation is scheduled for removal (RFC 8594).", { type: "string", const: sunsetField }),
+  "Link-successor": {
+    required: false,
+    description: "The operation that replaces this one (RFC 5829, 3.2; RFC 8288).",
+    schema: { type: "string", pattern: '^<[^>]*/pets>; rel="successor-version"$' },
+    example: '</v1/pets>; rel="successor-version"',
+  },
+  Deprecation: fieldOnceKnown("Since when the operation is deprecated (RFC 9745).", deprecationField),
+  Sunset: fieldOnceKnown("When the operation is scheduled for removal (RFC 8594).", sunsetField),
 };
 
 const everyFields = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
@@ -75,11 +90,15 @@ const everyFields = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining
 const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ["WWW-Authenticate"],
   403: ["WWW-Authenticate"],
+  412: ["ETag"],
+  415: ["Accept-Patch"],
   429: ["Retry-After"],
 };
 
+type Codes = readonly [ErrorCode, ...ErrorCode[]];
+
 /** The errors of every operation. Each component is a response with all its codes. */
-const sharedErrors: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]>> = {
+const sharedErrors: Readonly<Record<string, Codes>> = {
   MalformedRequest: ["malformed_request"],
   Unauthorized: ["missing_api_key", "invalid_api_key"],
   RequestTimeout: ["request_timeout"],
@@ -90,15 +109,32 @@ const sharedErrors: Readonly<Record<string, readonly [ErrorCode, ...ErrorCode[]]
   StorageUnavailable: ["storage_unavailable"],
 };
 
-/** Those that happen once the route is known. */
+/** Those of the operations that store something, where no other operation has a response with these codes. */
+const sharedWriteErrors: Readonly<Record<string, Codes>> = {
+  ReadOnlyKey: ["insufficient_scope"],
+  BodyTooLarge: ["body_too_large"],
+  UnsupportedMediaType: ["unsupported_media_type"],
+  IdempotencyKeyReused: ["idempotency_key_reused"],
+  NotStored: ["storage_unavailable", "outcome_unknown"],
+};
+
+const components = Object.entries({ ...sharedErrors, ...sharedWriteErrors });
+
+/** Those that happen once the operation is known. */
 const lateErrors = ["InternalError", "StorageUnavailable"];
 
-export function response(description: string, content: JsonObject, fields: readonly string[] = []): JsonObject {
+/** @param content undefined if the response has none */
+export function response(
+  description: string,
+  content: JsonObject | undefined,
+  fields: readonly string[] = [],
+): JsonObject {
   const headers = [...fields, ...everyFields].map((key) => [
     key.startsWith("Link-") ? "Link" : key,
     { $ref: `#/components/headers/${key}` },
   ]);
-  return { description, headers: Object.fromEntries(headers), content: { "application/json": content } };
+  const media = content && { content: { "application/json": content } };
+  return { description, headers: Object.fromEntries(headers), ...media };
 }
 
 /** One response for these codes, which all have its status. */
@@ -106,30 +142,34 @@ function errorResponse(codes: readonly ErrorCode[], status: number, fields: read
   const narrowed = { properties: { code: { enum: codes }, status: { const: status } } };
   const examples = codes.map((code) => [code, { value: JSON.parse(errorJson(code)) as Json }]);
   return response(
-    codes.map((code) => `\`${code}\`: ${errorTable[code].message}`).join("\n\n"),
+    codes.map((code) => `\`${code}\``).join(", "), // The examples have the messages.
     { schema: { allOf: [{ $ref: "#/components/schemas/Error" }, narrowed] }, examples: Object.fromEntries(examples) },
     [...(fieldsByStatus[status] ?? []), ...fields],
   );
 }
 
 export const responseComponents: JsonObject = Object.fromEntries(
-  Object.entries(sharedErrors).map(([name, codes]) => [name, errorResponse(codes, statusOf(codes[0]))]),
+  components.map(([name, codes]) => [name, errorResponse(codes, statusOf(codes[0]))]),
 );
 
 /**
  * The error responses of an operation, one a status: those of every operation and its own.
- * @param routeFields fields of the responses that are given once the route is known
+ * @param operationFields fields of the responses that are given once the operation is known
  */
-export function errorResponses(ownCodes: readonly ErrorCode[] = [], routeFields: readonly string[] = []): JsonObject {
+export function errorResponses(
+  ownCodes: readonly ErrorCode[] = [],
+  operationFields: readonly string[] = [],
+): JsonObject {
   const statuses = new Set([...Object.values(sharedErrors).flat(), ...ownCodes].map(statusOf));
   const responses = Array.from(statuses, (status) => {
     const shared = Object.entries(sharedErrors).find(([, codes]) => statusOf(codes[0]) === status);
     const [name, sharedCodes] = shared ?? ["", []];
     const own = ownCodes.filter((code) => statusOf(code) === status);
-    const fields = shared === undefined || lateErrors.includes(name) ? routeFields : [];
-    const isShared = shared !== undefined && own.length + fields.length === 0;
-    const reference = { $ref: `#/components/responses/${name}` };
-    return [status, isShared ? reference : errorResponse([...sharedCodes, ...own], status, fields)];
+    const codes = [...sharedCodes, ...own];
+    const fields = own.length > 0 || lateErrors.includes(name) ? operationFields : [];
+    const component = components.find(([, others]) => fields.length === 0 && others.join() === codes.join());
+    const reference = component && { $ref: `#/components/responses/${component[0]}` };
+    return [status, reference ?? errorResponse(codes, status, fields)];
   });
   return Object.fromEntries(responses);
 }

@@ -73,6 +73,10 @@ export const schemas: JsonObject = {
     ),
     examples: [{ name: "Rex", categoryId: 5, status: "available" }],
   },
+  StatusChange: {
+    ...objectOf("The one thing about an animal that changes. Other members are refused.", { status }),
+    examples: [{ status: "pending" }],
+  },
   Pet: { ...objectOf("An animal of the catalogue.", { id, name, categoryId, status }), examples: [rex] },
   Limits: objectOf("The plan of the key and what is left of both quotas.", {
     plan: { type: "string", enum: planNames, description: "The plan of the key." },
@@ -121,18 +125,35 @@ const keyCharacters = `{1,${idempotencyKeyCharactersMax}}`;
 /** A bare word, or a quoted one in which quotation marks and backslashes are escaped. */
 const idempotencyKeyPattern = `^([!#-~]${keyCharacters}|"([!#-\\[\\]-~]|\\\\["\\\\])${keyCharacters}")$`;
 
-export const idempotencyKeyParameter: JsonObject = {
+const idempotencyKey: JsonObject = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    `Makes a retry safe. Choose a new value for each animal: 1 to ${idempotencyKeyCharactersMax} visible ASCII ` +
-    "characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the same " +
-    `animal within ${idempotencyHours} hours, it returns the same response and adds nothing.`,
+    `Makes a retry safe. Choose a new value for each animal or change: 1 to ${idempotencyKeyCharactersMax} visible ` +
+    "ASCII characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the " +
+    `same content within ${idempotencyHours} hours, it returns the same response and stores nothing.`,
   // No example: tools would send it with the example of each body, and the second one would be refused.
   schema: { type: "string", pattern: idempotencyKeyPattern },
 };
 
-export const petIdParameter: JsonObject = {
+function tagsParameter(name: string, description: string, example: string): JsonObject {
+  return { name, in: "header", description, schema: { type: "string" }, example };
+}
+
+const ifMatch: JsonObject = tagsParameter(
+  "If-Match",
+  "The entity tags that the animal may have now, as a list; `*` for any (RFC 9110, 13.1.1). The entity tag of an " +
+    "animal is its status in quotation marks.",
+  '"available"',
+);
+
+const ifNoneMatch: JsonObject = tagsParameter(
+  "If-None-Match",
+  "Those that it may not have (RFC 9110, 13.1.2).",
+  '"sold"',
+);
+
+const petId: JsonObject = {
   name: "petId",
   in: "path",
   required: true,
@@ -140,3 +161,16 @@ export const petIdParameter: JsonObject = {
   schema: int64({ minimum: 1 }),
   example: 1,
 };
+
+/** Those that several operations have. */
+export const parameterComponents: JsonObject = {
+  petId,
+  "Idempotency-Key": idempotencyKey,
+  "If-Match": ifMatch,
+  "If-Match-required": { ...ifMatch, required: true },
+  "If-None-Match": ifNoneMatch,
+};
+
+export function parameter(name: string): JsonObject {
+  return { $ref: `#/components/parameters/${name}` };
+}

@@ -5,13 +5,24 @@ import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, s
 import type { NewPet, PetStatus } from "./pet.ts";
 
 /** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
-export type NewPetReading = Validation<NewPet> | { readonly kind: "malformed"; readonly message: string };
+export type Reading<Value> = Validation<Value> | { readonly kind: "malformed"; readonly message: string };
 
 /**
  * A byte order mark is allowed. A member that is missing, null, of the wrong type, unknown or repeated is a fault. `id`
  * counts as unknown, since the service assigns it.
  */
-export function readNewPet(content: Uint8Array): NewPetReading {
+export function readNewPet(content: Uint8Array): Reading<NewPet> {
+  return readObject(content, "NewPet", validateNewPet);
+}
+
+/** Likewise, of a merge patch (RFC 7396) that may only set the status. */
+export function readStatusChange(content: Uint8Array): Reading<PetStatus> {
+  return readObject(content, "StatusChange", validateStatusChange);
+}
+
+type Validate<Value> = (object: JsonObject, members: readonly JsonMember[], faults: Faults) => Value;
+
+function readObject<Value>(content: Uint8Array, schema: string, validate: Validate<Value>): Reading<Value> {
   const text = decodeUtf8(content);
   if (text === undefined) {
     return { kind: "malformed", message: "The content is not UTF-8." };
@@ -22,19 +33,21 @@ export function readNewPet(content: Uint8Array): NewPetReading {
   }
   const { value } = json;
   if (!isObject(value)) {
-    return { kind: "invalid", message: `The content must be an object (NewPet), received ${kindOf(value)}.` };
+    return { kind: "invalid", message: `The content must be an object (${schema}), received ${kindOf(value)}.` };
   }
-  return validateNewPet(value, readMembers(text));
+  const faults = new Faults();
+  const members = readMembers(text);
+  if (members.length > Object.keys(value).length) {
+    nameRepeated(members, faults);
+  }
+  const valid = validate(value, members, faults);
+  return faults.count > 0 ? faults.invalid(`The content is not a valid ${schema}`) : { kind: "valid", value: valid };
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A member whose value is undefined is missing. If a function below adds a fault, what it returns is not used. */
-function validateNewPet(object: JsonObject, members: readonly JsonMember[]): Validation<NewPet> {
-  const faults = new Faults();
-  if (members.length > Object.keys(object).length) {
-    nameRepeated(members, faults);
-  }
+function validateNewPet(object: JsonObject, members: readonly JsonMember[], faults: Faults): NewPet {
   const name = readName(object["name"], faults);
   const categoryIdText = members.find((member) => member.name === "categoryId")?.text;
   const categoryId = readCategoryId(object["categoryId"], categoryIdText, faults);
@@ -44,10 +57,22 @@ function validateNewPet(object: JsonObject, members: readonly JsonMember[]): Val
       faults.add(member.name, "is not a member of NewPet");
     }
   }
-  if (faults.count > 0) {
-    return faults.invalid("The content is not a valid NewPet");
+  return { name, categoryId, status };
+}
+
+function validateStatusChange(object: JsonObject, members: readonly JsonMember[], faults: Faults): PetStatus {
+  if (object["status"] === undefined) {
+    faults.add("status", "is missing");
   }
-  return { kind: "valid", value: { name, categoryId, status } };
+  const status = readStatus(object["status"], faults);
+  for (const { name } of members) {
+    if (name === "id" || name === "name" || name === "categoryId") {
+      faults.add(name, "never changes");
+    } else if (name !== "status") {
+      faults.add(name, "is not a member of StatusChange");
+    }
+  }
+  return status;
 }
 
 function nameRepeated(members: readonly JsonMember[], faults: Faults): void {

@@ -43,3 +43,15 @@ export function readPetId(segment: string): number | undefined {
   const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
   return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;
 }
+
+/** The status in a text of `petToJson`; undefined if it is another text. */
+export function statusIn(json: string | Uint8Array): PetStatus | undefined {
+  const end = typeof json === "string" ? json : Buffer.from(json.subarray(-longestStatusEnd)).toString("latin1");
+  return petStatuses.find((status) => end.endsWith(statusEnd(status)));
+}
+
+function statusEnd(status: PetStatus): string {
+  return `,"status":"${status}"}`;
+}
+
+const longestStatusEnd = Math.max(...petStatuses.map((status) => statusEnd(status).length));

@@ -7,17 +7,19 @@ import type { IncomingMessage } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
 import { JoinedBytes } from "../base/joined-bytes.ts";
-import { isCoded, isJsonInUtf8 } from "../http/media-type.ts";
+import { isCoded, isJsonInUtf8, patchTypes } from "../http/media-type.ts";
 import { countField } from "../http/message.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import { quote } from "../pets/faults.ts";
 import type { RequestContext } from "./context.ts";
+import type { ContentHandler } from "./handlers.ts";
 
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
-export const noContent: Uint8Array = new Uint8Array(0);
+/** RFC 5789, 3.1. */
+const acceptPatch: readonly string[] = ["Accept-Patch", patchTypes.join(", ")];
 
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
@@ -27,15 +29,19 @@ export class ContentTakenError extends Error {
 
 /** How a request ends. The embedding program responds to the error. */
 export type Outcome = Response | typeof clientGone | ContentTakenError;
-type Handle = (content: Uint8Array) => MaybePromise<Response>;
 
 /**
  * Returns the response that `handle` makes of the whole content, or the error response that says why it is not read.
+ * @param types the media types that the operation takes
  * @throws {ContentTakenError}
  */
-export function handleContent(context: RequestContext, handle: Handle): MaybePromise<Outcome> {
+export function handleContent(
+  context: RequestContext,
+  types: readonly string[],
+  handle: ContentHandler,
+): MaybePromise<Outcome> {
   const { incoming, outgoing, arrival } = context;
-  const error = checkFields(incoming);
+  const error = checkFields(incoming, types);
   if (error !== undefined) {
     return error;
   }
@@ -56,11 +62,13 @@ export function handleContent(context: RequestContext, handle: Handle): MaybePro
   return collect(context, handle);
 }
 
-function checkFields({ headers, rawHeaders }: IncomingMessage): Response | undefined {
+function checkFields({ headers, rawHeaders }: IncomingMessage, types: readonly string[]): Response | undefined {
   const { "content-type": type, "content-encoding": coding } = headers;
-  if (type !== undefined && !isJsonInUtf8(type)) {
+  const unsupported = (message: string, fields: readonly string[] = []): Response =>
+    errorResponse("unsupported_media_type", types === patchTypes ? [...fields, ...acceptPatch] : fields, message);
+  if (type !== undefined && !isJsonInUtf8(type, types)) {
     const origin = /^text\/plain;charset=utf-8$/i.test(type) ? ", which fetch sends with a text by itself" : "";
-    return unsupported(`Content-Type must be application/json, in UTF-8, not ${quote(type)}${origin}.`);
+    return unsupported(`Content-Type must be ${types.join(" or ")}, in UTF-8, not ${quote(type)}${origin}.`);
   }
   if (type !== undefined && countField(rawHeaders, "content-type") > 1) {
     return unsupported("The request has more than one Content-Type field.");
@@ -73,15 +81,11 @@ function checkFields({ headers, rawHeaders }: IncomingMessage): Response | undef
   return declaredBytes > bounds.contentBytesMax ? errorResponse("body_too_large") : undefined;
 }
 
-function unsupported(message: string, fields: readonly string[] = []): Response {
-  return errorResponse("unsupported_media_type", fields, message);
-}
-
 /**
  * Counts the bytes that arrive; the bound is inclusive. The pieces are not collected in an array: V8 would soon make
  * such arrays in the old generation, where each keeps its request alive, so creates took 1.6 times the processor time.
  */
-function collect(context: RequestContext, handle: Handle): Promise<Outcome> {
+function collect(context: RequestContext, handle: ContentHandler): Promise<Outcome> {
   const { incoming } = context;
   return new Promise((resolve, reject) => {
     const content = new JoinedBytes();

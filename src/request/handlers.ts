@@ -1,15 +1,16 @@
-/** The handlers of all operations: listPets, createPet, getPet and getLimits. */
+/** The handlers of all operations: listPets, createPet, getPet, changeStatus and getLimits. */
 
-import { whenReady } from "../base/when-ready.ts";
+import { type MaybePromise, whenReady } from "../base/when-ready.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
 import type { ApiKey } from "../keys/key.ts";
 import type { Quotas, RateStatus } from "../limits/limiter.ts";
 import { idempotencyHash, readIdempotencyKey } from "../pets/idempotency-key.ts";
 import { readListQuery } from "../pets/list-query.ts";
-import { readNewPet } from "../pets/new-pet.ts";
-import { readPetId } from "../pets/pet.ts";
+import { readNewPet, readStatusChange, type Reading } from "../pets/new-pet.ts";
+import { type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
 import type { JsonText, PetQuery, PetStore } from "../pets/pet-store.ts";
 import { checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
+import { entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 
 export interface ApiRequest {
   readonly store: PetStore;
@@ -25,6 +26,9 @@ export interface ApiRequest {
   /** The address of the API, to which `/pets…` is appended to make a link. */
   readonly linkBase: string;
 }
+
+/** @param content whole and within its bound */
+export type ContentHandler = (content: Uint8Array) => MaybePromise<Response>;
 
 /** `GET /pets`: 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
 export function listPets({ store, query, linkBase }: ApiRequest): Response | Promise<Response> {
@@ -46,24 +50,42 @@ function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: numb
 }
 
 /** `POST /pets`: 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
-export function createPet(request: ApiRequest, content: Uint8Array): Response | Promise<Response> {
-  const { store, linkBase, fields, key } = request;
-  const idempotencyField = fields["idempotency-key"]?.toString();
-  const idempotencyKey = idempotencyField === undefined ? undefined : readIdempotencyKey(idempotencyField);
-  if (idempotencyField !== undefined && idempotencyKey === undefined) {
-    return errorResponse("invalid_idempotency_key");
+export function createPet(request: ApiRequest): ContentHandler {
+  const { store, linkBase } = request;
+  return (content) => {
+    const once = readOnce(request);
+    if (once.kind === "malformed") {
+      return errorResponse("invalid_idempotency_key");
+    }
+    const reading = readNewPet(content);
+    if (reading.kind !== "valid") {
+      return contentError(reading);
+    }
+    return store.add(reading.value, once.hash).then(({ id, json, isReplay }) => {
+      const own = ["Location", `${linkBase}/pets/${id}`, "ETag", entityTag(reading.value.status)];
+      return jsonResponse(201, checkedJson(json), withReplay(own, isReplay));
+    }, reuseResponse);
+  };
+}
+
+/** The idempotency hash of a request; undefined without the field. */
+type Once = { readonly kind: "read"; readonly hash: string | undefined } | { readonly kind: "malformed" };
+
+function readOnce({ fields, key }: ApiRequest): Once {
+  const field = fields["idempotency-key"]?.toString();
+  if (field === undefined) {
+    return { kind: "read", hash: undefined };
   }
-  const reading = readNewPet(content);
-  if (reading.kind !== "valid") {
-    const code = reading.kind === "malformed" ? "malformed_json" : "invalid_body";
-    return errorResponse(code, [], reading.message);
-  }
-  const hash = idempotencyKey === undefined ? undefined : idempotencyHash(key.id, idempotencyKey);
-  return store.add(reading.value, hash).then(({ id, json, isReplay }) => {
-    const location = ["Location", `${linkBase}/pets/${id}`];
-    const responseFields = isReplay === true ? [...location, "Idempotent-Replayed", "true"] : location;
-    return jsonResponse(201, checkedJson(json), responseFields);
-  }, reuseResponse);
+  const value = readIdempotencyKey(field);
+  return value === undefined ? { kind: "malformed" } : { kind: "read", hash: idempotencyHash(key.id, value) };
+}
+
+function contentError({ kind, message }: Exclude<Reading<unknown>, { readonly kind: "valid" }>): Response {
+  return errorResponse(kind === "malformed" ? "malformed_json" : "invalid_body", [], message);
+}
+
+function withReplay(fields: readonly string[], isReplay: boolean | undefined): readonly string[] {
+  return isReplay === true ? [...fields, "Idempotent-Replayed", "true"] : fields;
 }
 
 function reuseResponse(error: unknown): Response {
@@ -73,25 +95,99 @@ function reuseResponse(error: unknown): Response {
   throw error;
 }
 
+/**
+ * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its new status is on disk; the same 200 for an
+ * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; and 428
+ * without `If-Match`, since a change is always conditional (RFC 6585, 3).
+ */
+export function changeStatus(request: ApiRequest): Response | ContentHandler {
+  const { store, parameter, fields } = request;
+  const once = readOnce(request);
+  if (once.kind === "malformed") {
+    return errorResponse("invalid_idempotency_key");
+  }
+  const preconditions = readPreconditions(fields);
+  if (preconditions === undefined) {
+    return errorResponse("invalid_precondition");
+  }
+  if (fields["if-match"] === undefined) {
+    return errorResponse("precondition_required");
+  }
+  return (content) => {
+    const reading = readStatusChange(content);
+    if (reading.kind !== "valid") {
+      return contentError(reading);
+    }
+    const id = readPetId(parameter);
+    if (id === undefined) {
+      return errorResponse("pet_not_found");
+    }
+    const status = reading.value;
+    const from = petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed");
+    // There is the method: otherwise the route has no PATCH.
+    return store.changeStatus!(id, { status, from }, once.hash).then((outcome) => {
+      switch (outcome.kind) {
+        case "changed":
+          return changedResponse(outcome.json, status, outcome.isReplay);
+        case "mismatch":
+          return mismatch(outcome.status);
+        case "absent":
+          return errorResponse("pet_not_found");
+      }
+    }, reuseResponse);
+  };
+}
+
+function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | undefined): Response {
+  return jsonResponse(200, checkedJson(json), withReplay(["ETag", entityTag(status)], isReplay));
+}
+
+/** 412, with what the animal is now. */
+function mismatch(status: PetStatus): Response {
+  const tag = entityTag(status);
+  const message = `The status of the animal is ${tag}, which the preconditions exclude.`;
+  return errorResponse("precondition_failed", ["ETag", tag], message);
+}
+
 /** getPet is deprecated since release 1.0.0, 2026-11-21 (RFC 9745, 2.1: Unix seconds as a structured Date). */
 export const deprecationField = "@1795219200";
 /** The date of removal (RFC 8594, 3). */
 export const sunsetField = "Thu, 05 Dec 2030 00:00:00 GMT";
 
-/** The fields of every response of getPet's route. The link names what replaces it (RFC 5829, 3.2). */
+/** The fields of every response of getPet. The link names what replaces it (RFC 5829, 3.2). */
 export function deprecationFields(linkBase: string): readonly string[] {
   const successor = `<${linkBase}/pets>; rel="successor-version"`;
   return ["Deprecation", deprecationField, "Sunset", sunsetField, "Link", successor];
 }
 
-/** `GET /pets/{petId}`: 200 with the Pet; 404 if `petId` is not the id of an animal. */
-export function getPet({ store, parameter }: ApiRequest): Response | Promise<Response> {
+/** `GET /pets/{petId}`: 200 with the Pet; 304 and 412 by the preconditions; 400; 404. */
+export function getPet({ store, parameter, fields }: ApiRequest): Response | Promise<Response> {
+  const preconditions = readPreconditions(fields);
+  if (preconditions === undefined) {
+    return errorResponse("invalid_precondition");
+  }
   const id = readPetId(parameter);
-  return id === undefined ? petResponse(undefined) : whenReady(store.get(id), petResponse);
+  return id === undefined
+    ? errorResponse("pet_not_found")
+    : whenReady(store.get(id), (json) => petResponse(json, preconditions));
 }
 
-function petResponse(json: JsonText | undefined): Response {
-  return json === undefined ? errorResponse("pet_not_found") : jsonResponse(200, checkedJson(json));
+function petResponse(json: JsonText | undefined, preconditions: Preconditions): Response {
+  if (json === undefined) {
+    return errorResponse("pet_not_found");
+  }
+  const status = statusIn(checkedJson(json));
+  if (status === undefined) {
+    return jsonResponse(200, json); // The store of an embedder writes JSON in its own way.
+  }
+  switch (outcomeFor(status, preconditions)) {
+    case "failed":
+      return mismatch(status);
+    case "unchanged":
+      return jsonResponse(304, undefined, ["ETag", entityTag(status)]);
+    case "proceed":
+      return jsonResponse(200, json, ["ETag", entityTag(status)]);
+  }
 }
 
 /** `GET /limits`: 200 with the plan and both quotas of the key, this request included. */

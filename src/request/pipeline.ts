@@ -23,10 +23,10 @@ import { clientAddress } from "../limits/client-address.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { clientGone, ContentTakenError, handleContent, noContent, type Outcome } from "./content.ts";
+import { clientGone, ContentTakenError, handleContent, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
 import { invalidKey, missingKey, otherMethod, overLimit, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
-import { Router } from "./routes.ts";
+import { operationOf, Router } from "./routes.ts";
 
 export interface PipelineDependencies extends ContextDependencies {
   readonly basePath: string;
@@ -47,7 +47,7 @@ export class Pipeline implements RequestHandler {
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
-    this.#router = new Router(dependencies.basePath);
+    this.#router = new Router(dependencies.basePath, dependencies.store);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
     this.#contexts = new RequestContexts(dependencies);
   }
@@ -125,7 +125,7 @@ export class Pipeline implements RequestHandler {
     return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
       context.rate = decision;
       if (decision.kind === "unavailable") {
-        context.route = match?.route; // The fields of the route belong to this response too.
+        context.route = match?.route; // The fields of the operation belong to this response too.
         return errorResponse("storage_unavailable");
       }
       if (decision.kind !== "allowed") {
@@ -141,7 +141,7 @@ export class Pipeline implements RequestHandler {
       }
       const { route, parameter, allow } = match;
       context.route = route;
-      const operation = route.operations[context.method === "HEAD" ? "GET" : context.method];
+      const operation = operationOf(route, context.method);
       if (operation === undefined) {
         return otherMethod(context.method, allow);
       }
@@ -149,12 +149,11 @@ export class Pipeline implements RequestHandler {
         return readOnlyKey;
       }
 
-      // Validate the fields about the content, read it, and handle: the handler validates the values
+      // Validate, read the content if the operation takes it, and handle
       const { query, arrival: { linkBase } } = context;
       const request = { key, quotas: decision.quotas, store, query, parameter, linkBase, fields: headers };
-      return operation.takesContent
-        ? handleContent(context, (content) => operation.handle(request, content))
-        : operation.handle(request, noContent);
+      const handling = operation.handle(request);
+      return typeof handling === "function" ? handleContent(context, operation.mediaTypes ?? [], handling) : handling;
     });
   }
 

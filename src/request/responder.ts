@@ -12,6 +12,7 @@ import type { RateStatus, Refusal } from "../limits/limiter.ts";
 import type { ObservedRequest, Observers } from "../observe/observers.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import type { Rate, RequestContext } from "./context.ts";
+import { operationOf } from "./routes.ts";
 
 /** Without credentials, the challenge has no error code (RFC 6750, 3). */
 export const missingKey: Response = challenge("missing_api_key", "");
@@ -104,10 +105,11 @@ export class Responder {
     return responseBytes(response, commonFields(response, unread.requestId, rate));
   }
 
-  #fieldsOf({ incoming, route, rate, arrival, requestId }: RequestContext, response: Response): string[] {
+  #fieldsOf({ incoming, route, method, rate, arrival, requestId }: RequestContext, response: Response): string[] {
     const fields = commonFields(response, requestId, rate);
-    if (route?.fields !== undefined) {
-      fields.push(...route.fields(arrival.linkBase));
+    const operation = route && operationOf(route, method);
+    if (operation?.fields !== undefined) {
+      fields.push(...operation.fields(arrival.linkBase));
     }
     if (!this.#cors.isOff) {
       this.#cors.appendFields(fields, incoming.headers.origin);

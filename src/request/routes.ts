@@ -1,13 +1,27 @@
 /** The routes below the base path, the operation of each of their methods, and how a path finds its route. */
 
 import type { MaybePromise } from "../base/when-ready.ts";
+import { jsonTypes, patchTypes } from "../http/media-type.ts";
 import type { Response } from "../http/response.ts";
-import { type ApiRequest, createPet, deprecationFields, getLimits, getPet, listPets } from "./handlers.ts";
+import type { PetStore } from "../pets/pet-store.ts";
+import {
+  type ApiRequest,
+  type ContentHandler,
+  changeStatus,
+  createPet,
+  deprecationFields,
+  getLimits,
+  getPet,
+  listPets,
+} from "./handlers.ts";
 
 export interface Operation {
-  /** @param content whole and within its bound; empty for operations that take none */
-  readonly handle: (request: ApiRequest, content: Uint8Array) => MaybePromise<Response>;
-  readonly takesContent: boolean;
+  /** Returns a function if the operation takes content, unless the fields are refused. */
+  readonly handle: (request: ApiRequest) => MaybePromise<Response> | ContentHandler;
+  /** Those of the content; absent if the operation takes none. */
+  readonly mediaTypes?: readonly string[];
+  /** The fields of every response of the operation: name, value, name, value, … */
+  readonly fields?: (linkBase: string) => readonly string[];
 }
 
 export interface Route {
@@ -15,25 +29,23 @@ export interface Route {
   readonly pattern: string;
   /** By method. HEAD and OPTIONS are not listed: they follow from the others. */
   readonly operations: Readonly<Record<string, Operation>>;
-  /** The fields of every response of the route: name, value, name, value, … */
-  readonly fields?: (linkBase: string) => readonly string[];
 }
 
-const routes: readonly Route[] = [
-  {
-    pattern: "/pets",
-    operations: {
-      GET: { handle: listPets, takesContent: false },
-      POST: { handle: createPet, takesContent: true },
-    },
-  },
-  {
-    pattern: "/pets/{petId}",
-    operations: { GET: { handle: getPet, takesContent: false } },
-    fields: deprecationFields,
-  },
-  { pattern: "/limits", operations: { GET: { handle: getLimits, takesContent: false } } },
-];
+const fetchPet: Operation = { handle: getPet, fields: deprecationFields };
+const patchPet: Operation = { handle: changeStatus, mediaTypes: patchTypes };
+
+/** Animals change only if the store can change them. */
+function routesOf({ changeStatus: change }: PetStore): readonly Route[] {
+  return [
+    { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet, mediaTypes: jsonTypes } } },
+    { pattern: "/pets/{petId}", operations: { GET: fetchPet, ...(change && { PATCH: patchPet }) } },
+    { pattern: "/limits", operations: { GET: { handle: getLimits } } },
+  ];
+}
+
+export function operationOf({ operations }: Route, method: string): Operation | undefined {
+  return operations[method === "HEAD" ? "GET" : method];
+}
 
 export interface Match {
   readonly route: Route;
@@ -49,8 +61,8 @@ export class Router {
   /** Those of all routes, as in `Allow`. */
   readonly methods: string;
 
-  constructor(basePath: string) {
-    this.#entries = routes.map((route) => {
+  constructor(basePath: string, store: PetStore) {
+    this.#entries = routesOf(store).map((route) => {
       const [literal = "", parameter] = route.pattern.split("{");
       return { route, literal: basePath + literal, hasParameter: parameter !== undefined, allow: allowField(route) };
     });

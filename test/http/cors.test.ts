@@ -27,8 +27,9 @@ test("a preflight from an allowed origin is free, needs no key, and shows the ad
     assert.equal(response.status, 204);
     assertPromised(response);
     assert.equal(response.value("access-control-allow-origin"), shop);
-    assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS");
-    assert.match(response.value("access-control-allow-headers") ?? "", /Authorization, Content-Type.*Idempotency-Key/);
+    assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS, PATCH");
+    const allowed = /Authorization, Content-Type.*Idempotency-Key, If-Match, If-None-Match/;
+    assert.match(response.value("access-control-allow-headers") ?? "", allowed);
     assert.equal(response.value("vary"), "Origin");
     assert.equal(response.value("x-ratelimit-limit"), "60");
     assert.equal(response.value("x-ratelimit-remaining"), "60");
@@ -92,6 +93,10 @@ test("every response to an allowed origin, errors too, has the permission and ex
     [404, { key, target: "/v1/nothing" }],
     [405, { key, method: "DELETE" }],
     [415, { key, method: "POST", fields: ["Content-Type: text/plain"] }],
+    [200, { key, target: "/v1/pets/1" }],
+    [304, { key, target: "/v1/pets/1", fields: ["If-None-Match: available"] }],
+    [412, { key, target: "/v1/pets/1", method: "PATCH", fields: ["If-Match: sold"], content: '{"status":"sold"}' }],
+    [415, { key, target: "/v1/pets/1", method: "PATCH", fields: ["If-Match: *", "Content-Type: text/plain"] }],
     [200, { target: "/healthz" }],
   ] as const;
   for (const [status, parts] of table) {

@@ -21,7 +21,10 @@ const createPet = ["POST", "/v1/pets"] as const;
 const listPets = ["GET", "/v1/pets"] as const;
 const getPet = ["GET", "/v1/pets/1"] as const;
 const getLimits = ["GET", "/v1/limits"] as const;
-const everyOperation: readonly Place[] = [createPet, listPets, getPet, getLimits];
+const changeStatus = ["PATCH", "/v1/pets/1"] as const;
+const everyOperation: readonly Place[] = [createPet, listPets, getPet, changeStatus, getLimits];
+const writing: readonly Place[] = [createPet, changeStatus];
+const ifAny = ["If-Match: *"];
 
 type Place = readonly [method: string, target: string];
 
@@ -95,7 +98,7 @@ test("the description is true of requests that succeed", async () => {
 
 test("the description is true of a read-only key", async () => {
   const { key } = await sound.service.keys.create({ readOnly: true });
-  await askAll(403, [createPet], { key });
+  await askAll(403, writing, { key });
   await askAll(200, [listPets, getPet, getLimits], { key });
 });
 
@@ -107,8 +110,8 @@ test("the description is true of requests that are damaged", async () => {
 });
 
 test("the description is true of content that is damaged", async () => {
-  await askAll(408, [createPet], { fields: ["Content-Length: 10"] });
-  await askAll(400, [createPet], { fields: ["Transfer-Encoding: chunked"], ending: "\r\nno length\r\n" });
+  await askAll(408, writing, { fields: [...ifAny, "Content-Length: 10"] });
+  await askAll(400, writing, { fields: [...ifAny, "Transfer-Encoding: chunked"], ending: "\r\nno length\r\n" });
 });
 
 test("the description is true of requests without a valid key, and with a target that is too long", async () => {
@@ -158,6 +161,33 @@ test("the description is true of every query and every content that is refused",
   }
 });
 
+test("the description is true of changes, and of animals fetched under preconditions", async () => {
+  const content = '{"status":"sold"}';
+  const table: readonly (readonly [number, string, readonly string[]])[] = [
+    [428, content, []],
+    [400, content, ["If-Match: sold,"]],
+    [400, content, [...ifAny, "If-None-Match:"]],
+    [400, content, [...ifAny, "Idempotency-Key:"]],
+    [400, "{", ifAny],
+    [400, "{}", ifAny],
+    [415, content, [...ifAny, "Content-Type: text/plain"]],
+    [415, content, [...ifAny, "Content-Encoding: gzip"]],
+    [413, `"${"x".repeat(16_384)}"`, ifAny],
+    [200, content, [...ifAny, "Content-Type: application/merge-patch+json", "Idempotency-Key: change"]],
+    [200, content, [...ifAny, "Idempotency-Key: change"]],
+    [422, '{"status":"pending"}', [...ifAny, "Idempotency-Key: change"]],
+    [412, content, ["If-Match: pending"]],
+    [200, '{"status":"available"}', ["If-Match: sold"]],
+  ];
+  for (const [status, sent, fields] of table) {
+    assert.equal((await ask("PATCH", "/v1/pets/1", { content: sent, fields })).status, status, fields.join());
+  }
+  assert.equal((await ask("PATCH", "/v1/pets/0", { content, fields: ifAny })).status, 404);
+  assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-None-Match: available"] })).status, 304);
+  assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-Match: sold"] })).status, 412);
+  assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-Match: lost"] })).status, 400);
+});
+
 test("the description is true of creates with an Idempotency-Key", async () => {
   const create = (key: string, name: string) =>
     ask("POST", "/v1/pets", { content: JSON.stringify({ name, categoryId: 5 }), fields: [`Idempotency-Key: ${key}`] });
@@ -173,9 +203,12 @@ test("the description is true of a store that fails", async () => {
   const content = JSON.stringify({ name: "Rex", categoryId: 5 });
   await askAll(500, [listPets, getPet], { to: broken });
   await askAll(500, [createPet], { to: broken, content });
+  const change = { to: broken, content: '{"status":"sold"}', fields: ifAny };
+  await askAll(500, [changeStatus], change);
   for (const failure of [new StorageUnavailableError("full"), new OutcomeUnknownError("sync")]) {
     failingStore.failure = failure;
     assert.equal((await ask("POST", "/v1/pets", { to: broken, content })).status, 503);
+    await askAll(503, [changeStatus], change);
   }
   failingStore.failure = new StorageUnavailableError("down");
   await askAll(503, [listPets, getPet], { to: broken });

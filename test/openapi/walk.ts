@@ -72,6 +72,9 @@ export class Walk {
 
   #contentFaults({ response: described }: DescribedResponse, response: WireResponse): readonly string[] {
     const type = response.value("content-type");
+    if (described["content"] === undefined) {
+      return response.content === "" && type === undefined ? [] : ["content is not described"];
+    }
     const schema = described["content"]?.["application/json"]?.["schema"] ?? {};
     return [
       ...(type === "application/json; charset=utf-8" ? [] : [`Content-Type is ${type}`]),

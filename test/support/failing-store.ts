@@ -11,6 +11,10 @@ export class FailingStore implements PetStore {
     return Promise.reject(this.failure);
   }
 
+  changeStatus(): Promise<never> {
+    return Promise.reject(this.failure);
+  }
+
   get(): Promise<never> {
     return Promise.reject(this.failure);
   }

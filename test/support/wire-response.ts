@@ -59,7 +59,7 @@ export function assertPromised(response: WireResponse, { isPublic = false, isHea
     const value = response.value(`x-ratelimit-${name}`);
     assert.match(value ?? "none", isPublic ? /^none$/ : /^(0|[1-9][0-9]*)$/, `X-RateLimit-${name}: ${text}`);
   }
-  if (status === 204) {
+  if (status === 204 || status === 304) {
     assert.equal(response.value("content-length"), undefined, text);
     assert.equal(response.value("content-type"), undefined, text);
     return;
@@ -88,12 +88,15 @@ function assertErrorBody(body: unknown, status: number): void {
   assert.equal(errorTable[code as ErrorCode]?.status, status, `${String(code)} is no code of ${status}`);
 }
 
+const tag = /^"(available|pending|sold)"$/;
+
 function assertStatusFields(response: WireResponse): void {
   const { status, text, content } = response;
   assert.equal(response.value("www-authenticate") !== undefined, status === 401 || status === 403, text);
   assert.equal(response.value("allow") !== undefined, status === 405 || status === 204, text);
   assert.equal(response.value("location") !== undefined, status === 201, text);
   assert.equal(response.value("retry-after") !== undefined, status === 429, text);
+  assert.match(response.value("etag") ?? "none", status === 412 ? tag : /^(none|"[a-z]+")$/, text);
   if (status === 429) {
     assert.match(response.value("retry-after") ?? "", /^[1-9][0-9]*$/, text);
     assert.equal(response.value("x-ratelimit-remaining"), "0", text);
