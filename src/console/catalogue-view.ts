@@ -88,7 +88,8 @@ export function createCatalogueView(session: Session) {
 /** It has a page size, unless the description, which names the service's own, could not be read. */
 function formQuery(): string {
   const fields = [["limit", fieldById("limit").value], ["status", fieldById("list-status").value]];
-  return `?${new URLSearchParams(fields.filter(([, value]) => value))}`;
+  const query = new URLSearchParams(fields.filter(([, value]) => value));
+  return query.size === 0 ? "" : `?${query}`;
 }
 
 /** Ids are 1, 2, 3, … without gaps, so they tell the page of all animals. */
