@@ -27,14 +27,14 @@ test("openapi-typescript and @hey-api/openapi-ts make clients that compile stric
 });
 
 for (const name of ["openapi-fetch", "hey-api"]) {
-  test(`the client of ${name} creates, lists, pages, gets, reads limits and errors`, async () => {
+  test(`the client of ${name} creates, lists, pages, gets, changes, reads limits and errors`, async () => {
     const { round } = await import(`./generated/out/clients/${name}.js`);
     await round(service.baseUrl, service.apiKey);
   });
 }
 
-test("generated clients have four methods, one for each operation", async () => {
-  const names = ["createPet", "getLimits", "getPet", "listPets"];
+test("generated clients have five methods, one for each operation", async () => {
+  const names = ["changeStatus", "createPet", "getLimits", "getPet", "listPets"];
   const sdk = await readFile(join(here, "generated", "hey-api", "sdk.gen.ts"), "utf8");
   assert.deepEqual([...sdk.matchAll(/^export const (\w+) = /gm)].map(([, name]) => name).sort(), names);
   const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");

@@ -14,7 +14,7 @@ after(() => rm(folder, { recursive: true }));
 
 const paths = report.files.map(({ path }) => path);
 
-test("the tarball holds JavaScript, the types that index.d.ts reaches, README, manual and recipes, in 160 kB", () => {
+test("the tarball holds JavaScript, the types that index.d.ts reaches, README, manual and recipes, in 176 kB", () => {
   console.log(`${report.filename}: ${report.size} bytes, ${report.unpackedSize} unpacked, ${paths.length} files`);
   console.log(report.files.map(({ path, size }) => `${String(size).padStart(8)}  ${path}`).join("\n"));
   const others = paths.filter((path) => !/^(dist\/[a-z0-9/-]+\.(js|html|css)|src\/manual\/[a-z]+\.md|test\/recipes\/.*)$/.test(path));
@@ -24,7 +24,7 @@ test("the tarball holds JavaScript, the types that index.d.ts reaches, README, m
   const listed = runJudge("tsc", ["--listFilesOnly", "--module", "nodenext", join("node_modules", "animal-store", "dist", "index.d.ts")]);
   const reached = Array.from(listed.output.matchAll(/\/animal-store\/(dist\/.*)$/gm), ([, path]) => path);
   assert.deepEqual(types.sort(), reached.sort());
-  assert.ok(report.size <= 160_000, `${report.size} bytes`);
+  assert.ok(report.size <= 176_000, `${report.size} bytes`);
 });
 
 test("every relative link of the README and the manual leads to a file of the tarball", async () => {

@@ -40,6 +40,15 @@ export async function round(baseUrl: string, apiKey: string): Promise<void> {
   const none = await client.GET("/pets/{petId}", { params: { path: { petId: 999_999 } } });
   assert.ok(none.error?.code === "pet_not_found");
 
+  const change = {
+    params: { path: { petId: first.id }, header: { "If-Match": '"available"' } },
+    body: { status: "pending" },
+  } as const;
+  const changed = await client.PATCH("/pets/{petId}", change);
+  assert.deepEqual(changed.data, { ...first, status: "pending" });
+  const late = await client.PATCH("/pets/{petId}", change);
+  assert.ok(late.error?.code === "precondition_failed" && late.error.status === 412);
+
   const limits = await client.GET("/limits");
   assert.equal(limits.data?.plan, "business");
   assert.equal(limits.data.minute.remaining, Number(limits.response.headers.get("X-RateLimit-Remaining")));
