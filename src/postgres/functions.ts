@@ -1,6 +1,7 @@
 /**
- * The functions of the schema, made anew by each start that migrates it: a change of them needs a migration, if only an
- * empty one. They are functions because only a function can bound how long its statement waits.
+ * The functions of keys and limits, and what all functions have in common; catalogue-functions.ts has those of animals.
+ * A start that migrates the schema makes all of them anew: a change of them needs a migration, if only an empty one.
+ * They are functions because only a function can bound how long its statement waits.
  */
 
 import { banRule } from "../limits/ban.ts";
@@ -17,23 +18,20 @@ const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRu
  * PostgreSQL does not notice that a client has given up, so without these bounds statements would pile up. That of the
  * transaction, from release 17 on, also ends one whose client stopped in the middle of a message.
  */
-const boundWaits = `PERFORM set_config('lock_timeout', '2s', true);
+export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;`;
 
-const durable = `PERFORM ${setDurable};`;
+export const durable: string = `PERFORM ${setDurable};`;
 
 /**
  * A connection plans its statements once, perhaps on small tables, and keeps the plans while the tables grow. So only
  * plans by an index are allowed. A table without one then seems so costly that it would be compiled: hence no `jit`.
  */
-const indexPlans = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
-SET enable_mergejoin = off SET jit = off`;
+export const indexPlans: string = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off`;
 
 const decided = `granted, decided_at, ${limitsColumns}`;
-
-/** An animal as a `PetRow`. A JSON number would lose digits of the category's id. */
-const petArray = "json_build_array(pet.id, name, category_id::text, status)";
 
 /** The holder of a locked row may wait for one that is locked here, or remove it. */
 const purge = (table: string, condition: string): string => `DELETE FROM animal_store.${table} WHERE ctid = ANY (ARRAY(
@@ -152,81 +150,6 @@ DECLARE answer json; BEGIN
   )
   SELECT json_build_object('keys', json_agg(key_id), 'limits', json_agg(ARRAY[${decided}])) INTO answer FROM decided;
   RETURN answer;
-END $$;
-
--- Returns the last id and, as "replays", the animals that earlier creates with the same hashes had added, by their
--- places in the batch, from 1. "commits" keeps the same, for those that lose the answer. The counter's row stays locked
--- until the commit. So ids have no gaps, readers see them in order, and each batch sees every earlier one.
-CREATE OR REPLACE FUNCTION animal_store.add(
-  commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
-) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
-DECLARE last_id bigint; replayed jsonb; BEGIN
-  ${boundWaits} ${durable}
-  SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
-
-  IF cardinality(array_remove(hashes, NULL)) > 0 THEN
-    DELETE FROM animal_store.once
-      WHERE hash = ANY (hashes) AND (at < now() - ${onceAge}
-        OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
-    SELECT jsonb_object_agg(place, ${petArray})
-      INTO replayed
-      FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)
-      JOIN animal_store.once USING (hash)
-      JOIN animal_store.pets AS pet ON pet.id = pet_id;
-    IF replayed IS NOT NULL THEN
-      SELECT array_agg(name ORDER BY place), array_agg(category_id ORDER BY place),
-          array_agg(status ORDER BY place), array_agg(hash ORDER BY place)
-        INTO names, category_ids, statuses, hashes
-        FROM unnest(names, category_ids, statuses, hashes) WITH ORDINALITY
-          AS item(name, category_id, status, hash, place)
-        WHERE NOT replayed ? place::text;
-    END IF;
-    INSERT INTO animal_store.once (hash, pet_id)
-      SELECT hash, last_id + place FROM unnest(hashes) WITH ORDINALITY AS item(hash, place) WHERE hash IS NOT NULL;
-  END IF;
-
-  INSERT INTO animal_store.pets (id, name, category_id, status)
-    SELECT last_id + place, name, category_id, status
-    FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place);
-  last_id := last_id + coalesce(cardinality(names), 0);
-  UPDATE animal_store.counter SET last = last_id;
-  INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
-  RETURN json_build_object('last', last_id, 'replays', replayed);
-END $$;
-
--- Returns the same for a batch that was stored. Any other one is given up: "last" is null, and it never will be stored.
-CREATE OR REPLACE FUNCTION animal_store.decide_commit(commit_id uuid) RETURNS json LANGUAGE plpgsql AS $$
-DECLARE answer json; BEGIN
-  ${boundWaits} ${durable}
-  INSERT INTO animal_store.commits AS known (id) VALUES (commit_id)
-    ON CONFLICT (id) DO UPDATE SET at = known.at
-    RETURNING json_build_object('last', last, 'replays', replays) INTO answer;
-  RETURN answer;
-END $$;
-
-CREATE OR REPLACE FUNCTION animal_store.get(ids bigint[]) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
-  ${boundWaits}
-  RETURN (SELECT json_agg(${petArray}) FROM animal_store.pets AS pet WHERE id = ANY (ids));
-END $$;
-
--- A page for each query: one of the two branches, read from its index from "after" on, up to "length".
-CREATE OR REPLACE FUNCTION animal_store.list(afters bigint[], lengths int[], wanteds text[])
-RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
-  ${boundWaits}
-  -- Pairs are compared so that the second branch can only be read from the index by status.
-  RETURN (
-    SELECT json_agg(page ORDER BY place)
-    FROM unnest(afters, lengths, wanteds) WITH ORDINALITY AS query(after, length, wanted, place),
-      LATERAL (
-        SELECT json_agg(${petArray} ORDER BY pet.id) AS page
-        FROM (
-          (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
-          UNION ALL
-          (SELECT * FROM animal_store.pets WHERE (status, id) > (wanted, after) AND status <= wanted
-            ORDER BY status, id LIMIT length)
-        ) AS pet
-      ) AS found
-  );
 END $$;
 
 -- Removes what has no effect any more, from a piece of each table, and returns the number of blocks of the largest one.

@@ -12,7 +12,7 @@ import { applyKeyLines } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
-import { petStatuses } from "../pets/pet.ts";
+import { type PetStatus, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
 import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
@@ -70,8 +70,8 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
     report(`warning: ${tornText(path, end)}; the animals before them are imported`);
   }
   await copy.flush(query);
-  await query("UPDATE animal_store.counter SET last = $1", [end.lineCount]);
-  return end.lineCount;
+  await query("UPDATE animal_store.counter SET last = $1", [copy.animalCount]);
+  return copy.animalCount;
 }
 
 /** @throws {Error} there is an animal */
@@ -95,37 +95,56 @@ function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): Readable
 
 const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
   SELECT * FROM json_to_recordset($1) AS pet(id bigint, name text, "categoryId" bigint, status text)`;
-/** A line has the second that its create began in: its 24 hours count from the end of that second. */
-const rememberText = `INSERT INTO animal_store.once (hash, pet_id, at)
-  SELECT hash, id, least(now(), to_timestamp("atSeconds" + 1))
-  FROM json_to_recordset($1) AS one(hash text, id bigint, "atSeconds" float8)
+const changeText = `UPDATE animal_store.pets SET status = one.status, added = coalesce(added, pets.status)
+  FROM json_to_recordset($1) AS one(id bigint, status text) WHERE pets.id = one.id`;
+/** A line has the second that its request began in: its 24 hours count from the end of that second. */
+const rememberText = `INSERT INTO animal_store.once (hash, pet_id, status, at)
+  SELECT hash, id, status, least(now(), to_timestamp("atSeconds" + 1))
+  FROM json_to_recordset($1) AS one(hash text, id bigint, status text, "atSeconds" float8)
   WHERE to_timestamp("atSeconds" + 1) > now() - ${onceAge}
-  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, at = excluded.at`;
+  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, status = excluded.status, at = excluded.at`;
 
-/** Takes animals and idempotency hashes as they are read. */
+/** A row of the table `once`. */
+interface OnceRow {
+  readonly hash: string;
+  readonly id: number;
+  /** Of a change. */
+  readonly status: PetStatus | null;
+  readonly atSeconds: number;
+}
+
+/** Takes animals, changes and idempotency hashes as they are read. */
 class CatalogueCopy implements PetSink {
   /** Each as `petToJson` writes it. */
   #pets: string[] = [];
-  /** If a hash was used again, the later animal counts. */
-  #hashes = new Map<string, { readonly hash: string; readonly id: number; readonly atSeconds: number }>();
+  /** By the animal's id. The last one counts. */
+  #statuses = new Map<number, PetStatus>();
+  /** If a hash was used again, the later request counts. */
+  #hashes = new Map<string, OnceRow>();
+  /** Changed here only. */
+  animalCount = 0;
 
   append(bytes: DataView, start: number, end: number, statusIndex: number): void {
     this.#pets.push(`${textOf(bytes, start, end)}${petStatuses[statusIndex]}"}`);
+    this.animalCount += 1;
   }
 
-  changeStatus(id: number): void {
-    throw new Error(`animal ${id} has changed its status, which the database cannot keep`);
+  changeStatus(id: number, statusIndex: number): void {
+    this.#statuses.set(id, petStatuses[statusIndex]!); // One of the known statuses.
   }
 
-  rememberSince(bytes: DataView, start: number, { id }: StoredRequest, atSeconds: number): void {
+  rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
+    const { id, isChange, statusIndex } = request;
     const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-    this.#hashes.set(hash, { hash, id, atSeconds });
+    this.#hashes.set(hash, { hash, id, status: isChange ? petStatuses[statusIndex]! : null, atSeconds });
   }
 
   async flush(query: Query): Promise<void> {
+    const statuses = Array.from(this.#statuses, ([id, status]) => ({ id, status }));
     const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
-    [this.#pets, this.#hashes] = [[], new Map()];
+    [this.#pets, this.#statuses, this.#hashes] = [[], new Map(), new Map()];
     await query(addText, [`[${pets.join(",")}]`]);
+    await query(changeText, [JSON.stringify(statuses)]);
     await query(rememberText, [JSON.stringify(hashes)]);
   }
 }

@@ -1,27 +1,26 @@
-/**
- * The catalogue in the database.
- *
- * A batch of creates carries a random id that is stored with it. If the answer is lost, storing that id once more
- * decides: if it is new, the batch was not stored and never will be. If not, the row says which ids the batch got.
- */
+/** The catalogue in the database. */
 
-import { randomUUID } from "node:crypto";
-import { setTimeout } from "node:timers";
-
-import { bounds } from "../base/bounds.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
-import type { JsonText, PetPage, PetQuery, PetStore, StoredPet } from "../pets/pet-store.ts";
-import { IdempotencyConflictError, OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
+import type {
+  ChangeOutcome,
+  JsonText,
+  PetPage,
+  PetQuery,
+  PetStore,
+  StatusChange,
+  StoredPet,
+} from "../pets/pet-store.ts";
+import { IdempotencyConflictError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../store/add-in-batches.ts";
 import { RequestsInProgress } from "../store/requests-in-progress.ts";
 import { Batcher } from "./batcher.ts";
-import { type Database, decisionMs } from "./database.ts";
-import { DatabaseError } from "./database-error.ts";
-import { answerOf, type Row } from "./pool.ts";
+import { type Commit, Commits } from "./commits.ts";
+import type { Database } from "./database.ts";
+import { answerOf } from "./pool.ts";
 
-interface Item {
+interface Addition {
   readonly newPet: NewPet;
   readonly hash: string | undefined;
 }
@@ -29,72 +28,69 @@ interface Item {
 /** A replay may be of another animal than was sent. */
 type Added = StoredPet & { readonly isReplay: boolean };
 
-/** A batch that was stored, or given up: then `last` is null. */
-interface Commit {
-  readonly last: number | null;
-  readonly replays: Readonly<Record<string, PetRow>> | null;
+interface Change {
+  /** As it was read before. */
+  readonly pet: PetRow;
+  readonly change: StatusChange;
+  readonly hash: string | undefined;
 }
+
+type Changed = ChangeOutcome | { readonly kind: "conflict" };
+
+/** What came of a change that stored nothing: a status is a mismatch. */
+type Verdict = "replay" | "conflict" | "absent" | PetStatus;
 
 type PetRow = readonly [id: number, name: string, categoryId: string, status: PetStatus];
 
 const getsMax = 500;
+/** A statement writes a row for each change while it holds the counter: 100 of them take 10 ms. */
+const changesMax = 100;
 /** Animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
 const listedMax = 1_000;
 
-/** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
-const commitMs = 1_800_000;
-
-/** How long a create may stay in doubt after a stop began: 2 s are left to send its response. */
-const stopDecisionMs = bounds.stopMs - 2_000;
-
 // An empty text stands for no hash, or no status: a setting of the database may make a text of a null in an array.
 const addText = "SELECT animal_store.add($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
-const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
+const changeText =
+  "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
 const listText = "SELECT animal_store.list($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
-  readonly #clock: Clock;
+  readonly #commits: Commits;
   readonly #inProgress = new RequestsInProgress();
-  readonly #creates = new Batcher((items: readonly Item[]) => this.#add(items), { lanes: 1, sizeMax: batchLength });
+  readonly #adds = new Batcher((items: readonly Addition[]) => this.#addAll(items), { lanes: 1, sizeMax: batchLength });
+  readonly #changes = new Batcher((items: readonly Change[]) => this.#changeAll(items), {
+    lanes: 1,
+    sizeMax: changesMax,
+  });
   readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
   readonly #lists = new Batcher((queries: readonly PetQuery[]) => this.#list(queries), {
     lanes: 2,
     sizeMax: listedMax,
     sizeOf: ({ limit }) => limit,
   });
-  /** Resolves when a stop has no time left for decisions. */
-  readonly #stopEnd: Promise<undefined>;
-  /** The adds under way. */
-  readonly #adding = new Set<Promise<StoredPet>>();
+  /** The adds and changes under way. */
+  readonly #storing = new Set<Promise<StoredPet | ChangeOutcome>>();
   #isClosing = false;
 
   /** @param stopping aborted when the server begins to stop */
   constructor(database: Database, clock: Clock, stopping?: AbortSignal) {
     this.#database = database;
-    this.#clock = clock;
-    this.#stopEnd = new Promise((resolve) => {
-      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined));
-    });
+    this.#commits = new Commits(database, clock, stopping);
   }
 
-  async add(newPet: NewPet, hash?: string): Promise<StoredPet> {
-    if (this.#isClosing) {
-      throw new StorageUnavailableError("the service is stopping");
-    }
-    const add = (): Promise<StoredPet> => this.#addOne({ newPet, hash });
-    const adding = hash === undefined ? add() : this.#inProgress.share(hash, petToJson({ id: 0, ...newPet }), add);
-    this.#adding.add(adding);
-    try {
-      return await adding;
-    } finally {
-      this.#adding.delete(adding);
-    }
+  add(newPet: NewPet, hash?: string): Promise<StoredPet> {
+    return this.#store(hash, petToJson({ id: 0, ...newPet }), () => this.#add(newPet, hash));
   }
 
-  get(id: number): Promise<JsonText | undefined> {
-    return this.#gets.add(id);
+  changeStatus(id: number, change: StatusChange, hash?: string): Promise<ChangeOutcome> {
+    return this.#store(hash, `${id} ${change.status}`, () => this.#change(id, change, hash));
+  }
+
+  async get(id: number): Promise<JsonText | undefined> {
+    const pet = await this.#gets.add(id);
+    return pet && textOf(pet);
   }
 
   list(query: PetQuery): Promise<PetPage> {
@@ -107,59 +103,76 @@ export class PostgresPetStore implements PetStore {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    await Promise.allSettled(this.#adding);
+    await Promise.allSettled(this.#storing);
   }
 
-  async #addOne(item: Item): Promise<StoredPet> {
-    const { id, json, isReplay } = await this.#creates.add(item);
-    if (isReplay && json !== petToJson({ id, ...item.newPet })) {
-      throw new IdempotencyConflictError("the idempotency hash belongs to another animal");
+  /** @param content the same for equal requests only */
+  async #store<Result extends StoredPet | ChangeOutcome>(
+    hash: string | undefined,
+    content: string,
+    run: () => Promise<Result>,
+  ): Promise<Result> {
+    if (this.#isClosing) {
+      throw new StorageUnavailableError("the service is stopping");
+    }
+    const storing = hash === undefined ? run() : this.#inProgress.share(hash, content, run);
+    this.#storing.add(storing);
+    try {
+      return await storing;
+    } finally {
+      this.#storing.delete(storing);
+    }
+  }
+
+  async #add(newPet: NewPet, hash: string | undefined): Promise<StoredPet> {
+    const { id, json, isReplay } = await this.#adds.add({ newPet, hash });
+    if (isReplay && json !== petToJson({ id, ...newPet })) {
+      throw conflict();
     }
     return { id, json, isReplay };
   }
 
-  /** A batch in doubt is decided while the next one is sent, so that other creates do not wait for it. */
-  async #add(items: readonly Item[]): Promise<readonly MaybePromise<Added>[]> {
-    const commitId = randomUUID();
-    const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock it goes on while a machine sleeps.
+  /** Reads the animal first: what is not there, or has another status, needs no write unless it may be a replay. */
+  async #change(id: number, change: StatusChange, hash: string | undefined): Promise<ChangeOutcome> {
+    const pet = await this.#gets.add(id);
+    if (pet === undefined) {
+      return { kind: "absent" };
+    }
+    const status = pet[3];
+    if (hash === undefined && !change.from.includes(status)) {
+      return { kind: "mismatch", status };
+    }
+    const outcome = await this.#changes.add({ pet, change, hash });
+    if (outcome.kind === "conflict") {
+      throw conflict();
+    }
+    return outcome;
+  }
+
+  #addAll(items: readonly Addition[]): Promise<readonly MaybePromise<Added>[]> {
     const values = [
-      commitId,
       items.map(({ newPet }) => newPet.name),
       items.map(({ newPet }) => String(newPet.categoryId)),
       items.map(({ newPet }) => newPet.status),
       items.map(({ hash }) => hash ?? ""),
     ];
-    let rows: readonly Row[];
-    try {
-      rows = await this.#database.run(addText, values);
-    } catch (error) {
-      if (!(error instanceof DatabaseError) || error.effect === "none") {
-        throw notStored(error);
-      }
-      const deciding = this.#decide(items, commitId, sentMs, error);
-      return items.map(async (_item, index) => (await deciding)[index]!); // One for each item.
-    }
-    return addedOf(items, answerOf(rows) as Commit);
+    return this.#commits.store(addText, values, items, addedOf);
   }
 
-  /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
-  async #decide(items: readonly Item[], commitId: string, sentMs: number, cause: unknown): Promise<readonly Added[]> {
-    const deciding = this.#database.insist(decideText, [commitId], AbortSignal.timeout(decisionMs));
-    const rows = await Promise.race([deciding, this.#stopEnd]);
-    const commit = rows && (answerOf(rows) as Commit);
-    if (commit !== undefined && commit.last !== null) {
-      return addedOf(items, commit);
-    }
-    if (commit !== undefined && Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
-      throw notStored(cause);
-    }
-    throw new OutcomeUnknownError("the answer of the database was lost", { cause });
+  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed>[]> {
+    const values = [
+      items.map(({ pet: [id] }) => id),
+      items.map(({ change }) => change.status),
+      items.map(({ change }) => change.from.join(" ")),
+      items.map(({ hash }) => hash ?? ""),
+    ];
+    return this.#commits.store(changeText, values, items, changedOf);
   }
 
-  async #get(ids: readonly number[]): Promise<readonly (string | undefined)[]> {
+  async #get(ids: readonly number[]): Promise<readonly (PetRow | undefined)[]> {
     const rows = (await this.#read(getText, [ids])) as readonly PetRow[] | null;
-    const texts = new Map(rows?.map((row) => [row[0], textOf(row)]));
-    return ids.map((id) => texts.get(id));
+    const pets = new Map(rows?.map((row) => [row[0], row]));
+    return ids.map((id) => pets.get(id));
   }
 
   /** One animal more than a page holds shows whether there is a next page. */
@@ -180,12 +193,12 @@ export class PostgresPetStore implements PetStore {
   }
 }
 
-function notStored(cause: unknown): StorageUnavailableError {
-  return new StorageUnavailableError("the database did not store the animal", { cause });
+function conflict(): IdempotencyConflictError {
+  return new IdempotencyConflictError("the idempotency hash belongs to another request");
 }
 
 /** The ids are those up to `last`, in the order of the items, without the replays. */
-function addedOf(items: readonly Item[], { last, replays }: Commit): readonly Added[] {
+function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>): readonly Added[] {
   let id = Number(last) - (items.length - Object.keys(replays ?? {}).length);
   return items.map(({ newPet }, index) => {
     const earlier = replays?.[index + 1];
@@ -194,6 +207,22 @@ function addedOf(items: readonly Item[], { last, replays }: Commit): readonly Ad
     }
     id += 1;
     return { id, json: petToJson({ id, ...newPet }), isReplay: false };
+  });
+}
+
+function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): readonly Changed[] {
+  return items.map(({ pet: [id, name, categoryId], change: { status } }, index) => {
+    const verdict = replays?.[index + 1];
+    switch (verdict) {
+      case undefined:
+      case "replay":
+        return { kind: "changed", json: textOf([id, name, categoryId, status]), isReplay: verdict === "replay" };
+      case "absent":
+      case "conflict":
+        return { kind: verdict };
+      default:
+        return { kind: "mismatch", status: verdict };
+    }
   });
 }
 

@@ -3,13 +3,14 @@
  *
  * A migration changes tables, and never changes itself once it is published. It must leave the instances working that
  * still run the release before, and must not alter the table `version`: starts that wait for it have read that. The
- * functions of functions.ts are made after the last one.
+ * functions are made anew after the last one.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
+import { catalogueFunctions } from "./catalogue-functions.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
-import { functions } from "./functions.ts";
+import { functions as otherFunctions } from "./functions.ts";
 import { migration1 } from "./migration-1.ts";
 import { migration2 } from "./migration-2.ts";
 import { migration3 } from "./migration-3.ts";
@@ -20,6 +21,7 @@ const migrations: readonly string[] = [migration1, migration2, migration3];
 const schemaVersion = migrations.length;
 
 const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
+const functions = otherFunctions + catalogueFunctions;
 const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
 
 /** The id of this program's advisory lock. */

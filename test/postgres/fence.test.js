@@ -13,13 +13,13 @@ import { createPlace, withQuery } from "./places.js";
 
 const pet = { name: "Rex", categoryId: 1n, status: "sold" };
 
-/** A store that loses the answer of each batch of creates, once it is there, and does `meanwhile`. */
+/** A store that loses the answer of each batch that stores something, once it is there, and does `meanwhile`. */
 async function open(context, clock, meanwhile) {
   const { pool, remove } = await createPlace();
   context.after(remove);
   const losing = withQuery(pool, async (client, statement) => {
     const result = await client.query(statement);
-    if (statement.text.includes("animal_store.add($1")) {
+    if (/animal_store\.(add|change_statuses)\(\$1/.test(statement.text)) {
       await meanwhile(pool);
       throw new Error("Connection terminated unexpectedly");
     }
@@ -59,4 +59,49 @@ test("of a batch whose answer was lost, what was added before keeps its id", { s
   await store.add(pet, hash);
   const [next, again] = await Promise.all([store.add(pet), store.add(pet, hash)]);
   assert.deepEqual([next.id, again.id, again.isReplay], [2, 1, true]);
+});
+
+test("of a batch of changes whose answer was lost, each has its own outcome", { skip }, async (context) => {
+  const store = await open(context, new ManualClock({ wallMs: Date.UTC(2026, 10, 21) }), () => undefined);
+  const [hash, used] = ["0123456789abcdefghijkl", "lkjihgfedcba9876543210"];
+  const textOf = (id, status) => `{"id":${id},"name":"Rex","categoryId":1,"status":"${status}"}`;
+  await Promise.all([store.add(pet), store.add(pet), store.add(pet, used)]);
+  const free = { status: "available", from: ["sold"] };
+  await store.changeStatus(1, free, hash);
+  const outcomes = await Promise.allSettled([
+    store.changeStatus(2, { status: "pending", from: ["sold"] }),
+    store.changeStatus(2, { status: "available", from: ["sold"] }),
+    store.changeStatus(1, free, hash),
+    store.changeStatus(3, free, used),
+    store.changeStatus(4, free),
+  ]);
+  assert.deepEqual(outcomes.map(({ value, reason }) => value ?? reason.name), [
+    { kind: "changed", json: textOf(2, "pending"), isReplay: false },
+    { kind: "mismatch", status: "pending" },
+    { kind: "changed", json: textOf(1, "available"), isReplay: true },
+    "IdempotencyConflictError",
+    { kind: "absent" },
+  ]);
+  assert.deepEqual([await store.get(1), await store.get(2)], [textOf(1, "available"), textOf(2, "pending")]);
+});
+
+test("a change that was never stored is StorageUnavailableError, and is not stored later", { skip }, async (context) => {
+  const clock = new ManualClock({ wallMs: Date.UTC(2026, 10, 21) });
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  let late;
+  const delaying = withQuery(pool, (client, statement) => {
+    if (!statement.text.includes("change_statuses($1")) {
+      return client.query(statement);
+    }
+    late = () => pool.query(statement.text, statement.values);
+    throw new Error("Connection terminated unexpectedly");
+  });
+  const database = new Database(delaying, assert.fail);
+  await prepareSchema(database);
+  const store = new PostgresPetStore(database, clock);
+  const { json } = await store.add(pet);
+  await assert.rejects(store.changeStatus(1, { status: "pending", from: ["sold"] }), { name: "StorageUnavailableError" });
+  await assert.rejects(late(), { code: "23505" });
+  assert.equal(await store.get(1), json);
 });

@@ -16,6 +16,8 @@ const calls = {
   "list by status": "SELECT animal_store.list(ARRAY[0, 50], ARRAY[21, 3], ARRAY['sold', 'sold'])",
   "add, one of them again": `SELECT animal_store.add(
     gen_random_uuid(), ARRAY['Rex', 'Max'], ARRAY[1, 1], ARRAY['sold', 'sold'], ARRAY['hash1', gen_random_uuid()::text])`,
+  "change_statuses, one of them again": `SELECT animal_store.change_statuses(
+    gen_random_uuid(), ARRAY[1, 2], ARRAY['pending', 'sold'], ARRAY['sold', 'sold'], ARRAY[gen_random_uuid()::text, 'hash2'])`,
   take: "SELECT animal_store.take(ARRAY['key1', 'key2'], ARRAY[1, 1], ARRAY[60, 60], ARRAY[1000, 1000])",
   key_events_after: "SELECT animal_store.key_events_after(99, 1000)",
 };

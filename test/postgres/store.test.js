@@ -9,11 +9,15 @@ import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { systemClock } from "../../build/src/base/clock.js";
 import { testPetStore } from "../../build/test/store/pet-store-suite.js";
+import { testStatusChanges } from "../../build/test/store/status-suite.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
-testPetStore("in PostgreSQL", async () => {
+testPetStore("in PostgreSQL", createStorePlace);
+testStatusChanges("in PostgreSQL", createStorePlace);
+
+async function createStorePlace() {
   const { pool, remove } = await createPlace();
   return {
     async open() {
@@ -23,7 +27,7 @@ testPetStore("in PostgreSQL", async () => {
     },
     remove,
   };
-});
+}
 
 const pet = { name: "Rex", categoryId: 1n, status: "available" };
 const hash = "0123456789abcdefghijkl";
@@ -53,6 +57,36 @@ test("an idempotency key counts for 24 hours, also if no purge has removed it", 
     ids.push((await store.add(pet, hash)).id);
   }
   assert.deepEqual(ids, [1, 1, 2]);
+});
+
+test("the idempotency key of a change counts for 24 hours, and then for another request", { skip }, async (context) => {
+  const { pool, store } = await openStore(context);
+  await Promise.all([store.add(pet), store.add(pet)]);
+  const change = { status: "pending", from: ["available"] };
+  await store.changeStatus(1, change, hash);
+  const age = (text) => pool.query("UPDATE animal_store.once SET at = now() - $1::interval", [text]);
+  await age("23 hours 59 minutes");
+  assert.equal((await store.changeStatus(1, change, hash)).isReplay, true);
+  await age("24 hours 1 minute");
+  assert.deepEqual(await store.changeStatus(1, change, hash), { kind: "mismatch", status: "pending" });
+  for (const isReplay of [false, true]) {
+    assert.equal((await store.changeStatus(2, change, hash)).isReplay, isReplay);
+  }
+  await age("24 hours 1 minute");
+  assert.equal((await store.add(pet, hash)).id, 3);
+  assert.equal((await store.add(pet, hash)).isReplay, true);
+});
+
+test("a change of an animal that was deleted by hand is absent, also between its reading and its write", { skip }, async (context) => {
+  const { pool, store } = await openStore(context);
+  await Promise.all([store.add(pet), store.add(pet)]);
+  const change = { status: "pending", from: ["available"] };
+  const { rows } = await pool.query(`DELETE FROM animal_store.pets WHERE id = 1;
+    SELECT animal_store.change_statuses(gen_random_uuid(), '{1,2}', '{sold,sold}', '{available,available}', '{null,null}') AS answer`)
+    .then((results) => results[1]);
+  assert.deepEqual(rows[0].answer, { last: 2, replays: { 1: "absent" } });
+  assert.deepEqual(await store.changeStatus(1, change, hash), { kind: "absent" });
+  assert.deepEqual(await store.changeStatus(2, change), { kind: "mismatch", status: "sold" });
 });
 
 test("lists that are asked for at once are those of each query alone, with frequent and rare statuses", { skip }, async (context) => {

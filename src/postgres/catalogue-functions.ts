@@ -1,0 +1,127 @@
+/**
+ * The functions of the catalogue. All that change it lock the row of the counter first, so that they run one after the
+ * other.
+ */
+
+import { boundWaits, durable, indexPlans, onceAge } from "./functions.ts";
+
+/** An animal as a `PetRow`. A JSON number would lose digits of the category's id. */
+const petArray = "json_build_array(pet.id, name, category_id::text, status)";
+
+/** The animal as it was added. If its hash is that of a change, it gets a status that no animal has. */
+const addedArray = `json_build_array(
+      pet.id, name, category_id::text, CASE WHEN once.status IS NULL THEN coalesce(added, pet.status) ELSE '' END
+    )`;
+
+export const catalogueFunctions: string = `
+-- Returns the last id and, as "replays", the animals that earlier creates with the same hashes had added, by their
+-- places in the batch, from 1. "commits" keeps the same, for those that lose the answer. The counter's row stays locked
+-- until the commit. So ids have no gaps, readers see them in order, and each batch sees every earlier one.
+CREATE OR REPLACE FUNCTION animal_store.add(
+  commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
+) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
+DECLARE last_id bigint; replayed jsonb; BEGIN
+  ${boundWaits} ${durable}
+  SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
+
+  IF cardinality(array_remove(hashes, NULL)) > 0 THEN
+    DELETE FROM animal_store.once
+      WHERE hash = ANY (hashes) AND (at < now() - ${onceAge}
+        OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
+    SELECT jsonb_object_agg(place, ${addedArray})
+      INTO replayed
+      FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)
+      JOIN animal_store.once USING (hash)
+      JOIN animal_store.pets AS pet ON pet.id = pet_id;
+    IF replayed IS NOT NULL THEN
+      SELECT array_agg(name ORDER BY place), array_agg(category_id ORDER BY place),
+          array_agg(status ORDER BY place), array_agg(hash ORDER BY place)
+        INTO names, category_ids, statuses, hashes
+        FROM unnest(names, category_ids, statuses, hashes) WITH ORDINALITY
+          AS item(name, category_id, status, hash, place)
+        WHERE NOT replayed ? place::text;
+    END IF;
+    INSERT INTO animal_store.once (hash, pet_id)
+      SELECT hash, last_id + place FROM unnest(hashes) WITH ORDINALITY AS item(hash, place) WHERE hash IS NOT NULL;
+  END IF;
+
+  INSERT INTO animal_store.pets (id, name, category_id, status)
+    SELECT last_id + place, name, category_id, status
+    FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place);
+  last_id := last_id + coalesce(cardinality(names), 0);
+  UPDATE animal_store.counter SET last = last_id;
+  INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
+  RETURN json_build_object('last', last_id, 'replays', replayed);
+END $$;
+
+-- Changes statuses, one after the other. Returns the last id and, as "replays", what came of those that it did not
+-- change: "replay", "conflict", "absent", or the status that is none of those in "froms", which spaces separate. The
+-- hashes are those of "add".
+CREATE OR REPLACE FUNCTION animal_store.change_statuses(
+  commit_id uuid, ids bigint[], statuses text[], froms text[], hashes text[]
+) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
+DECLARE
+  last_id bigint; pet animal_store.pets; earlier animal_store.once; verdict text; verdicts jsonb;
+BEGIN
+  ${boundWaits} ${durable}
+  SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
+  FOR place IN 1 .. cardinality(ids) LOOP
+    SELECT * INTO pet FROM animal_store.pets WHERE id = ids[place];
+    SELECT once.* INTO earlier FROM animal_store.once JOIN animal_store.pets ON pets.id = pet_id
+      WHERE hash = hashes[place] AND at >= now() - ${onceAge};
+    verdict := CASE
+      WHEN pet.id IS NULL THEN 'absent'
+      WHEN earlier.pet_id = pet.id AND earlier.status = statuses[place] THEN 'replay'
+      WHEN earlier.hash IS NOT NULL THEN 'conflict'
+      WHEN pet.status = ANY (string_to_array(froms[place], ' ')) THEN NULL
+      ELSE pet.status
+    END;
+    IF verdict IS NOT NULL THEN
+      verdicts := coalesce(verdicts, '{}') || jsonb_build_object(place, verdict);
+      CONTINUE;
+    END IF;
+    UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
+      WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
+    INSERT INTO animal_store.once AS known (hash, pet_id, status)
+      SELECT hashes[place], pet.id, statuses[place] WHERE hashes[place] IS NOT NULL
+      ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, status = excluded.status, at = excluded.at;
+  END LOOP;
+  INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, verdicts);
+  RETURN json_build_object('last', last_id, 'replays', verdicts);
+END $$;
+
+-- Returns the same for a batch that was stored. Any other one is given up: "last" is null, and it never will be stored.
+CREATE OR REPLACE FUNCTION animal_store.decide_commit(commit_id uuid) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE answer json; BEGIN
+  ${boundWaits} ${durable}
+  INSERT INTO animal_store.commits AS known (id) VALUES (commit_id)
+    ON CONFLICT (id) DO UPDATE SET at = known.at
+    RETURNING json_build_object('last', last, 'replays', replays) INTO answer;
+  RETURN answer;
+END $$;
+
+CREATE OR REPLACE FUNCTION animal_store.get(ids bigint[]) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
+  ${boundWaits}
+  RETURN (SELECT json_agg(${petArray}) FROM animal_store.pets AS pet WHERE id = ANY (ids));
+END $$;
+
+-- A page for each query: one of the two branches, read from its index from "after" on, up to "length".
+CREATE OR REPLACE FUNCTION animal_store.list(afters bigint[], lengths int[], wanteds text[])
+RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
+  ${boundWaits}
+  -- Pairs are compared so that the second branch can only be read from the index by status.
+  RETURN (
+    SELECT json_agg(page ORDER BY place)
+    FROM unnest(afters, lengths, wanteds) WITH ORDINALITY AS query(after, length, wanted, place),
+      LATERAL (
+        SELECT json_agg(${petArray} ORDER BY pet.id) AS page
+        FROM (
+          (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
+          UNION ALL
+          (SELECT * FROM animal_store.pets WHERE (status, id) > (wanted, after) AND status <= wanted
+            ORDER BY status, id LIMIT length)
+        ) AS pet
+      ) AS found
+  );
+END $$;
+`;
