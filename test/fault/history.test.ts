@@ -37,8 +37,8 @@ async function failingRun(random: SeededRandom, plan: (call: number, name: strin
     const store = await history.open();
     if (store !== undefined) {
       await history.compare(store);
-      await history.addAll(store, 3);
-      await history.addAll(store, 2);
+      await history.workAll(store, 3);
+      await history.workAll(store, 2);
       await store.close().catch(() => undefined); // Its failing is what is being tried.
     }
   }
@@ -48,7 +48,7 @@ async function failingRun(random: SeededRandom, plan: (call: number, name: strin
   const healed = await history.open();
   assert.ok(healed !== undefined, "a healed disk serves again");
   await history.compare(healed);
-  await history.addAll(healed, 1);
+  await history.workAll(healed, 1);
   assert.ok(healed.animalCount > 0, "a healed disk takes animals again");
   return calls;
 }

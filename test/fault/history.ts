@@ -1,22 +1,24 @@
 /**
  * One random history of a catalogue on a simulated disk, checked against a model.
  *
- * A history is some lives of the store: open, add in parallel while calls fail, die or close. The model knows for each
- * animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start: the
- * acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
+ * A history is some lives of the store: open, add and change in parallel while calls fail, die or close. The model knows
+ * for each animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start:
+ * the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
  * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
- * An add that carried a hash may be sent again in any life: its animal is still there only once.
+ * Each animal has a status that the changes can have left, whatever their order was (status-model.ts).
+ * A request that carried a hash may be sent again in any life: it still happens only once, and has its first result.
  * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a
- * start that could not write, up to the first add that succeeds, also one that was sent again.
+ * start that could not write, up to the first request that succeeds, also one that was sent again.
  */
 
 import assert from "node:assert/strict";
 
-import { type JsonText, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
-import { type NewPet, petStatuses } from "../../src/pets/pet.ts";
+import { type JsonText, OutcomeUnknownError, type StatusChange, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { type NewPet, type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
+import { StatusModel } from "./status-model.ts";
 
 export const dataDir = "/pets";
 export const logPath = "/pets/pets.jsonl";
@@ -30,6 +32,14 @@ export interface Counts {
   unknownSeen: number;
   /** Adds that were sent again after their animal was acknowledged or seen. */
   repeated: number;
+  changed: number;
+  /** Changes of an animal that had none of their statuses. */
+  mismatched: number;
+  /** Changes that were refused, or whose outcome is unknown. */
+  unchanged: number;
+  /** Changes that were sent again after they had succeeded, in the same life and in a later one. */
+  rechanged: number;
+  rechangedLater: number;
   deaths: number;
   tornTails: number;
   /** Starts that could not write. */
@@ -37,12 +47,21 @@ export interface Counts {
 }
 
 export function noCounts(): Counts {
-  return { lives: 0, acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0, deaths: 0, tornTails: 0, unsure: 0 };
+  const added = { acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0 };
+  const changes = { changed: 0, mismatched: 0, unchanged: 0, rechanged: 0, rechangedLater: 0 };
+  return { lives: 0, ...added, ...changes, deaths: 0, tornTails: 0, unsure: 0 };
 }
 
 interface Sent {
   readonly newPet: NewPet;
   readonly hash: string | undefined;
+}
+
+interface SentChange extends StatusChange {
+  readonly id: number;
+  readonly hash: string | undefined;
+  /** The life in which it succeeded. */
+  changedIn: number | undefined;
 }
 
 export class History {
@@ -60,7 +79,11 @@ export class History {
   readonly #repeatable: Sent[] = [];
   /** How many adds of an animal are in progress. */
   readonly #inProgress = new Map<string, number>();
+  readonly #statuses = new StatusModel();
+  /** Changes that carried a hash, as `#repeatable`. */
+  readonly #repeatableChanges: SentChange[] = [];
   #names = 0;
+  #lives = 0;
   /** The start could not write, and nothing has been acknowledged since. */
   #isUnsure = false;
 
@@ -82,6 +105,8 @@ export class History {
   async open(): Promise<JsonLinesPetStore | undefined> {
     const disk = this.disk.boot();
     this.#inProgress.clear(); // Adds of a dead process never settle.
+    this.#statuses.endLife();
+    this.#lives++;
     this.#isUnsure = false;
     const callsBefore = this.disk.calls;
     let failed = false;
@@ -110,10 +135,16 @@ export class History {
     return store;
   }
 
-  /** Adds `count` animals in parallel. Resolves when each add is settled, or the process died. */
-  async addAll(store: JsonLinesPetStore, count: number): Promise<void> {
-    const adding = this.#random.times(count, () => this.#add(store));
-    await Promise.race([Promise.all(adding), this.disk.death]);
+  /** Adds and changes `count` animals in parallel. Resolves to true when all is settled, to false if the process died. */
+  async workAll(store: JsonLinesPetStore, count: number): Promise<boolean> {
+    const working = this.#random.times(count, () => {
+      return this.#acknowledged.length > 0 && this.#random.oneIn(2) ? this.#change(store) : this.#add(store);
+    });
+    const isAlive = await Promise.race([Promise.all(working).then(() => true), this.disk.death.then(() => false)]);
+    if (isAlive) {
+      this.#statuses.endRound();
+    }
+    return isAlive;
   }
 
   /** After a start: compares all with the model. */
@@ -123,11 +154,12 @@ export class History {
     assert.ok(texts.length >= this.#acknowledged.length, `${this.#acknowledged.length} acknowledged, ${texts.length} kept`);
     for (const [index, text] of texts.entries()) {
       const expected = this.#acknowledged[index];
+      const { id, name, status } = JSON.parse(text) as { id: number; name: string; status: PetStatus }; // The store's own JSON.
       if (expected !== undefined) {
-        assert.equal(text, expected, "an acknowledged animal has changed");
+        assert.equal(text, withStatus(expected, status), "an acknowledged animal has changed");
+        this.#statuses.see(id, status, !this.#isUnsure);
         continue;
       }
-      const { id, name } = JSON.parse(text) as { id: number; name: string }; // The store's own JSON.
       assert.equal(id, index + 1, "ids have a gap");
       assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
       const newPet = this.#unknown.get(name);
@@ -139,6 +171,7 @@ export class History {
       this.#unknown.delete(name);
       this.#textsByName.set(name, text);
       this.#acknowledged[index] = text;
+      this.#statuses.add(id, status);
       this.#counts.unknownSeen++;
     }
     this.#assertDurable(texts);
@@ -158,10 +191,12 @@ export class History {
     await this.compare(store);
     const rounds = this.#random.integer(1, 6);
     for (let round = 0; round < rounds; round++) {
-      const adding = this.addAll(store, this.#random.integer(1, 8));
+      const working = this.workAll(store, this.#random.integer(1, 8));
       await this.#read(store);
-      await adding;
-      await this.#read(store);
+      if (!(await working)) {
+        return;
+      }
+      await this.compare(store);
       if (this.#random.oneIn(4)) {
         this.disk.plan = () => "none";
       }
@@ -186,16 +221,26 @@ export class History {
     }
   }
 
+  /** What a reader sees is what some of the first lines on disk come to. */
   #assertDurable(texts: readonly string[]): void {
     if (this.#isUnsure) {
       return;
     }
-    const kept = this.disk.kept(logPath).toString();
-    let at = 0;
-    for (const text of texts) {
-      at = kept.indexOf(text.slice(0, -1), at);
-      assert.ok(at >= 0, `a reader sees ${text} before it is durable`);
+    const animals: string[] = [];
+    let unlikeCount = texts.length;
+    const isUnlike = (index: number): number => (animals[index] === texts[index] ? 0 : 1);
+    for (const line of this.disk.kept(logPath).toString().split(/(?<=\n)/)) {
+      if (unlikeCount === 0) {
+        return;
+      }
+      const { id, status } = /^\{"id":(?<id>\d+),.*"status":"(?<status>\w+)".*\}\n$/.exec(line)?.groups ?? {};
+      const index = Number(id) - 1;
+      unlikeCount -= isUnlike(index);
+      const text = animals[index];
+      animals[index] = text === undefined ? line.replace(/,"(line|group)":\d+,.*\n/, "}") : withStatus(text, status ?? "");
+      unlikeCount += isUnlike(index);
     }
+    assert.equal(unlikeCount, 0, `a reader sees [${texts.join()}] before it is durable: ${animals.join()}`);
   }
 
   /** Adds a new animal, or sends an earlier add again with its hash. */
@@ -232,6 +277,56 @@ export class History {
     }
   }
 
+  /** Changes an animal that is there, or sends an earlier change again with its hash. */
+  async #change(store: JsonLinesPetStore): Promise<void> {
+    const isAgain = this.#repeatableChanges.length > 0 && this.#random.oneIn(3);
+    const sent = isAgain ? this.#random.pick(this.#repeatableChanges) : this.#newChange();
+    const { id, status, hash } = sent;
+    const attempt = this.#statuses.attempt(id, sent);
+    const { changedIn } = sent;
+    try {
+      const outcome = await store.changeStatus(id, sent, hash);
+      assert.ok(outcome.kind !== "absent", `animal ${id} is absent`);
+      if (outcome.kind === "mismatch") {
+        assert.ok(changedIn === undefined, "a change that has succeeded is refused when it is repeated");
+        // Until something was written, this is about what a loss of power may undo.
+        attempt.outcome = this.#isUnsure ? { kind: "absent" } : outcome;
+        this.#counts.mismatched++;
+        return;
+      }
+      this.#isUnsure = false;
+      assert.equal(outcome.json.toString(), withStatus(this.#acknowledged[id - 1] ?? "", status));
+      if (outcome.isReplay === true) {
+        assert.ok(isAgain, "a new change is taken for an earlier one");
+        this.#counts[changedIn === undefined || changedIn === this.#lives ? "rechanged" : "rechangedLater"]++;
+      } else {
+        assert.ok(changedIn === undefined, "a change happened twice");
+        this.#counts.changed++;
+      }
+      attempt.outcome = { kind: outcome.isReplay === true ? "absent" : "changed" };
+      sent.changedIn ??= this.#lives;
+    } catch (error) {
+      if (error instanceof StorageUnavailableError) {
+        attempt.outcome = { kind: "absent" };
+      } else if (!(error instanceof OutcomeUnknownError)) {
+        throw error;
+      }
+      this.#counts.unchanged++;
+    }
+  }
+
+  #newChange(): SentChange {
+    const random = this.#random;
+    const id = random.integer(1, this.#acknowledged.length);
+    const from = random.pick([["available"], ["pending", "sold"], petStatuses] as const);
+    const hash = random.oneIn(2) ? `change-${this.#names++}`.padEnd(22, "_") : undefined;
+    const sent = { id, status: random.pick(petStatuses), from, hash, changedIn: undefined };
+    if (hash !== undefined) {
+      this.#repeatableChanges.push(sent);
+    }
+    return sent;
+  }
+
   #newAdd(): Sent {
     const number = this.#names++;
     const name = `${number} ${this.#random.pick(["Rex", "Żółw \"x\"", "\u{1F40D}\n", "long ".repeat(8)])}`;
@@ -244,7 +339,7 @@ export class History {
     return { newPet, hash };
   }
 
-  #acknowledge(id: number, text: string, json: JsonText, { name }: NewPet): void {
+  #acknowledge(id: number, text: string, json: JsonText, { name, status }: NewPet): void {
     assert.equal(json.toString(), text);
     this.#counts.repeated += this.#textsByName.has(name) ? 1 : 0;
     assert.equal(this.#textsByName.get(name) ?? text, text, "an add that was repeated has added another animal");
@@ -253,6 +348,7 @@ export class History {
     this.#refused.delete(name);
     this.#textsByName.set(name, text);
     this.#acknowledged[id - 1] = text;
+    this.#statuses.add(id, status);
     this.#counts.acknowledged++;
   }
 
@@ -275,6 +371,10 @@ export class History {
 
 function textOf(id: number, { name, categoryId, status }: NewPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+}
+
+function withStatus(text: string, status: string): string {
+  return text.replace(/\w+"\}$/, `${status}"}`);
 }
 
 function textsOf(json: string | Uint8Array): string[] {

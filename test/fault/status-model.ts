@@ -1,0 +1,104 @@
+/**
+ * Which statuses animals may have, after changes that went on at once.
+ *
+ * Of the changes of a round nobody knows the order. So each animal has a set of possible statuses: those that some order
+ * leaves in which every change that succeeded found one of its statuses, and every one that was refused found the status
+ * that it was told. A change without a result may have happened in that order or not. A status that a reader sees is the
+ * only possible one from then on.
+ */
+
+import assert from "node:assert/strict";
+
+import type { StatusChange } from "../../src/pets/pet-store.ts";
+import type { PetStatus } from "../../src/pets/pet.ts";
+
+/** "unknown": it has no result yet, or will never have one. "absent": it has not happened, and never will. */
+export type Outcome =
+  | { readonly kind: "changed" | "unknown" | "absent" }
+  | { readonly kind: "mismatch"; readonly status: PetStatus };
+
+/** A change of the animal, with what became of it so far. */
+export interface Attempt {
+  readonly id: number;
+  readonly change: StatusChange;
+  outcome: Outcome;
+}
+
+export class StatusModel {
+  /** By id - 1. */
+  readonly #possible: ReadonlySet<PetStatus>[] = [];
+  /** Of this round. */
+  #attempts: Attempt[] = [];
+  /** Of this life, in earlier rounds. */
+  #unknown: Attempt[] = [];
+
+  add(id: number, status: PetStatus): void {
+    this.#possible[id - 1] ??= new Set([status]);
+  }
+
+  attempt(id: number, change: StatusChange): Attempt {
+    const attempt: Attempt = { id, change, outcome: { kind: "unknown" } };
+    this.#attempts.push(attempt);
+    return attempt;
+  }
+
+  /** All attempts are settled. Readers see none that is unknown in this life. */
+  endRound(): void {
+    this.#settle(this.#attempts.filter(({ outcome }) => outcome.kind !== "unknown"));
+    this.#unknown.push(...this.#attempts.filter(({ outcome }) => outcome.kind === "unknown"));
+    this.#attempts = [];
+  }
+
+  /** The process has ended: what is unknown may have happened. */
+  endLife(): void {
+    this.#settle([...this.#attempts, ...this.#unknown]);
+    this.#attempts = [];
+    this.#unknown = [];
+  }
+
+  /** @param isFinal a loss of power does not undo what was seen */
+  see(id: number, status: PetStatus, isFinal: boolean): void {
+    const possible = this.#possible[id - 1] ?? new Set();
+    assert.ok(possible.has(status), `animal ${id} is ${status}, but can only be ${[...possible].join(" or ")}`);
+    if (isFinal) {
+      this.#possible[id - 1] = new Set([status]);
+    }
+  }
+
+  #settle(attempts: readonly Attempt[]): void {
+    for (const id of new Set(attempts.map((attempt) => attempt.id))) {
+      const own = attempts.filter((attempt) => attempt.id === id && attempt.outcome.kind !== "absent");
+      const before = this.#possible[id - 1] ?? new Set();
+      const after = statusesAfter(before, own);
+      const told = own.map(({ change, outcome }) => `${change.from.join("|")} to ${change.status}: ${JSON.stringify(outcome)}`);
+      assert.ok(after.size > 0, `no order explains what happened to animal ${id}, ${[...before].join(" or ")}: ${told.join("; ")}`);
+      this.#possible[id - 1] = after;
+    }
+  }
+}
+
+function statusesAfter(before: ReadonlySet<PetStatus>, attempts: readonly Attempt[]): Set<PetStatus> {
+  const after = new Set<PetStatus>();
+  const tried = new Set<string>();
+  const mustHappen = attempts.reduce((bits, { outcome }, index) => (outcome.kind === "unknown" ? bits : bits | (1 << index)), 0);
+  const tryFrom = (status: PetStatus, done: number): void => {
+    const state = `${status} ${done}`;
+    if (tried.has(state)) {
+      return;
+    }
+    tried.add(state);
+    if ((done & mustHappen) === mustHappen) {
+      after.add(status);
+    }
+    attempts.forEach(({ change, outcome }, index) => {
+      const next = done | (1 << index);
+      if (next !== done && outcome.kind === "mismatch" && outcome.status === status && !change.from.includes(status)) {
+        tryFrom(status, next);
+      } else if (next !== done && outcome.kind !== "mismatch" && change.from.includes(status)) {
+        tryFrom(change.status, next);
+      }
+    });
+  };
+  before.forEach((status) => tryFrom(status, 0));
+  return after;
+}
