@@ -2,8 +2,9 @@
  * Goal: however often the server is killed, a client that sends each unanswered create again with its Idempotency-Key
  * has added each animal exactly once, and no animal with a 201 response is lost or changed.
  * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
- * repeat creates without a response, and sometimes others. This process knows every 201. Rounds: 12, or the
- * environment variable CRASH_ROUNDS, as in
+ * repeat creates without a response, and sometimes others. This process knows every 201. And the same of reservations:
+ * 32 clients want the same few animals, and each animal has one owner at most. Rounds: 12, or the environment variable
+ * CRASH_ROUNDS, as in
  *
  *     npm run pretest && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */
@@ -125,6 +126,99 @@ test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactl
     assert.match(stdout, new RegExp(`pets\\.jsonl (?:is sound:|has) ${acknowledged.length} animals`));
     const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
     assert.deepEqual(sockets, [], "nothing is left to clean up by hand");
+  } finally {
+    await rm(dataDir, { recursive: true });
+  }
+}));
+
+interface Reservation {
+  readonly id: number;
+  /** Its Idempotency-Key. */
+  readonly name: string;
+}
+
+/** Knows which reservation each client was told to have made. */
+class Owners {
+  readonly byId = new Map<number, string>();
+  readonly unanswered: Reservation[] = [];
+  #count = 0;
+
+  /** Reserves one of the animals after the other until the server is gone. */
+  async reserveUntilDeath(client: Client, random: SeededRandom, animalCount: number): Promise<void> {
+    for (;;) {
+      const wanted = this.unanswered.pop() ?? this.#newReservation(random, animalCount);
+      try {
+        await this.reserve(client, wanted);
+      } catch (error) {
+        if (error instanceof assert.AssertionError) {
+          throw error;
+        }
+        this.unanswered.push(wanted);
+        return;
+      }
+    }
+  }
+
+  /** One of the last animals: of the others nearly all have an owner. */
+  #newReservation(random: SeededRandom, animalCount: number): Reservation {
+    return { id: random.integer(Math.max(1, animalCount - 50), animalCount), name: `reservation-${++this.#count}` };
+  }
+
+  async reserve(client: Client, { id, name }: Reservation): Promise<void> {
+    const content = '{"status":"pending"}';
+    const headers = { "content-length": content.length, "if-match": '"available"', "idempotency-key": `"${name}"` };
+    const { status, text } = await client.send("PATCH", `/v1/pets/${id}`, { headers, content });
+    assert.ok(status === 200 || status === 412, text);
+    const owner = this.byId.get(id);
+    if (status === 200) {
+      assert.match(text, /"status":"pending"\}$/);
+      assert.equal(owner ?? name, name, `animal ${id} has two owners`);
+      this.byId.set(id, name);
+    } else {
+      assert.notEqual(owner, name, `animal ${id} was taken from its owner`);
+    }
+  }
+
+  /** Every animal that somebody owns is pending. */
+  compare(animals: readonly string[]): void {
+    for (const id of this.byId.keys()) {
+      assert.match(animals[id - 1] ?? "none", /"status":"pending"\}$/, `animal ${id} has an owner`);
+    }
+  }
+}
+
+test(`after kill -9 under load, ${rounds} times, each animal has one owner at most, and is pending if it has one`, seeded(async (random) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
+  try {
+    const key = await createKey(["--data", dataDir]);
+    const owners = new Owners();
+    for (let round = 0; round <= rounds; round++) {
+      const server = await start(undefined, ["--data", dataDir]);
+      const client = newClient(server, key);
+      await Promise.all(Array.from({ length: 25 }, () => client.add({ name: "Rex", categoryId: 1 })));
+      const animals = await client.animalsAfter(0);
+      owners.compare(animals);
+      if (round < rounds) {
+        const reserving = Array.from({ length: clientCount }, () => owners.reserveUntilDeath(client, random, animals.length));
+        await delay(random.integer(0, 60));
+        await server.stop("SIGKILL");
+        await Promise.all(reserving);
+        client.close();
+        continue;
+      }
+      for (let wanted = owners.unanswered.pop(); wanted !== undefined; wanted = owners.unanswered.pop()) {
+        await owners.reserve(client, wanted);
+      }
+      const last = await client.animalsAfter(0);
+      owners.compare(last);
+      const pending = last.filter((text) => text.endsWith('"pending"}'));
+      assert.equal(pending.length, owners.byId.size, "each that is pending has an owner, since every request has its response");
+      assert.ok(pending.length >= rounds, `only ${pending.length} animals were reserved`);
+      client.close();
+      assert.equal(await server.stop("SIGTERM"), 0);
+    }
+    const { code, stdout } = await run(["check", "--data", dataDir]);
+    assert.equal(code, 0, stdout);
   } finally {
     await rm(dataDir, { recursive: true });
   }
