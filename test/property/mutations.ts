@@ -5,22 +5,26 @@
 import type { SeededRandom } from "../support/seeded-random.ts";
 
 const methods = [
-  ...Array<string>(9).fill("GET"), ...Array<string>(9).fill("POST"), "HEAD", "HEAD", "OPTIONS", "PUT", "DELETE", "CONNECT",
+  ...Array<string>(9).fill("GET"), ...Array<string>(13).fill("POST"), ...Array<string>(6).fill("PATCH"),
+  "HEAD", "HEAD", "OPTIONS", "PUT", "DELETE", "CONNECT",
   "TRACE", "BREW", "SOURCE", "DESCRIBE",
 ];
 const targets = [
-  ...Array<string>(10).fill("/v1/pets"), "/v1/pets?limit=3", "/v1/pets/1", "/v1/pets/x", "/healthz", "/openapi.json",
+  ...Array<string>(12).fill("/v1/pets"), "/v1/pets?limit=3", "/v1/pets/1", "/v1/pets/1", "/v1/pets/2", "/v1/pets/x", "/healthz", "/openapi.json",
   "*", "//a/v1/pets", "/v1/%70ets",
   "http://a/v1/pets", "a:443", "/v1/pets?limit=0&status=sold", "/v1/../v1/pets", `/${"x".repeat(9_000)}`, "/v1/pets?after=9e9",
 ];
 const versions = [...Array<string>(30).fill("1.1"), "1.0", "1.0", "1.2", "2.0", "0.9"];
 const contents = [
-  '{"name":"Rex","categoryId":5}', '{"name":"Rex","categoryId":5,"status":"sold"}', "{", "[]", "null", '{"name":""}',
-  '{"name":"\\ud800","categoryId":1}', '{"name":"Rex","categoryId":1e400}', "\xff\xfe", "", `"${"x".repeat(17_000)}"`,
+  '{"name":"Rex","categoryId":5}', '{"name":"Rex","categoryId":5,"status":"sold"}', '{"status":"pending"}', '{"status":"sold"}',
+  "{", "[]", "null", '{"name":""}',
+  '{"name":"\\ud800","categoryId":1}', '{"name":"Rex","categoryId":1e400}', "\xff\xfe", "", `"${"x".repeat(17_000)}"`, `"${"x".repeat(17_000)}"`,
   `${"[".repeat(5_000)}`,
 ];
 const fields = [
-  "Content-Type: application/json", "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
+  "Content-Type: application/json", "If-Match: *", "If-Match: \"available\", W/\"sold\"", "If-Match: pending", "If-Match: \"",
+  "If-None-Match: *", "If-None-Match: W/\"sold\"", "Idempotency-Key: a", "Idempotency-Key: \"b\"", "Content-Type: application/merge-patch+json",
+  "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
   "Expect: nothing", "Host: b", "Host: a b/c@d", "Connection: close", "Connection: keep-alive", "Connection: Upgrade\r\nUpgrade: h2c", "Upgrade: h2c",
   "X-Forwarded-For: 1.2.3.4", "Origin: https://shop.example", "Access-Control-Request-Method: GET",
   "Transfer-Encoding: chunked", "Transfer-Encoding: gzip, chunked", "Content-Length: 5", "Content-Length: 29", "Content-Length: +29", "TE: trailers",
