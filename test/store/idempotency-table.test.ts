@@ -70,7 +70,7 @@ function timeOf(write: (bytes: Buffer, number: number) => void): number {
 }
 
 for (const [title, places] of Object.entries(chosenPlaces)) {
-  test(`IdempotencyTable takes hashes that ${title} about as fast as any others`, () => {
+  test(`IdempotencyTable takes hashes that ${title} about as fast as others`, () => {
     const write = (bytes: Buffer, number: number): void => {
       places.forEach((place, index) => (bytes[place] = alphabet.charCodeAt((number >> (6 * index)) & 63)));
     };
