@@ -93,15 +93,16 @@ export async function holdKeys(
   // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
   const release = (): Promise<void> =>
     lock.release().catch((error: unknown) => report(`warning: ${messageOf(error)}`));
+  let keyFile: KeyFile | undefined;
   try {
     const limiter = new MemoryLimiter({ clock });
     const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
-    const keyFile = await KeyFile.open({ ...options, onRelief });
-    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: keyFile.keyring });
-    const keys = new KeyStore(keyFile, { randomBytes, ...options, readLimits: async () => limiter });
+    const opened = (keyFile = await KeyFile.open({ ...options, onRelief }));
+    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: opened.keyring });
+    const keys = new KeyStore(opened, { randomBytes, ...options, readLimits: async () => limiter });
     const door = openDoor(lock, { keys, store });
     const saving = setInterval(() => {
-      keyFile.check();
+      opened.check();
       void limitsFile.save();
     }, limitsSaveMs).unref();
     const close = async (): Promise<void> => {
@@ -113,6 +114,7 @@ export async function holdKeys(
     };
     return { keys, limiter, close };
   } catch (error) {
+    await keyFile?.close();
     await release();
     throw error;
   }

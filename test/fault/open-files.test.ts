@@ -4,12 +4,13 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { type AnimalStore, openAnimalStore } from "../../src/service.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { KeyFolder } from "../support/key-folder.ts";
 import { createKey, run, start } from "../support/program.ts";
@@ -34,6 +35,26 @@ test("starts that fail, named pipes and changes of keys leave no file open", { s
   }
   assert.equal(openCounts.at(-1), openCounts[0]);
 });
+
+test("an embedded service that cannot be opened leaves no file open, and its folder free", { skip }, async (context) => {
+  const { path, open } = await keysAndUnreadableLimits(context);
+  const openCounts: number[] = [];
+  for (let round = 0; round < 5; round++) {
+    await assert.rejects(open(), /limits\.json/);
+    openCounts.push(readdirSync("/proc/self/fd").length);
+  }
+  assert.equal(openCounts.at(-1), openCounts[0]);
+  rmdirSync(join(path, "limits.json"));
+  await (await open()).close();
+});
+
+/** A folder that is in the place of limits.json can be opened, and not be read. */
+async function keysAndUnreadableLimits(context: TestContext): Promise<{ path: string; open: () => Promise<AnimalStore> }> {
+  const { path } = new KeyFolder(context);
+  await createKey(["--data", path]);
+  mkdirSync(join(path, "limits.json"));
+  return { path, open: () => openAnimalStore({ dataDir: path, report: () => undefined }) };
+}
 
 test("however many strangers connect, to metrics too, descriptors are left for files: a revoked key stops working", { skip }, async (context) => {
   const data = temporaryFolder(context);
