@@ -46,6 +46,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   store: ["pets", "log", "disk", "base"],
   door: ["store", "pets", "keys", "disk", "base"],
   observe: ["base"],
+  client: [],
   request: ["observe", "pets", "keys", "limits", "http", "base"],
   openapi: ["request", "pets", "limits", "http", "base"],
   "engine.ts": ["observe", "pets", "keys", "limits"],
@@ -97,7 +98,7 @@ test("rooms use every right to import that they have", () => {
 });
 
 /** What runs first: all other code in src is imported from there. */
-const entryPoints = ["src/server.ts", "src/index.ts", "src/console/main.ts"];
+const entryPoints = ["src/server.ts", "src/index.ts", "src/client/client.ts", "src/console/main.ts"];
 
 test("src has no dead file: each leads back to an entry point", () => {
   const alive = new Set(entryPoints);
@@ -130,9 +131,9 @@ test("only disk and the command line use files, and only http uses node:http", (
   }
 });
 
-/** The console runs in browsers. */
+/** The console and the client run in browsers. */
 test("timers are those of node:timers, because test frameworks replace the globals", () => {
-  for (const { path, lines } of sources.filter((file) => roomOf(file.path) !== "console")) {
+  for (const { path, lines } of sources.filter((file) => !["console", "client"].includes(roomOf(file.path)))) {
     const imported = lines.filter((line) => /^import .* from "node:(timers|timers\/promises|perf_hooks)";/.test(line)).join();
     const code = lines.filter((line) => !/^\s*\/?\*/.test(line)).map((line) => line.replace(/\/\/ .*$/, "")).join("\n");
     for (const [name] of code.matchAll(/(?<![.\w])(?:(?:set|clear)(?:Timeout|Interval|Immediate)|performance)(?=[.(])/g)) {

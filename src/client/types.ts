@@ -1,0 +1,97 @@
+/** What goes into the client and comes out of it. Types only: at run time the client is one file. */
+
+export type PetStatus = "available" | "pending" | "sold";
+
+export interface Pet {
+  readonly id: number;
+  readonly name: string;
+  readonly categoryId: bigint;
+  readonly status: PetStatus;
+}
+
+export interface NewPet {
+  /** 1 to 255 code points, not only white space. */
+  readonly name: string;
+  /** An int64; a number must be a safe integer. */
+  readonly categoryId: bigint | number;
+  /** Default "available". */
+  readonly status?: PetStatus | undefined;
+}
+
+export interface PetPage {
+  /** Ascending by id. */
+  readonly pets: readonly Pet[];
+  /** The `after` of the next page; undefined on the last one. */
+  readonly nextAfter: number | undefined;
+}
+
+export interface CallOptions {
+  /** Ends the call, which rejects with the signal's reason. What it sent may have been done. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ListOptions extends CallOptions {
+  readonly status?: PetStatus | undefined;
+  /** The most animals of a page: 1 to 100 (default 20; for `all` 100). */
+  readonly limit?: number | undefined;
+  /** Only animals with a greater id. */
+  readonly after?: number | undefined;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** For a call that may be made again: 1 to 255 visible ASCII characters but `"`. By default each call has its own. */
+  readonly idempotencyKey?: string | undefined;
+}
+
+export interface ChangeOptions extends WriteOptions {
+  /** The statuses that the animal may have before. */
+  readonly from: PetStatus | readonly PetStatus[];
+}
+
+export interface Quota {
+  readonly limit: number;
+  readonly remaining: number;
+  /** When the window ends, in Unix seconds. */
+  readonly reset: number;
+}
+
+export interface Limits {
+  readonly plan: "free" | "pro" | "business" | "enterprise";
+  readonly minute: Quota;
+  readonly day: Quota;
+}
+
+/** Those of the service; and the client's, if no response came, or one that is not the service's. */
+export type ErrorCode =
+  | "malformed_request" | "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_idempotency_key"
+  | "invalid_precondition" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "pet_not_found"
+  | "route_not_found" | "method_not_allowed" | "request_timeout" | "precondition_failed" | "body_too_large"
+  | "uri_too_long" | "unsupported_media_type" | "idempotency_key_reused" | "precondition_required" | "rate_limited"
+  | "key_banned" | "header_fields_too_large" | "internal_error" | "storage_unavailable" | "outcome_unknown"
+  | "no_response" | "unexpected_response";
+
+export interface ClientOptions {
+  /** The address of the API, such as "https://example.com/v1". */
+  readonly url: string;
+  readonly key: string;
+  /** How long a call may take, with all its tries and waits (default 120,000 ms). */
+  readonly timeoutMs?: number | undefined;
+  /** How often a request is sent, at most (default 10). */
+  readonly triesMax?: number | undefined;
+}
+
+/** @internal */
+export interface ApiRequest extends CallOptions {
+  readonly method: "GET" | "POST" | "PATCH";
+  /** Below the address of the API. */
+  readonly target: string;
+  readonly fields?: Readonly<Record<string, string>>;
+  readonly content?: string;
+}
+
+/** @internal */
+export interface ApiResponse {
+  readonly status: number;
+  readonly text: string;
+  readonly field: (name: string) => string | null | undefined;
+}

@@ -1,0 +1,298 @@
+/** What the client does about a service, a proxy and a network that fail, or ask it to wait. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test, type TestContext } from "node:test";
+
+import { AnimalStoreClient, AnimalStoreError, type ClientOptions, type ErrorCode } from "../../src/client/client.ts";
+import { type ErrorCode as ServiceCode, errorJson } from "../../src/http/errors.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { keyWithQuota, runningService } from "../support/running-service.ts";
+
+const key = "as_key";
+const rex = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
+
+/** What a server does with a request: a response, a connection that breaks, or one on which nothing comes. */
+type Step =
+  | { readonly status: number; readonly text?: string; readonly fields?: Readonly<Record<string, string>> }
+  | "break"
+  | "break inside"
+  | "hang";
+
+interface Scripted {
+  readonly url: string;
+  readonly requests: { readonly method: string; readonly path: string; readonly once: unknown; readonly atMs: number }[];
+}
+
+/** A server that does one step for each request, and the last one again and again. */
+async function scripted(context: TestContext, ...steps: readonly Step[]): Promise<Scripted> {
+  const requests: Scripted["requests"] = [];
+  const server = createServer((incoming, outgoing) => {
+    const step = steps[Math.min(requests.length, steps.length - 1)] ?? "break";
+    const { method = "", url: path = "", headers } = incoming;
+    requests.push({ method, path, once: headers["idempotency-key"], atMs: performance.now() });
+    incoming.resume().on("end", () => {
+      if (step === "break") {
+        incoming.socket.destroy();
+      } else if (step === "break inside") {
+        outgoing.writeHead(201, { "Content-Length": 100 }).write(rex.slice(0, 20), () => incoming.socket.destroy());
+      } else if (step !== "hang") {
+        outgoing.writeHead(step.status, step.fields).end(step.text ?? rex);
+      }
+    });
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests };
+}
+
+/**
+ * Time that passes only by waiting: a timer of the client moves it to its end at once.
+ * @param onWait gets the milliseconds by which it moved
+ * @param gate no timer ends before it resolves
+ * @returns resolves when the first wait has begun
+ */
+function skipWaits(
+  context: TestContext,
+  onWait: (ms: number) => void = () => undefined,
+  gate: Promise<void> = Promise.resolve(),
+): Promise<void> {
+  let skippedMs = 0;
+  const { setTimeout: realTimeout, performance: { now } } = globalThis;
+  const nowMs = (): number => now.call(performance) + skippedMs;
+  context.mock.method(performance, "now", nowMs);
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  context.mock.method(globalThis, "setTimeout", (callback: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
+    if (!/client\/client\.[tj]s/.test(new Error().stack ?? "")) {
+      return realTimeout(callback, ms, ...args); // Node's fetch uses the same function.
+    }
+    const endMs = nowMs() + ms;
+    begin();
+    return realTimeout(async () => {
+      await gate;
+      const restMs = Math.max(0, endMs - nowMs());
+      skippedMs += restMs;
+      onWait(restMs);
+      callback();
+    }, 0);
+  });
+  return begun;
+}
+
+function failure(code: ServiceCode, status: number, fields: Readonly<Record<string, string>> = {}): Step {
+  return { status, text: errorJson(code), fields };
+}
+
+test("the client's codes are those of the service, and two more", () => {
+  // Either function compiles only if the other union has no further code.
+  const fromService = (code: ServiceCode): ErrorCode => code;
+  const fromClient = (code: Exclude<ErrorCode, "no_response" | "unexpected_response">): ServiceCode => code;
+  assert.equal(fromClient(fromService("key_banned") as "key_banned"), "key_banned");
+});
+
+const passing: Readonly<Record<string, Step>> = {
+  "a broken connection": "break",
+  "a response that breaks off": "break inside",
+  "408": failure("request_timeout", 408, { Connection: "close" }),
+  "429": failure("rate_limited", 429, { "Retry-After": "2" }),
+  "500": failure("internal_error", 500),
+  "a proxy's 502 in HTML": { status: 502, text: "<html><h1>502 Bad Gateway</h1></html>" },
+  "503 with Retry-After": failure("storage_unavailable", 503, { "Retry-After": "1" }),
+  "503 outcome_unknown": failure("outcome_unknown", 503),
+  "599": { status: 599, text: "" },
+};
+
+for (const [name, step] of Object.entries(passing)) {
+  test(`after ${name} the request is sent again, an add and a change with the same Idempotency-Key`, async (context) => {
+    skipWaits(context);
+    const server = await scripted(context, step, step, { status: 201 }, step, { status: 200 }, step, { status: 200, text: "[]" });
+    const { pets } = new AnimalStoreClient({ url: server.url, key });
+    const expected = { id: 1, name: "Rex", categoryId: 1n, status: "available" };
+    assert.deepEqual(await pets.add({ name: "Rex", categoryId: 1 }), expected);
+    assert.deepEqual(await pets.changeStatus(1, "available", { from: "sold" }), expected);
+    assert.deepEqual(await pets.list(), { pets: [], nextAfter: undefined });
+    assert.deepEqual(server.requests.map(({ method }) => method), ["POST", "POST", "POST", "PATCH", "PATCH", "GET", "GET"]);
+    const [add, ...others] = server.requests.map((request) => request.once);
+    assert.ok(typeof add === "string" && typeof others[2] === "string" && add !== others[2]);
+    assert.deepEqual(others, [add, add, others[2], others[2], undefined, undefined]);
+  });
+}
+
+test("other errors are not sent again", async (context) => {
+  for (const code of ["invalid_body", "invalid_api_key", "insufficient_scope", "pet_not_found", "idempotency_key_reused"] as const) {
+    const server = await scripted(context, failure(code, 400, { "X-Request-Id": "r1" }));
+    const { pets } = new AnimalStoreClient({ url: server.url, key });
+    await assert.rejects(pets.add({ name: "Rex", categoryId: 1 }), { name: "AnimalStoreError", code, requestId: "r1" });
+    assert.equal(server.requests.length, 1);
+  }
+});
+
+test("a request is sent ten times at most, or as often as triesMax says, with waits that grow", async (context) => {
+  const waitsMs: number[] = [];
+  skipWaits(context, (ms) => waitsMs.push(ms));
+  for (const triesMax of [undefined, 3]) {
+    waitsMs.length = 0;
+    const server = await scripted(context, failure("internal_error", 500));
+    await assert.rejects(new AnimalStoreClient({ url: server.url, key, triesMax }).pets.list(), { code: "internal_error", status: 500 });
+    assert.equal(server.requests.length, triesMax ?? 10);
+    assert.equal(waitsMs.length, server.requests.length - 1);
+    assert.ok(waitsMs.every((ms, index) => ms <= 10_000 && ms <= 200 * 2 ** index && ms > 50 * 2 ** Math.min(index, 6)), String(waitsMs));
+  }
+});
+
+for (const form of ["seconds", "a date"]) {
+  test(`after Retry-After in ${form} no call of the client sends anything before it has passed`, async (context) => {
+    let skippedMs = 0;
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const begun = skipWaits(context, (ms) => (skippedMs += ms), gate);
+    const retryAfter = form === "seconds" ? "30" : new Date(Date.now() + 31_000).toUTCString();
+    const server = await scripted(context, failure("rate_limited", 429, { "Retry-After": retryAfter }), { status: 200, text: "[]" });
+    const { pets } = new AnimalStoreClient({ url: server.url, key });
+    const first = pets.list();
+    await begun;
+    const others = [pets.list(), pets.list({ status: "sold" })];
+    await fetch(server.url); // What they had sent at once would have come before.
+    assert.equal(server.requests.length, 2);
+    open();
+    await Promise.all([first, ...others]);
+    const [refusedMs = 0, , ...later] = server.requests.map(({ atMs }) => atMs);
+    assert.equal(later.length, 3);
+    assert.ok(later.every((atMs) => atMs - refusedMs >= 29_500), String(later)); // A date has no fractions.
+    assert.ok(skippedMs < 33_000, String(skippedMs));
+  });
+}
+
+test("a wait that would be longer than what is left fails at once, with the error and its retryAfter", async (context) => {
+  const server = await scripted(context, failure("key_banned", 429, { "Retry-After": "300" }));
+  const { pets } = new AnimalStoreClient({ url: server.url, key });
+  const check = (error: unknown): boolean => {
+    assert.ok(error instanceof AnimalStoreError);
+    assert.deepEqual([error.code, error.status], ["key_banned", 429]);
+    assert.ok([300, 301].includes(error.retryAfter ?? 0), String(error.retryAfter));
+    return true;
+  };
+  await assert.rejects(pets.list(), check);
+  await assert.rejects(pets.add({ name: "Rex", categoryId: 1 }), check);
+  assert.equal(server.requests.length, 1);
+});
+
+test("a call ends when its time is over, with the last error, or without a response", async (context) => {
+  const started = performance.now();
+  const hanging = await scripted(context, "hang");
+  const options: Omit<ClientOptions, "url"> = { key, timeoutMs: 300 };
+  await assert.rejects(new AnimalStoreClient({ url: hanging.url, ...options }).pets.list(), { code: "no_response" });
+  const failing = await scripted(context, failure("internal_error", 500));
+  await assert.rejects(new AnimalStoreClient({ url: failing.url, ...options }).pets.list(), { code: "internal_error" });
+  assert.ok(performance.now() - started < 30_000);
+});
+
+test("a signal ends a call that waits for a response, and one that waits to send again", async (context) => {
+  for (const step of ["hang", failure("rate_limited", 429, { "Retry-After": "100" })] as const) {
+    const server = await scripted(context, step);
+    const controller = new AbortController();
+    const reason = new Error("the customer left");
+    const call = new AnimalStoreClient({ url: server.url, key }).pets.list({ signal: controller.signal });
+    while (server.requests.length === 0) {
+      await new Promise(setImmediate);
+    }
+    setImmediate(() => controller.abort(reason));
+    await assert.rejects(call, reason);
+    assert.equal(server.requests.length, 1);
+  }
+});
+
+test("JSON of another shape is read exactly too, or refused, but never rounded", async (context) => {
+  const exact = { id: 1, name: '"categoryId":5', categoryId: 9223372036854775807n, status: "sold" };
+  const shapes = [
+    '{ "id": 1, "name": "\\"categoryId\\":5", "categoryId": 9223372036854775807, "status": "sold" }',
+    '{"categoryId"\n:\n9223372036854775807 ,"status":"sold","name":"\\u0022categoryId\\u0022:5","id":1}',
+    '{"id":1,"name":"\\"categoryId\\":5","status":"sold","categoryId":9223372036854775807}',
+  ];
+  for (const text of shapes) {
+    const server = await scripted(context, { status: 201, text });
+    assert.deepEqual(await new AnimalStoreClient({ url: server.url, key }).pets.add({ name: "Rex", categoryId: 1 }), exact);
+  }
+  for (const text of [rex.replace("categoryId", "category\\u0049d"), rex.replace('"categoryId":1', '"categoryId":1e0')]) {
+    const server = await scripted(context, { status: 201, text });
+    assert.equal((await new AnimalStoreClient({ url: server.url, key }).pets.add({ name: "Rex", categoryId: 1 })).categoryId, 1n);
+  }
+  const lossy = ['"category\\u0049d":9223372036854775807', '"categoryId":9.2e18', '"categoryId":1.5', '"categoryId":null'];
+  for (const member of lossy) {
+    const server = await scripted(context, { status: 201, text: rex.replace('"categoryId":1', member) });
+    const { pets } = new AnimalStoreClient({ url: server.url, key });
+    await assert.rejects(pets.add({ name: "Rex", categoryId: 1 }), { code: "unexpected_response", status: 201 });
+  }
+});
+
+test("what is no response of the service says so, and the key goes to no other address", async (context) => {
+  const elsewhere = await scripted(context, { status: 200, text: "[]" });
+  const steps: readonly Step[] = [
+    { status: 200, text: "<html>captive portal" },
+    { status: 200, text: '{"pets":[]}' },
+    { status: 404, text: '{"message":"no Route matched with those values"}' },
+    { status: 301, text: "", fields: { Location: `${elsewhere.url}/pets` } },
+    { status: 308, text: "", fields: { Location: `${elsewhere.url}/pets` } },
+  ];
+  for (const step of steps) {
+    const server = await scripted(context, step);
+    await assert.rejects(new AnimalStoreClient({ url: server.url, key }).pets.list(), { code: "unexpected_response" });
+    assert.equal(server.requests.length, 1);
+  }
+  assert.deepEqual(elsewhere.requests, []);
+});
+
+test("a weak ETag, as a proxy that compresses makes it, tells the status too", async (context) => {
+  const server = await scripted(context, failure("precondition_failed", 412, { ETag: 'W/"sold"' }));
+  const change = new AnimalStoreClient({ url: server.url, key }).pets.changeStatus(1, "pending", { from: "available" });
+  await assert.rejects(change, { code: "precondition_failed", petStatus: "sold" });
+});
+
+test("a wrong address or key fails at once, and no error shows the key", async () => {
+  for (const wrong of ["", "as_", "as_a\n", undefined as unknown as string]) {
+    assert.throws(() => new AnimalStoreClient({ url: "http://127.0.0.1/v1", key: wrong }), TypeError);
+  }
+  await assert.rejects(new AnimalStoreClient({ url: "127.0.0.1/v1", key }).pets.list(), (error: Error) => {
+    assert.ok(error instanceof TypeError && !error.message.includes(key));
+    return true;
+  });
+});
+
+test("limits() has the plan and both windows", async (context) => {
+  const { service, port } = await runningService(context);
+  const { key: free } = await service.keys.create({ plan: "free" });
+  const { plan, minute, day } = await new AnimalStoreClient({ url: `http://127.0.0.1:${port}/v1`, key: free }).limits();
+  assert.deepEqual([plan, minute.limit, minute.remaining, day.limit, day.remaining], ["free", 60, 59, 1_000, 999]);
+  assert.ok(Number.isInteger(minute.reset) && day.reset > minute.reset);
+});
+
+test("200 adds over used-up minutes: exactly 200 animals, and no ban", async (context) => {
+  const clock = new ManualClock();
+  const running = await runningService(context, { clock });
+  const own = await keyWithQuota(running, 60);
+  skipWaits(context, (ms) => clock.advance(ms));
+  const url = `http://127.0.0.1:${running.port}/v1`;
+  const { pets } = new AnimalStoreClient({ url, key: own });
+  const queue = Array.from({ length: 200 }, (_, index) => index);
+  const worker = async (): Promise<void> => {
+    for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
+      await pets.add({ name: `Rex ${index}`, categoryId: index });
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, worker));
+  const names: string[] = [];
+  for await (const { name } of new AnimalStoreClient({ url, key: running.key }).pets.all()) {
+    names.push(name);
+  }
+  assert.deepEqual([names.length, new Set(names).size], [200, 200]);
+  const summaries = await running.service.keys.list();
+  assert.deepEqual(summaries.filter(({ bannedUntil }) => bannedUntil !== null), []);
+  assert.ok(clock.monotonicMs() > 120_000);
+});
