@@ -1,5 +1,6 @@
 /** The library's face: re-exports only. Importing it starts nothing. */
 
+export { AnimalStoreError, type Pets } from "./client/client.ts";
 export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";

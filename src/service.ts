@@ -8,6 +8,7 @@ import type { Socket } from "node:net";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { type Clock, systemClock } from "./base/clock.ts";
+import { Pets } from "./client/client.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import type { Engine } from "./engine.ts";
@@ -26,6 +27,7 @@ import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
+import { programCalls } from "./request/program-calls.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban" | "reset">;
@@ -38,6 +40,8 @@ export interface AnimalStore {
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   readonly keys: KeyAdministration;
+  /** The catalogue for the program itself, as the client has it: without key, limits, waits and further tries. */
+  readonly pets: Pets;
   /** The OpenAPI description as served at `/openapi.json`. */
   readonly description: OpenApiDescription;
   /** Whether `/healthz` says ok. */
@@ -94,6 +98,7 @@ export class Service implements AnimalStore {
   readonly pipeline: Pipeline;
   readonly options: CheckedOptions;
   readonly engine: Engine;
+  readonly pets: Pets;
   readonly #observers: Observers | undefined;
   /** Of the connections that `handle` has seen. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
@@ -104,6 +109,7 @@ export class Service implements AnimalStore {
     const { clock, observers, publicPages = [] } = dependencies;
     this.options = options;
     this.engine = engine;
+    this.pets = new Pets(programCalls(engine.store));
     this.#observers = observers;
     this.description = describeApi({ ...options, hasChanges: engine.store.changeStatus !== undefined });
     const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));

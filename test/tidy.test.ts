@@ -47,7 +47,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   door: ["store", "pets", "keys", "disk", "base"],
   observe: ["base"],
   client: [],
-  request: ["observe", "pets", "keys", "limits", "http", "base"],
+  request: ["client", "observe", "pets", "keys", "limits", "http", "base"],
   openapi: ["request", "pets", "limits", "http", "base"],
   "engine.ts": ["observe", "pets", "keys", "limits"],
   "folder-engine.ts": ["engine.ts", "door", "store", "pets", "keys", "limits", "log", "disk", "base"],
@@ -55,9 +55,9 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "options.ts": ["postgres", "pets", "http", "base"],
   "service.ts": [
     ...["options.ts", "folder-engine.ts", "engine.ts", "postgres"],
-    ...["request", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
+    ...["request", "client", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
   ],
-  "index.ts": ["service.ts", "options.ts", "postgres", "openapi", "store", "pets", "keys", "limits", "disk"],
+  "index.ts": ["service.ts", "options.ts", "postgres", "client", "openapi", "store", "pets", "keys", "limits", "disk"],
   cli: [
     ...["service.ts", "options.ts", "folder-engine.ts", "postgres", "door"],
     ...["observe", "store", "pets", "keys", "limits", "http", "disk", "base"],

@@ -12,26 +12,31 @@ import type { JsonText, PetQuery, PetStore } from "../pets/pet-store.ts";
 import { checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
 import { entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 
-export interface ApiRequest {
+/** A request for the catalogue, with a key or from the embedding program. */
+export interface PetRequest {
   readonly store: PetStore;
   /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   /** The path segment at `{petId}`, as it was sent. */
   readonly parameter: string;
-  /** An `Idempotency-Key` belongs to it. */
-  readonly key: ApiKey;
-  readonly quotas: () => Quotas;
+  /** Whose request it is: an `Idempotency-Key` belongs to it. */
+  readonly key: Pick<ApiKey, "id">;
   /** The header fields, by name in lower case; several of one name are joined by a comma and a space. */
   readonly fields: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The address of the API, to which `/pets…` is appended to make a link. */
   readonly linkBase: string;
 }
 
+export interface ApiRequest extends PetRequest {
+  readonly key: ApiKey;
+  readonly quotas: () => Quotas;
+}
+
 /** @param content whole and within its bound */
 export type ContentHandler = (content: Uint8Array) => MaybePromise<Response>;
 
 /** `GET /pets`: 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
-export function listPets({ store, query, linkBase }: ApiRequest): Response | Promise<Response> {
+export function listPets({ store, query, linkBase }: PetRequest): Response | Promise<Response> {
   const reading = readListQuery(query);
   if (reading.kind === "invalid") {
     return errorResponse("invalid_parameter", [], reading.message);
@@ -50,7 +55,7 @@ function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: numb
 }
 
 /** `POST /pets`: 201 with the Pet once it is on disk; the same 201 for an `Idempotency-Key` sent again; 400; 422. */
-export function createPet(request: ApiRequest): ContentHandler {
+export function createPet(request: PetRequest): ContentHandler {
   const { store, linkBase } = request;
   return (content) => {
     const once = readOnce(request);
@@ -71,7 +76,7 @@ export function createPet(request: ApiRequest): ContentHandler {
 /** The idempotency hash of a request; undefined without the field. */
 type Once = { readonly kind: "read"; readonly hash: string | undefined } | { readonly kind: "malformed" };
 
-function readOnce({ fields, key }: ApiRequest): Once {
+function readOnce({ fields, key }: PetRequest): Once {
   const field = fields["idempotency-key"]?.toString();
   if (field === undefined) {
     return { kind: "read", hash: undefined };
@@ -100,7 +105,7 @@ function reuseResponse(error: unknown): Response {
  * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; and 428
  * without `If-Match`, since a change is always conditional (RFC 6585, 3).
  */
-export function changeStatus(request: ApiRequest): Response | ContentHandler {
+export function changeStatus(request: PetRequest): Response | ContentHandler {
   const { store, parameter, fields } = request;
   const once = readOnce(request);
   if (once.kind === "malformed") {
@@ -161,7 +166,7 @@ export function deprecationFields(linkBase: string): readonly string[] {
 }
 
 /** `GET /pets/{petId}`: 200 with the Pet; 304 and 412 by the preconditions; 400; 404. */
-export function getPet({ store, parameter, fields }: ApiRequest): Response | Promise<Response> {
+export function getPet({ store, parameter, fields }: PetRequest): Response | Promise<Response> {
   const preconditions = readPreconditions(fields);
   if (preconditions === undefined) {
     return errorResponse("invalid_precondition");

@@ -278,8 +278,7 @@ test("200 adds over used-up minutes: exactly 200 animals, and no ban", async (co
   const running = await runningService(context, { clock });
   const own = await keyWithQuota(running, 60);
   skipWaits(context, (ms) => clock.advance(ms));
-  const url = `http://127.0.0.1:${running.port}/v1`;
-  const { pets } = new AnimalStoreClient({ url, key: own });
+  const { pets } = new AnimalStoreClient({ url: `http://127.0.0.1:${running.port}/v1`, key: own });
   const queue = Array.from({ length: 200 }, (_, index) => index);
   const worker = async (): Promise<void> => {
     for (let index = queue.pop(); index !== undefined; index = queue.pop()) {
@@ -288,7 +287,7 @@ test("200 adds over used-up minutes: exactly 200 animals, and no ban", async (co
   };
   await Promise.all(Array.from({ length: 16 }, worker));
   const names: string[] = [];
-  for await (const { name } of new AnimalStoreClient({ url, key: running.key }).pets.all()) {
+  for await (const { name } of running.service.pets.all()) {
     names.push(name);
   }
   assert.deepEqual([names.length, new Set(names).size], [200, 200]);

@@ -1,9 +1,10 @@
-/** The catalogue as programs call it: by the client over HTTP. */
+/** The catalogue as programs call it: by the client over HTTP, and by `service.pets` of the embedding program. */
 
 import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type NewPet, type Pets } from "../../src/client/client.ts";
+import { ExampleEngine, ExampleStore } from "../store/example-store.ts";
 import { runningService } from "../support/running-service.ts";
 
 const sources: Readonly<Record<string, (context: TestContext) => Promise<Pets>>> = {
@@ -11,6 +12,7 @@ const sources: Readonly<Record<string, (context: TestContext) => Promise<Pets>>>
     const { port, key } = await runningService(context);
     return new AnimalStoreClient({ url: `http://127.0.0.1:${port}/v1/`, key }).pets;
   },
+  "service.pets": async (context) => (await runningService(context)).service.pets,
 };
 
 /** For `assert.rejects`. */
@@ -125,3 +127,31 @@ for (const [name, open] of Object.entries(sources)) {
     });
   });
 }
+
+test("service.pets after close() cannot store, and says so by the code", async (context) => {
+  const { service } = await runningService(context);
+  await service.close();
+  await assert.rejects(service.pets.add({ name: "Rex", categoryId: 1 }), animalStoreError({ code: "storage_unavailable", status: 503 }));
+});
+
+test("service.pets over a store of one's own: without changeStatus 405, and other errors as they are", async (context) => {
+  const store = new ExampleStore(new ExampleEngine());
+  const { add, get, list, isWritable, close } = store;
+  const failure = new Error("the embedder's own");
+  const own = {
+    ...{ add: add.bind(store), get: get.bind(store), isWritable: isWritable.bind(store), close: close.bind(store) },
+    list: (query: Parameters<typeof list>[0]) => (query.limit === 13 ? Promise.reject(failure) : list.call(store, query)),
+  };
+  const { service } = await runningService(context, { options: { store: own } });
+  await service.pets.add({ name: "Rex", categoryId: 1 });
+  const change = service.pets.changeStatus(1, "sold", { from: "available" });
+  await assert.rejects(change, animalStoreError({ code: "method_not_allowed", status: 405 }));
+  await assert.rejects(service.pets.list({ limit: 13 }), failure);
+});
+
+test("the program's idempotency keys are not those of API keys", async (context) => {
+  const { service, port, key } = await runningService(context);
+  const client = new AnimalStoreClient({ url: `http://127.0.0.1:${port}/v1`, key });
+  await service.pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: "once" });
+  assert.equal((await client.pets.add({ name: "Luna", categoryId: 1 }, { idempotencyKey: "once" })).id, 2);
+});

@@ -1,0 +1,47 @@
+/** The catalogue for the program that embeds the service: its operations without HTTP, key and limits. */
+
+import { type ApiRequest, type ApiResponse, errorOf } from "../client/client.ts";
+import { errorResponse, type Response } from "../http/response.ts";
+import type { PetStore } from "../pets/pet-store.ts";
+import { changeStatus, createPet, listPets, type PetRequest } from "./handlers.ts";
+import { storeErrorCode } from "./responder.ts";
+
+/** The values of `Idempotency-Key` that the program uses are no API key's. */
+const program = { id: "program" };
+
+/** What the client's `Pets` calls in the place of a server. Errors that a store does not promise come as they are. */
+export function programCalls(store: PetStore): (call: ApiRequest) => Promise<ApiResponse> {
+  return async ({ method, target, fields = {}, content = "", signal }) => {
+    signal?.throwIfAborted();
+    const [path = "", query = ""] = target.split("?");
+    const lowerCased = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]));
+    const parameter = path.split("/")[2] ?? "";
+    const request = { store, query, parameter, key: program, fields: lowerCased, linkBase: "" };
+    const { status, content: json = "", fields: ownFields } = await respond(method, request, Buffer.from(content));
+    const response = {
+      status,
+      text: Buffer.from(json).toString(),
+      field: (name: string) => ownFields[ownFields.indexOf(name) + 1 || ownFields.length],
+    };
+    if (status >= 300) {
+      throw errorOf(response);
+    }
+    return response;
+  };
+}
+
+async function respond(method: ApiRequest["method"], request: PetRequest, content: Uint8Array): Promise<Response> {
+  if (method === "PATCH" && request.store.changeStatus === undefined) {
+    return errorResponse("method_not_allowed");
+  }
+  try {
+    const handling = { GET: listPets, POST: createPet, PATCH: changeStatus }[method](request);
+    return await (typeof handling === "function" ? handling(content) : handling);
+  } catch (error) {
+    const code = storeErrorCode(error);
+    if (code === undefined) {
+      throw error;
+    }
+    return errorResponse(code);
+  }
+}
