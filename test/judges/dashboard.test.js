@@ -8,7 +8,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePort, here, startService } from "./running-service.js";
+import { freePort } from "../../build/test/support/free-port.js";
+import { here, startService } from "./running-service.js";
 
 const dashboard = JSON.parse(await readFile(join(here, "..", "recipes", "grafana-dashboard.json"), "utf8"));
 const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })));

@@ -12,9 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
+import { freePort } from "../../build/test/support/free-port.js";
 import { createKey, startProcess } from "../../build/test/support/program.js";
 import { until } from "../../build/test/support/until.js";
-import { freePort, here, programPath } from "./running-service.js";
+import { here, programPath } from "./running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with. */
 const examples = [

@@ -12,7 +12,8 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { freePort, here, startService } from "./running-service.js";
+import { freePort } from "../../build/test/support/free-port.js";
+import { here, startService } from "./running-service.js";
 
 export const project = join(here, "..", "..");
 const fence = /^```([a-z]+)(?: (\S+))?\n(.*?)^```$/gms;

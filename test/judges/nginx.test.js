@@ -11,8 +11,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
+import { freePort } from "../../build/test/support/free-port.js";
 import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
-import { freePort, here, startService } from "./running-service.js";
+import { here, startService } from "./running-service.js";
 
 const key = {};
 let folder;

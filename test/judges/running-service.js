@@ -5,7 +5,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createKey, start } from "../../build/test/support/program.js";
@@ -25,15 +24,6 @@ export async function startService(args = [], plan = "business") {
     await rm(dataDir, { recursive: true });
   };
   return { baseUrl: service.url, origin: service.origin, apiKey, dataDir, stop };
-}
-
-/** A port that is free at this moment, for programs that cannot pick one. */
-export async function freePort() {
-  const server = createServer();
-  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 /** Runs a program of node_modules/.bin to its end, without colours, updates or telemetry. */

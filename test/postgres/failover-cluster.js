@@ -8,9 +8,10 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { GivenServer } from "./postgres-server.js";
+import { freePort } from "../../build/test/support/free-port.js";
 import { until } from "../../build/test/support/until.js";
 import { killAllIn, processesIn, removeFolder, sendSignal } from "./guarded-folder.js";
-import { freePort, installation, ownFolder, reachable, skipFaults, user } from "./installation.js";
+import { installation, ownFolder, reachable, skipFaults, user } from "./installation.js";
 
 const missing = ["patroni", "etcd", "haproxy"].filter((program) => spawnSync(program, ["--version"]).error !== undefined);
 const hasPostgres = installation !== undefined && existsSync(join(installation.root, "bin", "pg_basebackup"));

@@ -4,7 +4,6 @@
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, existsSync, readdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { guardedFolder } from "./guarded-folder.js";
@@ -36,24 +35,6 @@ export function ownFolder(name) {
     spawnSync("chown", [`${user.uid}:${user.gid}`, folder]);
   }
   return folder;
-}
-
-/**
- * A port that is free. None of those that the kernel gives to outgoing connections: while PostgreSQL is down, such a
- * connection could take it, or connect to itself.
- */
-export async function freePort() {
-  for (;;) {
-    const port = 10_000 + Math.floor(Math.random() * 22_000);
-    const server = createServer();
-    const isFree = await new Promise((resolve) => {
-      server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true));
-    });
-    await new Promise((resolve) => server.close(resolve));
-    if (isFree) {
-      return port;
-    }
-  }
 }
 
 function findInstallation() {

@@ -5,9 +5,10 @@
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { freePort } from "../../build/test/support/free-port.js";
 import { startProcess } from "../../build/test/support/program.js";
 import { removeFolder } from "./guarded-folder.js";
-import { freePort, ownFolder, skipFaults, user } from "./installation.js";
+import { ownFolder, skipFaults, user } from "./installation.js";
 
 const program = "/usr/sbin/pgbouncer";
 const isMissing = spawnSync(program, ["--version"]).error !== undefined;

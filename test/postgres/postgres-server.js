@@ -9,9 +9,10 @@ import { appendFileSync, closeSync, openSync, readFileSync, rmSync } from "node:
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
+import { freePort } from "../../build/test/support/free-port.js";
 import { until } from "../../build/test/support/until.js";
 import { killAllIn, processesIn, removeFolder, sendSignal } from "./guarded-folder.js";
-import { freePort, given, installation, ownFolder, reachable, user } from "./installation.js";
+import { given, installation, ownFolder, reachable, user } from "./installation.js";
 
 export { skip, skipFaults } from "./installation.js";
 

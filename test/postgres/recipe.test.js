@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { newClient } from "../../build/test/support/client.js";
+import { freePort } from "../../build/test/support/free-port.js";
 import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { guardedFolder } from "./guarded-folder.js";
-import { freePort } from "./installation.js";
 import { runCommand, startProgram } from "./program.js";
 
 const quota = 300;

@@ -6,9 +6,10 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
+import { freePort } from "../../build/test/support/free-port.js";
 import { until } from "../../build/test/support/until.js";
 import { PostgresServer } from "./postgres-server.js";
-import { freePort, ownFolder } from "./installation.js";
+import { ownFolder } from "./installation.js";
 
 /** Copies the primary and starts the copy. Its name for `synchronous_standby_names` is "standby". */
 export async function startStandby(primary) {
