@@ -67,10 +67,7 @@ export async function startProgram(context, { args = [], pets = [] } = {}) {
  * console, no violation of the policy, no error, no request to another origin.
  */
 export async function openConsole(context, { origin }, { path = "/", allowed = [], clock, ...options } = {}) {
-  browser ??= await chromium.launch(launchOptions);
-  const browserContext = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
-  const page = await browserContext.newPage();
-  page.setDefaultTimeout(10_000);
+  const { browserContext, page } = await newPage(options);
   const watch = watchPage(page, origin, allowed);
   if (clock !== undefined) {
     await page.clock.install({ time: clock });
@@ -82,6 +79,22 @@ export async function openConsole(context, { origin }, { path = "/", allowed = [
     assert.deepEqual(watch.faults, []);
   });
   return { page, ...watch };
+}
+
+/** Opens any page in a context of its own, until the end of the test. */
+export async function openPage(context, address) {
+  const { browserContext, page } = await newPage({});
+  context.after(() => browserContext.close());
+  await page.goto(address);
+  return page;
+}
+
+async function newPage(options) {
+  browser ??= await chromium.launch(launchOptions);
+  const browserContext = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const page = await browserContext.newPage();
+  page.setDefaultTimeout(10_000);
+  return { browserContext, page };
 }
 
 /** Starts the program and opens its console with the first key in use. Options but `pets` are those of `openConsole`. */

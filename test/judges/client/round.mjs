@@ -1,0 +1,35 @@
+/** One round of the published client, for any runtime that has fetch. */
+
+import { AnimalStoreClient, AnimalStoreError } from "animal-store/client";
+
+const { env } = globalThis.process;
+
+/** What breaks is sent again: the first request of each kind fails. */
+const failed = new Set();
+const { fetch } = globalThis;
+globalThis.fetch = async (request) => {
+  const isFirst = !failed.has(request.method);
+  failed.add(request.method);
+  return isFirst ? Promise.reject(new TypeError("broken")) : fetch(request);
+};
+
+function check(isTrue, what) {
+  if (!isTrue) throw new Error(what);
+}
+
+const client = new AnimalStoreClient({ url: env.URL, key: env.KEY });
+const { pets } = client;
+const { id, categoryId } = await pets.add({ name: "Luna \u{1f415}", categoryId: 9223372036854775807n });
+check(categoryId === 9223372036854775807n, "the category is exact");
+check((await pets.changeStatus(id, "pending", { from: "available" })).status === "pending", "the status changes");
+const late = await pets.changeStatus(id, "sold", { from: "available" }).catch((error) => error);
+check(late instanceof AnimalStoreError && late.code === "precondition_failed" && late.petStatus === "pending", String(late));
+const all = [];
+for await (const pet of pets.all()) all.push(pet.name);
+check(all.join() === "Luna \u{1f415}", "all animals");
+check((await client.limits()).plan === "business", "the limits");
+const stop = new AbortController();
+const reason = new Error("stopped");
+stop.abort(reason);
+check((await pets.list({ signal: stop.signal }).catch((error) => error)) === reason, "the signal");
+console.log("done");

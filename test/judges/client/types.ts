@@ -1,0 +1,51 @@
+/** Compiled only. A line below `@ts-expect-error` must not compile. */
+
+import { AnimalStoreClient, AnimalStoreError, type ErrorCode, type NewPet, type Pet, type PetStatus } from "animal-store/client";
+
+const client = new AnimalStoreClient({ url: "https://example.com/v1", key: "as_key", timeoutMs: 5_000 });
+const { pets } = client;
+
+export async function right(signal: AbortSignal): Promise<void> {
+  const luna: Pet = await pets.add({ name: "Luna", categoryId: 9223372036854775807n });
+  const rex: NewPet = { name: "Rex", categoryId: 1, status: "pending" };
+  await pets.add(rex, { idempotencyKey: "order-17", signal });
+  const category: bigint = luna.categoryId;
+  const { pets: page, nextAfter } = await pets.list({ status: "sold", limit: 100, after: luna.id });
+  const next: number | undefined = nextAfter;
+  for await (const { status } of pets.all({ status: "available" })) {
+    const one: PetStatus = status;
+    console.log(one, category, page.length, next);
+  }
+  try {
+    await pets.changeStatus(luna.id, "pending", { from: ["available", "sold"] });
+  } catch (error) {
+    if (error instanceof AnimalStoreError && error.code === "precondition_failed") {
+      const now: PetStatus | undefined = error.petStatus;
+      const code: ErrorCode = error.code;
+      console.log(now, code, error.retryAfter, error.requestId, error.status);
+    }
+  }
+  const { plan, minute } = await client.limits();
+  console.log(plan === "free" ? minute.remaining : minute.reset);
+}
+
+export async function wrong(): Promise<void> {
+  // @ts-expect-error There is no such status.
+  await pets.add({ name: "Rex", categoryId: 1, status: "lost" });
+  // @ts-expect-error It is no integer.
+  await pets.add({ name: "Rex", categoryId: "1" });
+  // @ts-expect-error The service gives the id.
+  await pets.add({ id: 1, name: "Rex", categoryId: 1 });
+  // @ts-expect-error A change is always conditional.
+  await pets.changeStatus(1, "sold");
+  // @ts-expect-error There is no such status.
+  await pets.changeStatus(1, "sold", { from: "lost" });
+  // @ts-expect-error An animal cannot be changed in place.
+  (await pets.get(1)).status = "sold";
+  // @ts-expect-error There is no such plan.
+  if ((await client.limits()).plan === "gold") return;
+  // @ts-expect-error There is no such option.
+  await pets.list({ stats: "sold" });
+  // @ts-expect-error It has a key.
+  new AnimalStoreClient({ url: "https://example.com/v1" });
+}
