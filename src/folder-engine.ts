@@ -5,6 +5,7 @@ import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "./base/clock.ts";
 import { messageOf } from "./base/error-message.ts";
+import type { Report } from "./base/report.ts";
 import type { Disk, Lock } from "./disk/disk.ts";
 import { lockFolder } from "./disk/lock.ts";
 import { openDoor } from "./door/door.ts";
@@ -25,7 +26,7 @@ export interface FolderOptions {
   readonly disk: Disk;
   readonly clock: Clock;
   readonly dataDir: string;
-  readonly report: (message: string) => void;
+  readonly report: Report;
   /** Ends the opening: it rejects with the signal's reason, and the folder is free again. */
   readonly signal: AbortSignal | undefined;
   /** The catalogue of an embedder, in place of pets.jsonl. */
@@ -92,7 +93,7 @@ export async function holdKeys(
   const { clock, report } = options;
   // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
   const release = (): Promise<void> =>
-    lock.release().catch((error: unknown) => report(`warning: ${messageOf(error)}`));
+    lock.release().catch((error: unknown) => report(messageOf(error), "warning"));
   let keyFile: KeyFile | undefined;
   try {
     const limiter = new MemoryLimiter({ clock });

@@ -5,6 +5,7 @@ import { inspect } from "node:util";
 
 import { isHost } from "./http/message.ts";
 import { withoutSecrets } from "./base/redact-secrets.ts";
+import { type Level, type Report, withLevel } from "./base/report.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import type { DatabasePool } from "./postgres/pool.ts";
 
@@ -28,8 +29,8 @@ export interface AnimalStoreOptions {
   readonly store?: PetStore | undefined;
   /** Whether `metrics()` counts: it takes a little time of each request (default false). */
   readonly metrics?: boolean | undefined;
-  /** Receives what an operator should know, always one line (default: a line on stderr). It may throw. */
-  readonly report?: ((message: string) => void) | undefined;
+  /** Receives what an operator should know, one line, with its level (default: a line on stderr). It may throw. */
+  readonly report?: Report | undefined;
 }
 
 export interface CheckedOptions {
@@ -45,7 +46,7 @@ export interface CheckedOptions {
   readonly store: PetStore | undefined;
   readonly hasMetrics: boolean;
   /** Takes any text and never throws. */
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 export const trustedProxyCountMax = 32;
@@ -152,10 +153,10 @@ function checkTrustedProxyCount(count: number): number {
 }
 
 /** An embedder's function must not be able to break the service: it may throw, or return a promise that rejects. */
-function harmless(report: (message: string) => unknown): (message: string) => void {
-  return (message) => {
+function harmless(report: (...message: Parameters<Report>) => unknown): Report {
+  return (message, level = "info") => {
     try {
-      Promise.resolve(report(oneLine(message))).catch(() => undefined);
+      Promise.resolve(report(oneLine(message), level)).catch(() => undefined);
     } catch {
       // The report itself failed, so this failure cannot be reported.
     }
@@ -163,9 +164,9 @@ function harmless(report: (message: string) => unknown): (message: string) => vo
 }
 
 /** Through `console`, which handles the errors of a stream that cannot be written. */
-function reportOnStderr(message: string): void {
+function reportOnStderr(message: string, level?: Level): void {
   if (process.stderr.writableLength < stalledBytesMax) {
-    console.error(`animal-store: ${message}`);
+    console.error(`animal-store: ${withLevel(message, level)}`);
   }
 }
 

@@ -43,6 +43,14 @@ test("checkOptions() makes every report one line without keys", () => {
   assert.equal(oneLine("plain"), "plain");
 });
 
+test("the level of a message is an argument of the embedder's report", () => {
+  const messages: unknown[] = [];
+  const { report } = checkOptions({ dataDir: "data", report: (...message) => void messages.push(message) });
+  report("a");
+  report("b", "warning");
+  assert.deepEqual(messages, [["a", "info"], ["b", "warning"]]);
+});
+
 test("checkOptions() takes a base address beyond ASCII in its ASCII form", async (context) => {
   const baseUrl = "https://例え.example/shop/v1";
   const ascii = "https://xn--r8jz45g.example/shop/v1";

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
+import { withLevel } from "../base/report.ts";
 import { messageOf } from "../base/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
@@ -26,7 +27,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
     throw new UsageError(`Cannot check "${word}": name the folder with --data, or a database with --database`);
   }
   const { settings: { storage }, warnings } = readSettings(args, terminal.environment);
-  terminal.stdout(warnings.map((warning) => `${warning}\n`).join(""));
+  terminal.stdout(warnings.map((warning) => `${withLevel(warning, "warning")}\n`).join(""));
   let isServed = false;
   const checks: (() => Promise<string>)[] = [];
   if (storage.kind === "database") {

@@ -54,6 +54,6 @@ export async function showFirstKey(
       (settings.hasConsole ? `  or paste the key into the console: ${origin}/\n\n` : ""),
   );
   if (!isShown) {
-    terminal.report("warning: the first key could not be printed; make another with keys create");
+    terminal.report("the first key could not be printed; make another with keys create", "warning");
   }
 }

@@ -3,6 +3,7 @@
  * by the process that holds it.
  */
 
+import type { Report } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
 import { folderLockPath } from "../disk/lock.ts";
 import { changeThroughDoor, listThroughDoor, workOrAsk } from "../door/ask.ts";
@@ -18,7 +19,7 @@ import { MemoryLimiter } from "../limits/memory-limiter.ts";
 
 export interface FolderKeysOptions extends KeyChangerOptions {
   readonly disk: Disk;
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 export class FolderKeys extends KeyChanger {
@@ -71,7 +72,7 @@ export class FolderKeys extends KeyChanger {
       const limiter = new MemoryLimiter({ clock });
       const saved = await readSavedLimits(disk, this.#dataDir);
       if (typeof saved === "string") {
-        report(`warning: ${limitsFileName} ${saved}; used requests and bans are not shown`);
+        report(`${limitsFileName} ${saved}; used requests and bans are not shown`, "warning");
       } else if (saved !== undefined) {
         restoreLimits(limiter, saved, keyring);
       }

@@ -71,8 +71,7 @@ export async function keys(
   }
   const storage = readStorage(flags, terminal.environment);
   try {
-    const report = (message: string): void => terminal.stderr(`${message}\n`);
-    await withKeys(storage, { ...dependencies, report }, (store) => {
+    await withKeys(storage, { ...dependencies, report: terminal.report }, (store) => {
       return command.run({ id: operands[0] ?? "", flags, store, terminal, storage });
     });
     return exitDone;

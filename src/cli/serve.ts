@@ -61,9 +61,9 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     stagingBaseUrl: settings.stagingBaseUrl,
     trustProxy: settings.trustedProxyCount,
     corsOrigins: settings.corsOrigins,
-    report: settings.log === "off" ? () => undefined : (message) => terminal.report(message),
+    report: settings.log === "off" ? () => undefined : terminal.report,
   });
-  warnings.forEach(options.report);
+  warnings.forEach((warning) => options.report(warning, "warning"));
   stopping.addEventListener("hangup", () => options.report("SIGHUP has no effect: there is nothing to read again"));
   const observers = await makeObservers(settings, terminal);
   const start: Start = { ...read, terminal, options, observers, stopping };
@@ -169,7 +169,7 @@ function listen(server: Server, { port, host, prefix }: Address, { cite, options
     const warn = (reason: string): void => {
       if (!isWarned) {
         isWarned = true; // There may be thousands: one for each connection that was not accepted.
-        options.report(`warning: some connections cannot be accepted: ${reason}`);
+        options.report(`some connections cannot be accepted: ${reason}`, "warning");
       }
     };
     server.on("drop", () => warn(`${server.maxConnections} are open, which is the most`));
@@ -189,7 +189,8 @@ function listen(server: Server, { port, host, prefix }: Address, { cite, options
 function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host);
   if (!isLoopback && !baseUrl?.startsWith("https:")) {
-    report(`warning: API keys travel unencrypted to ${host}; put a TLS proxy in front and set --base-url https://…/v1`);
+    const advice = "put a TLS proxy in front and set --base-url https://…/v1";
+    report(`API keys travel unencrypted to ${host}; ${advice}`, "warning");
   }
 }
 

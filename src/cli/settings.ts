@@ -182,7 +182,7 @@ function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
     const word = name.slice(prefix.length); // PORT has no prefix.
     const distance = (variable: string): number => editDistance(word, variable.replace(prefix, ""));
     const [nearest] = known.toSorted((one, other) => distance(one) - distance(other));
-    return `warning: the variable ${name} is no setting; did you mean ${nearest}?`;
+    return `the variable ${name} is no setting; did you mean ${nearest}?`;
   });
 }
 

@@ -13,6 +13,7 @@ import { isatty } from "node:tty";
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
+import { type Level, type Report, withLevel } from "../base/report.ts";
 import { withoutPasswords } from "./database-address.ts";
 
 export const exitDone = 0;
@@ -33,7 +34,7 @@ export interface Terminal {
   /** Prints whole lines on standard error. API keys and passwords in them are masked. */
   readonly stderr: (lines: string) => void;
   /** Prints one line of diagnostics on standard error. */
-  readonly report: (message: string, level?: "info" | "error") => void;
+  readonly report: Report;
   /** From now on `report` prints JSON objects, so that `jq` reads all of standard error. */
   readonly reportAsJson: () => void;
 }
@@ -73,21 +74,18 @@ export function terminalOver(
     stdout: (lines) => void writeStdout(masked(lines)),
     showKey: writeStdout,
     stderr,
-    report: (message, level = "info") => stderr(`${isJson ? jsonLine(message, level) : message}\n`),
+    report: (message, level) => stderr(`${isJson ? jsonLine(message, level) : withLevel(message, level)}\n`),
     reportAsJson: () => void (isJson = true),
   };
 }
 
 /** What long work reports: always its warnings, its progress only to a person. */
-export function workReport({ report, isWatched }: Terminal): (message: string) => void {
-  return (message) => void ((isWatched || message.startsWith("warning: ")) && report(message));
+export function workReport({ report, isWatched }: Terminal): Report {
+  return (message, level) => void ((isWatched || level === "warning") && report(message, level));
 }
 
-/** The level of a warning is in its text, since an embedder's `report` gets nothing else. */
-function jsonLine(text: string, level: string): string {
-  const [, warning] = /^warning: (.*)$/s.exec(text) ?? [];
-  const line = { time: new Date().toISOString(), level: warning === undefined ? level : "warning" };
-  return JSON.stringify({ ...line, message: warning ?? text });
+function jsonLine(message: string, level: Level = "info"): string {
+  return JSON.stringify({ time: new Date().toISOString(), level, message });
 }
 
 function masked(lines: string): string {

@@ -9,6 +9,7 @@ import { join } from "node:path";
 
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { readWhole } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
@@ -26,7 +27,7 @@ export interface KeyFileOptions {
   readonly clock: Clock;
   readonly dataDir: string;
   /** Receives one line for the operator, never with a secret. */
-  readonly report: (message: string) => void;
+  readonly report: Report;
   /** For who does not hold the folder: nothing can be changed, and the file need not be writable (default false). */
   readonly isReadOnly?: boolean;
   /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
@@ -196,7 +197,7 @@ export class KeyFile implements KeyLog {
     if (appender.ended !== undefined) {
       this.#isEndReported = true;
       const effect = "the keys known go on working, and none can be changed, until a restart";
-      this.#options.report(`warning: ${appender.ended}; ${effect}`);
+      this.#options.report(`${appender.ended}; ${effect}`, "warning");
     }
   }
 

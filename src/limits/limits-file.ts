@@ -11,6 +11,7 @@ import { crc32 } from "node:zlib";
 
 import type { Disk, Lock } from "../disk/disk.ts";
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import { readError } from "../disk/file-errors.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
@@ -52,7 +53,7 @@ export interface LimitsFileOptions {
   /** Of the folder. If it is not in place, the folder is another one, and its limits are not replaced. */
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
-  readonly report: (message: string) => void;
+  readonly report: Report;
   readonly reliefs: Reliefs;
 }
 
@@ -79,7 +80,7 @@ export class LimitsFile {
       const path = join(dataDir, limitsFileName);
       // A file that is mounted by itself cannot be moved. That is no reason not to serve.
       const move = setFileAside(disk, path).then((asidePath) => `was moved to ${asidePath}`, cannotMove);
-      report(`warning: ${path} ${saved} and ${await move}; all limits start unused`);
+      report(`${path} ${saved} and ${await move}; all limits start unused`, "warning");
     } else if (saved !== undefined) {
       restoreLimits(limiter, saved, reliefs);
       if (saved.keys.some((key) => key.reliefs === undefined)) {
@@ -119,7 +120,7 @@ export class LimitsFile {
       this.#savedCount = changeCount;
       this.#reportChange(false, "the limits can be saved again");
     } catch (error) {
-      this.#reportChange(true, `warning: the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
+      this.#reportChange(true, `the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
     }
   }
 
@@ -127,7 +128,7 @@ export class LimitsFile {
   #reportChange(isFailing: boolean, message: string): void {
     if (isFailing !== this.#isFailing) {
       this.#isFailing = isFailing;
-      this.#options.report(message);
+      this.#options.report(message, isFailing ? "warning" : "info");
     }
   }
 }

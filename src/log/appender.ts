@@ -15,6 +15,7 @@ import { performance } from "node:perf_hooks";
 import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import type { Tail } from "./tail.ts";
 
@@ -33,7 +34,7 @@ export interface AppenderOptions {
   readonly file: DiskFile;
   readonly path: string;
   readonly lengthBytes: number;
-  readonly report: (message: string) => void;
+  readonly report: Report;
   /** Settled before the first piece. Undefined if the file is empty. */
   readonly tail: Tail | undefined;
 }
@@ -43,7 +44,7 @@ const otherProcess = "another process modified or replaced it";
 export class Appender {
   readonly #file: DiskFile;
   readonly #path: string;
-  readonly #report: (message: string) => void;
+  readonly #report: Report;
   /** Until it is settled and synced. */
   #tail: Tail | undefined;
   /** Of the pieces that are on disk. Changed here only, as is the next one. */
@@ -108,7 +109,7 @@ export class Appender {
   end(reason: string, effect = "nothing more is written until a restart"): void {
     if (this.ended === undefined) {
       this.ended = reason;
-      this.#report(`warning: ${reason}; ${effect}`);
+      this.#report(`${reason}; ${effect}`, "warning");
     }
   }
 
@@ -120,7 +121,7 @@ export class Appender {
         this.end(change, effect);
       }
     } catch (error) {
-      this.#report(`warning: ${messageOf(error)}`);
+      this.#report(messageOf(error), "warning");
     }
   }
 
@@ -156,7 +157,7 @@ export class Appender {
     const reason = this.ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
     if (!this.#isFailing && this.ended === undefined) {
       this.#isFailing = true;
-      this.#report(`warning: ${reason}; nothing can be added until writing works again`);
+      this.#report(`${reason}; nothing can be added until writing works again`, "warning");
     }
     return reason;
   }

@@ -7,6 +7,7 @@
 import { dirname } from "node:path";
 
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
 import { appendAll, readFully } from "../disk/file-bytes.ts";
 
@@ -19,7 +20,7 @@ export interface TailOptions {
   /** What follows the sound part, also in words. Undefined if nothing does. */
   readonly torn: { readonly bytes: number; readonly text: string } | undefined;
   readonly groupBytesMax: number;
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 export class Tail {
@@ -68,7 +69,7 @@ export class Tail {
       throw new Error(`${torn.text}; it cannot be moved (${messageOf(error)})`, { cause: error });
     });
     this.#torn = Buffer.alloc(0);
-    report(`warning: ${torn.text}; it was moved to ${asidePath}, and the rest is served`);
+    report(`${torn.text}; it was moved to ${asidePath}, and the rest is served`, "warning");
   }
 
   async #appendTo(asidePath: string): Promise<void> {

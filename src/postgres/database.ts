@@ -9,6 +9,7 @@ import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState, TimeoutError } from "./database-error.ts";
 import { ConnectionLimit } from "./connection-limit.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
@@ -42,7 +43,7 @@ export type Query = (text: string, values?: unknown[], limitMs?: number) => Prom
 
 export class Database {
   readonly #pool: DatabasePool;
-  readonly #report: (message: string) => void;
+  readonly #report: Report;
   /** Changed here only. */
   isAvailable = true;
   /** When a SQLSTATE was seen last, by performance.now(). */
@@ -54,7 +55,7 @@ export class Database {
   readonly #lossCounts = new WeakMap<PoolClient, number>();
 
   /** @param report takes a line when the database cannot be reached, when it can again, and for each new refusal */
-  constructor(pool: DatabasePool, report: (message: string) => void) {
+  constructor(pool: DatabasePool, report: Report) {
     this.#pool = pool;
     this.#report = report;
     pool.on("error", ignore); // A connection that breaks while nobody uses it: the pool drops it.
@@ -217,7 +218,7 @@ export class Database {
     }
     const nowMs = performance.now();
     if (nowMs - (this.#refusals.get(state) ?? -Infinity) > newRefusalMs) {
-      this.#report(`warning: the database refused ${what}: ${messageOf(error)}`);
+      this.#report(`the database refused ${what}: ${messageOf(error)}`, "warning");
     }
     this.#refusals.set(state, nowMs);
   }
@@ -226,8 +227,8 @@ export class Database {
     const isAvailable = failure === undefined;
     if (isAvailable !== this.isAvailable) {
       this.isAvailable = isAvailable;
-      const reason = `the database cannot be used, requests get 503 until it can: ${messageOf(failure)}`;
-      this.#report(isAvailable ? "the database can be used again" : `warning: ${reason}`);
+      const unavailable = `the database cannot be used, requests get 503 until it can: ${messageOf(failure)}`;
+      this.#report(isAvailable ? "the database can be used again" : unavailable, isAvailable ? "info" : "warning");
     }
   }
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { type Clock, reportProgress } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
+import type { Report } from "../base/report.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
@@ -23,7 +24,7 @@ import { readAnimalCount } from "./schema.ts";
 export interface MoveOptions {
   readonly disk: Disk;
   readonly clock: Clock;
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 export interface Moved {
@@ -67,7 +68,7 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
     throw new Error(damageText(path, end));
   }
   if (end.kind === "torn") {
-    report(`warning: ${tornText(path, end)}; the animals before them are imported`);
+    report(`${tornText(path, end)}; the animals before them are imported`, "warning");
   }
   await copy.flush(query);
   await query("UPDATE animal_store.counter SET last = $1", [copy.animalCount]);
@@ -169,13 +170,13 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
     throw new Error(`${path} ${fault.text}`);
   }
   if (fault !== undefined) {
-    report(`warning: ${path} ${fault.text}; the keys before them are imported`);
+    report(`${path} ${fault.text}; the keys before them are imported`, "warning");
   }
   // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
   await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
   const saved = await readSavedLimits(disk, folder);
   if (typeof saved === "string") {
-    report(`warning: limits.json ${saved}; all limits start unused`);
+    report(`limits.json ${saved}; all limits start unused`, "warning");
   } else if (saved !== undefined) {
     const limiter = new MemoryLimiter({ clock });
     restoreLimits(limiter, saved, keyring);

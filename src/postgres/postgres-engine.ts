@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "../base/clock.ts";
+import type { Report } from "../base/report.ts";
 import type { Engine } from "../engine.ts";
 import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
 import { Database, type Query } from "./database.ts";
@@ -18,7 +19,7 @@ import { countMissing, missingRows, prepareSchema, readAnimalCount } from "./sch
 export interface PostgresOptions {
   readonly pool: DatabasePool;
   readonly clock: Clock;
-  readonly report: (message: string) => void;
+  readonly report: Report;
   /** Ends the opening: it rejects with the signal's reason. Later, it bounds how long creates stay in doubt. */
   readonly signal: AbortSignal | undefined;
 }
@@ -32,7 +33,7 @@ const pieceBlocks = 100;
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
   let isOpen = false; // Until then, the error says that the database cannot be reached.
-  const database = new Database(pool, (message) => (isOpen ? report(message) : undefined));
+  const database = new Database(pool, (message, level) => (isOpen ? report(message, level) : undefined));
   try {
     signal?.throwIfAborted();
     // Another start that makes the schema may have stalled, so the wait for it can be stopped.
@@ -73,13 +74,13 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
 /** Beside the requests: a start need not wait. Never rejects: the next start, or `check`, counts again. */
 async function tellMissing(
   database: Database,
-  report: (message: string) => void,
+  report: Report,
   stopping: AbortSignal,
 ): Promise<void> {
   const query: Query = (text, values) => database.run(text, values);
   const count = await countMissing(query, stopping).catch(() => 0);
   if (count > 0) {
-    report(`warning: ${missingRows(count)}`);
+    report(missingRows(count), "warning");
   }
 }
 

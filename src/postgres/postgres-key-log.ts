@@ -13,6 +13,7 @@ import { randomUUID } from "node:crypto";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Report } from "../base/report.ts";
 import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
 import type { KeyLog } from "../keys/key-log.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
@@ -24,7 +25,7 @@ import type { Row } from "./pool.ts";
 export interface PostgresKeyLogOptions {
   readonly database: Database;
   readonly clock: Clock;
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 /** Events that are applied in one turn of the event loop: about 1 ms. */
@@ -163,7 +164,8 @@ export class PostgresKeyLog implements KeyLog {
     if (this.#lastLine === knownLine) {
       this.keyring.takeOver(other.keyring);
       [this.#seq, this.#lastLine] = [other.#seq, other.#lastLine];
-      this.#options.report("warning: key events were removed from the database or replaced there; all were read again");
+      const message = "key events were removed from the database or replaced there; all were read again";
+      this.#options.report(message, "warning");
     }
   }
 

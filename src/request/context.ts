@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import type { Clock } from "../base/clock.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
+import type { Report } from "../base/report.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { hasTooManyFields, originForm } from "../http/message.ts";
@@ -100,7 +101,7 @@ export interface ContextDependencies {
   readonly cors: Cors;
   readonly trustedProxyCount: number;
   readonly linkBase: string;
-  readonly report: (message: string) => void;
+  readonly report: Report;
 }
 
 /** version "-" trace-id "-" parent-id "-" trace-flags, which are 55 characters; a version later than 00 may go on. */
@@ -130,8 +131,9 @@ export class RequestContexts {
     if (trustedProxyCount === 0 && !this.#hasWarnedOfProxy && incoming.headers["x-forwarded-for"] !== undefined) {
       this.#hasWarnedOfProxy = true;
       this.#dependencies.report(
-        "warning: requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
+        "requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
           "or all clients count as one address",
+        "warning",
       );
     }
     if (incoming.headers.origin !== undefined) {
@@ -146,7 +148,7 @@ export class RequestContexts {
   #warnOfOrigin(origin: string | undefined): void {
     if (origin !== undefined && !this.#namedOrigins.has(origin) && this.#namedOrigins.size < namedOriginsMax) {
       this.#namedOrigins.add(origin);
-      this.#dependencies.report(`warning: browsers may not call from ${origin}; see --cors-origin (corsOrigins)`);
+      this.#dependencies.report(`browsers may not call from ${origin}; see --cors-origin (corsOrigins)`, "warning");
     }
   }
 }

@@ -235,6 +235,6 @@ export class Pipeline implements RequestHandler {
 
   #report({ requestId }: RequestContext, error: unknown): void {
     const cause = error instanceof Error ? (error.stack ?? error.message) : messageOf(error);
-    this.#dependencies.report(`request ${requestId} failed: ${cause}`);
+    this.#dependencies.report(`request ${requestId} failed: ${cause}`, "error");
   }
 }

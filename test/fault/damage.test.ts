@@ -80,7 +80,7 @@ test("a log cut at any byte of its last three lines serves the whole lines and s
     assert.equal(reports.length, wholeBytes === size ? 0 : 1);
     const place = `of ${path}, from line ${count + 1} on,`;
     const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
-    assert.ok(wholeBytes === size || reports[0]?.startsWith(`warning: ${torn} an unfinished write`), reports[0]);
+    assert.ok(wholeBytes === size || reports[0]?.startsWith(`${torn} an unfinished write`), reports[0]);
   }
 });
 
@@ -97,7 +97,7 @@ test("after any flipped bit the start is refused with line and offset, or the la
         assert.deepEqual(disk.seen(path), content, `bit ${bit}: the file stays as it was`);
       } else {
         assert.equal(served, textOf(index), `bit ${bit}`);
-        assert.match(reports[0] ?? "", /^warning: the last \d+ bytes .* unfinished write/);
+        assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
         assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `bit ${bit}: kept beside it`);
       }
     }

@@ -77,7 +77,7 @@ for (const [what, cutBytes] of Object.entries(waiting)) {
         const reports: string[] = [];
         const store = await openPetStore({ disk, dataDir, report: (message) => reports.push(message) });
         context.after(() => store.close());
-        assert.match(reports.join("\n"), /^warning: [^\n]*pets\.jsonl cannot be written: [^\n]*$/);
+        assert.match(reports.join("\n"), /^[^\n]*pets\.jsonl cannot be written: [^\n]*$/);
         const content = contentOf(own, other);
         restore(path, content);
         isFull = false;
@@ -87,7 +87,7 @@ for (const [what, cutBytes] of Object.entries(waiting)) {
         assert.equal(readFileSync(path, "utf8"), content);
         assert.equal(existsSync(`${path}.torn`), false);
         assert.equal(store.isWritable(), false);
-        assert.match(reports.slice(1).join("\n"), /^warning: [^\n]*pets\.jsonl [^\n]*: another process modified or replaced it; [^\n]*$/);
+        assert.match(reports.slice(1).join("\n"), /^[^\n]*pets\.jsonl [^\n]*: another process modified or replaced it; [^\n]*$/);
       });
     }
   }

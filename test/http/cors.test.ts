@@ -138,7 +138,7 @@ test("a browser's origin that is not allowed is named once in a warning, and the
     assert.equal((await from(origin)).status, 200);
   }
   await from("https://behind-a-proxy.example", "Sec-Fetch-Site: same-origin");
-  assert.deepEqual(reports, ["warning: browsers may not call from https://other.example; see --cors-origin (corsOrigins)"]);
+  assert.deepEqual(reports, ["browsers may not call from https://other.example; see --cors-origin (corsOrigins)"]);
   for (let count = 0; count < 20; count += 1) {
     await from(`https://${count}.example`);
   }

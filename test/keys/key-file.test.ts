@@ -101,7 +101,7 @@ for (const [how, change] of Object.entries(changes)) {
     const content = await folder.content().catch(() => undefined);
     file.check();
     file.check();
-    const told = /^warning: \S+keys\.jsonl .*another process .*; the keys known go on working, and none can be changed, until a restart$/;
+    const told = /^\S+keys\.jsonl .*another process .*; the keys known go on working, and none can be changed, until a restart$/;
     assert.match(folder.reports.join("\n"), told);
     for (const refused of [store.create(), store.revoke(ids[1] ?? ""), store.rotate(ids[2] ?? "")]) {
       await assert.rejects(refused, /^Error: Cannot change keys: \S+keys\.jsonl .*another process .*, so the change was not stored$/);
@@ -132,7 +132,7 @@ test("a torn last line has no effect, is reported, and is put aside before the n
   assert.match(folder.reports.join("\n"), /ends in \d+ bytes that are not a sound line: .*; the last change of a key has no effect$/);
   assert.deepEqual(keys.map((key) => ask(store, key)), ids);
   await store.revoke(ids[1] ?? "");
-  assert.match(folder.reports[1] ?? "", /^warning: the last line of \S+keys\.jsonl is unfinished; it was moved to \S+\.torn, /);
+  assert.match(folder.reports[1] ?? "", /^the last line of \S+keys\.jsonl is unfinished; it was moved to \S+\.torn, /);
   const restarted = await folder.open();
   assert.deepEqual(keys.map((key) => ask(restarted, key)), [ids[0], "invalid", ids[2]]);
 });

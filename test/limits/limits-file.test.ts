@@ -161,7 +161,7 @@ test("LimitsFile starts with a damaged file that cannot be moved, as one that is
   await writeFile(folder.file, "");
   folder.exchange({ rename: () => Promise.reject(new Error("EBUSY: resource busy or locked")) });
   await folder.start();
-  assert.match(folder.reports.join("\n"), /^warning: \S+limits\.json is damaged and cannot be moved: EBUSY.*; all limits start unused$/);
+  assert.match(folder.reports.join("\n"), /^\S+limits\.json is damaged and cannot be moved: EBUSY.*; all limits start unused$/);
   assert.equal(folder.take(), "allowed 59 0");
 });
 
@@ -174,7 +174,7 @@ test("LimitsFile.save() reports a failure once, and when it works again, and tri
     await snapshot.save();
     await snapshot.save();
     assert.equal(folder.reports.length, 2 * round - 1);
-    assert.match(folder.reports.at(-1) ?? "", /^warning: the limits cannot be saved.*EIO/);
+    assert.match(folder.reports.at(-1) ?? "", /^the limits cannot be saved.*EIO/);
     folder.exchange({});
     await snapshot.save();
     assert.equal(folder.reports.at(-1), "the limits can be saved again");
@@ -234,7 +234,7 @@ test("a service leaves the limits of another folder in the place of its own as t
   await writeFile(join(dataDir, "limits.json"), "of another server");
   await service.close();
   assert.equal(await readFile(join(dataDir, "limits.json"), "utf8"), "of another server");
-  assert.match(reports.join("\n"), /^warning: the limits cannot be saved, .*: .*data leads to another folder or to none, or its lock was removed$/m);
+  assert.match(reports.join("\n"), /^the limits cannot be saved, .*: .*data leads to another folder or to none, or its lock was removed$/m);
 });
 
 test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
@@ -322,7 +322,7 @@ test("LimitsFile sets a damaged file aside with a warning, and starts", async (c
   await writeFile(folder.file, sound.subarray(0, 50));
   const restarted = await folder.start();
   assert.deepEqual(folder.reports, [
-    `warning: ${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start unused`,
+    `${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start unused`,
   ]);
   assert.deepEqual(await readFile(`${folder.file}.damaged`), sound.subarray(0, 50));
   assert.equal(folder.take(), "allowed 59 0");
@@ -339,7 +339,7 @@ test("LimitsFile sets a file of another release aside with a warning", async (co
     await writeFile(folder.file, line);
     folder.reports.length = 0;
     await folder.start();
-    assert.match(folder.reports.join("\n"), /^warning: .*limits\.json was written by another release and was moved to /);
+    assert.match(folder.reports.join("\n"), /^.*limits\.json was written by another release and was moved to /);
     assert.equal(folder.take(), "allowed 59 0");
   }
 });

@@ -95,7 +95,7 @@ test("GroupWriter.add() reports once that writing fails, and once that it works 
   await writer.add("c\n");
   await writer.add("d\n");
   assert.equal(reports.length, 2, reports.join("; "));
-  assert.match(reports[0] ?? "", /^warning: \/log\/log\.jsonl cannot be written: EIO.*; nothing can be added until writing works again$/);
+  assert.match(reports[0] ?? "", /^\/log\/log\.jsonl cannot be written: EIO.*; nothing can be added until writing works again$/);
   assert.equal(reports[1], "/log/log.jsonl can be written again");
 });
 

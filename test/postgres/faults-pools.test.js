@@ -112,5 +112,5 @@ test("a statement that gets no answer within the pool's own query_timeout shows 
   const database = new Database(pool, (message) => reports.push(message));
   await assert.rejects(database.run("SELECT pg_sleep(1)"), { effect: "unknown" });
   assert.equal(database.isAvailable, false);
-  assert.match(reports.join(), /^warning: the database cannot be used, requests get 503 until it can: Query read timeout$/);
+  assert.match(reports.join(), /^the database cannot be used, requests get 503 until it can: Query read timeout$/);
 });

@@ -43,7 +43,7 @@ test("key events that were taken back, and restored, count in every instance at 
     await one.follow();
     await one.follow();
     assert.deepEqual(kindsOf(one, made), ["key", "invalid"]);
-    assert.match(reports.splice(0).join("\n"), /^warning: key events were removed from the database or replaced there; all were read again$/);
+    assert.match(reports.splice(0).join("\n"), /^key events were removed from the database or replaced there; all were read again$/);
     await query("INSERT INTO animal_store.key_events VALUES (2, $1)", [line]);
     await one.follow();
     assert.deepEqual([kindsOf(one, made), reports], [["key", "key"], []]);
