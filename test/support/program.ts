@@ -9,6 +9,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { root } from "./root.ts";
+import { runHere } from "./terminal.ts";
 
 export const programPath: string = join(root, "dist/server.js");
 
@@ -68,10 +69,16 @@ export async function run(args: readonly string[], how: How = {}): Promise<Ran> 
   return { code, ...output() };
 }
 
-/** Makes a key and returns it. @param store where: `["--data", folder]`, say @param plan one that no test uses up */
-export async function createKey(store: readonly string[], plan = "enterprise", how: How = {}): Promise<string> {
+/**
+ * Makes a key and returns it. The command runs in this process, unless it is said how it runs in one of its own.
+ *
+ * @param store where: `["--data", folder]`, say
+ * @param plan one that no test uses up
+ */
+export async function createKey(store: readonly string[], plan = "enterprise", how?: How): Promise<string> {
   const quotas = plan === "enterprise" ? ["--per-minute", "1000000000", "--per-day", "1000000000"] : [];
-  const { code, stdout, stderr } = await run(["keys", "create", ...store, "--plan", plan, ...quotas], how);
+  const args = ["keys", "create", ...store, "--plan", plan, ...quotas];
+  const { code, stdout, stderr } = await (how === undefined ? runHere(args) : run(args, how));
   if (code !== 0) {
     throw new Error(`Cannot create a key: ${stderr}`);
   }
