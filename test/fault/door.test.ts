@@ -65,13 +65,13 @@ class Keys {
   }
 }
 
-test("after kill -9 of commands and of the server every confirmed change of a key holds, and nothing is in the way", seeded(async (random) => {
+test("after kill -9 of commands and the server every confirmed change of a key holds, and nothing is in the way", seeded(async (random, context) => {
   const folder = await newFolder();
   const at = ["--data", folder];
   const keys = new Keys(at);
   await keys.create(undefined);
   for (let round = 0; round < rounds; round++) {
-    const server = await start(undefined, at);
+    const server = await start(context, at);
     const isServerKilled = random.oneIn(2);
     const killMs = (): number | undefined => (isServerKilled ? undefined : random.integer(30, 400));
     const changing = [keys.create(undefined), keys.create(killMs()), keys.revoke(random, killMs()), keys.revoke(random, undefined)];
@@ -82,7 +82,7 @@ test("after kill -9 of commands and of the server every confirmed change of a ke
     await Promise.all(changing);
     await server.stop();
   }
-  const server = await start(undefined, at);
+  const server = await start(context, at);
   for (const [id, key] of keys.made) {
     if (!keys.doubtful.has(id) || keys.revoked.has(id)) {
       assert.equal(await statusOf(server.url, key), keys.revoked.has(id) ? 401 : 200);
@@ -119,7 +119,7 @@ test("a stopped server: commands give up after 10 s with one line, and what they
   assert.equal(await server.stop(), 0);
 });
 
-test("an import beside a server under load that is killed anywhere leaves a sound prefix, and says how many", seeded(async (random) => {
+test("an import beside a server under load that is killed anywhere leaves a sound prefix, and says how many", seeded(async (random, context) => {
   const folder = await newFolder();
   const at = ["--data", join(folder, "data")];
   const key = await createKey(at);
@@ -127,7 +127,7 @@ test("an import beside a server under load that is killed anywhere leaves a soun
   writeFileSync(file, Array.from({ length: animalCount }, (_, index) => `{"name":"import ${index}","categoryId":1}\n`).join(""));
   let before = 0;
   for (let round = 0; round < rounds; round++) {
-    const server = await start(undefined, at);
+    const server = await start(context, at);
     const client = newClient(server, key);
     let isOver = false;
     const adding = Array.from({ length: 4 }, async () => {
@@ -146,7 +146,7 @@ test("an import beside a server under load that is killed anywhere leaves a soun
     await Promise.all(adding);
     client.close();
     await server.stop();
-    const again = await start(undefined, at);
+    const again = await start(context, at);
     const reader = newClient(again, key);
     const names = (await reader.animalsAfter(before)).map((text) => (JSON.parse(text) as { name: string }).name);
     before += names.length;

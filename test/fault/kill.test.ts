@@ -13,7 +13,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { type Client, newClient } from "../support/client.ts";
@@ -89,11 +89,11 @@ class Oracle {
   }
 }
 
-async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle> {
+async function killRounds(context: TestContext, dataDir: string, random: SeededRandom): Promise<Oracle> {
   const key = await createKey(["--data", dataDir]);
   const oracle = new Oracle();
   for (let round = 0; round < rounds; round++) {
-    const server = await start(undefined, ["--data", dataDir]);
+    const server = await start(context, ["--data", dataDir]);
     const client = newClient(server, key);
     // All of them only in the end: a thousand rounds would spend their time here.
     const after = Math.max(0, oracle.acknowledged.length - 2_000);
@@ -104,7 +104,7 @@ async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle
     await Promise.all(adding);
     client.close();
   }
-  const server = await start(undefined, ["--data", dataDir]);
+  const server = await start(context, ["--data", dataDir]);
   const client = newClient(server, key);
   for (const name of oracle.unanswered) {
     await oracle.add(client, name);
@@ -115,10 +115,10 @@ async function killRounds(dataDir: string, random: SeededRandom): Promise<Oracle
   return oracle;
 }
 
-test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactly one animal, the one of its 201`, seeded(async (random) => {
+test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactly one animal, the one of its 201`, seeded(async (random, context) => {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
   try {
-    const { acknowledged, sentCount } = await killRounds(dataDir, random);
+    const { acknowledged, sentCount } = await killRounds(context, dataDir, random);
     assert.ok(sentCount > rounds, `only ${sentCount} animals were ever added`);
     assert.equal(acknowledged.length, sentCount, "one animal for each key");
     const { code, stdout } = await run(["check", "--data", dataDir]);
@@ -187,13 +187,13 @@ class Owners {
   }
 }
 
-test(`after kill -9 under load, ${rounds} times, each animal has one owner at most, and is pending if it has one`, seeded(async (random) => {
+test(`after kill -9 under load, ${rounds} times, each animal has one owner at most, and is pending if it has one`, seeded(async (random, context) => {
   const dataDir = await mkdtemp(join(tmpdir(), "animal-store-"));
   try {
     const key = await createKey(["--data", dataDir]);
     const owners = new Owners();
     for (let round = 0; round <= rounds; round++) {
-      const server = await start(undefined, ["--data", dataDir]);
+      const server = await start(context, ["--data", dataDir]);
       const client = newClient(server, key);
       await Promise.all(Array.from({ length: 25 }, () => client.add({ name: "Rex", categoryId: 1 })));
       const animals = await client.animalsAfter(0);

@@ -7,6 +7,7 @@
  */
 
 import { randomInt } from "node:crypto";
+import type { TestContext } from "node:test";
 
 const seedEnd = 2 ** 32;
 
@@ -58,11 +59,13 @@ export function seedFromEnvironment(): number {
 }
 
 /** The function of a test that needs random numbers. What it throws is thrown on, with the seed in front. */
-export function seeded(run: (random: SeededRandom) => void | Promise<void>): () => Promise<void> {
-  return async () => {
+export function seeded(
+  run: (random: SeededRandom, context: TestContext) => void | Promise<void>,
+): (context: TestContext) => Promise<void> {
+  return async (context) => {
     const seed = seedFromEnvironment();
     try {
-      await run(new SeededRandom(seed));
+      await run(new SeededRandom(seed), context);
     } catch (cause) {
       const message = cause instanceof Error ? cause.message : String(cause);
       throw new Error(`SEED=${seed} replays this: ${message}`, { cause });
