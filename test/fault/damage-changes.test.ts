@@ -8,12 +8,11 @@ import { before, test } from "node:test";
 
 import type { StatusChange } from "../../src/pets/pet-store.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
-import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { dataDir, flippedBits, path, start } from "./damaged-start.ts";
 
-const dataDir = "/pets";
-const path = "/pets/pets.jsonl";
 const rex = { name: "Ø \"x\"", categoryId: -5n, status: "available" } as const;
 const reserve: StatusChange = { status: "pending", from: petStatuses };
 const sell: StatusChange = { status: "sold", from: petStatuses };
@@ -35,31 +34,6 @@ before(async () => {
   lines = log.toString().split(/(?<=\n)/);
   assert.deepEqual(lines.map((line) => Number(/"group":(\d+)/.exec(line)?.[1])), [1, 1, 3, 3, 3, 6, 7, 7, 7]);
 });
-
-interface Start {
-  /** Undefined if the start was refused. */
-  readonly served: string | undefined;
-  readonly refusal: string | undefined;
-  readonly reports: readonly string[];
-  readonly disk: SimulatedDisk;
-}
-
-async function start(content: Buffer): Promise<Start> {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  disk.place(path, content);
-  const reports: string[] = [];
-  try {
-    const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
-    const served = store.list({ after: 0, limit: 100, status: undefined }).json.toString();
-    await store.close();
-    return { served, refusal: undefined, reports, disk };
-  } catch (error) {
-    if (!(error instanceof DamagedLogError)) {
-      throw error;
-    }
-    return { served: undefined, refusal: error.message, reports, disk };
-  }
-}
 
 /** What the first lines come to, each merged into the animal that it is about. */
 function animalsAfter(lineCount: number): string {
@@ -84,22 +58,15 @@ test("a log with changes, cut at any byte, serves what its whole lines come to a
 });
 
 test("after any flipped bit in a log with changes the start is refused, or the last group is set aside", async () => {
-  let offset = 0;
-  for (const [index, line] of lines.entries()) {
-    const end = offset + Buffer.byteLength(line);
-    for (let bit = offset * 8; bit < end * 8; bit++) {
-      const content = Buffer.from(log);
-      content[bit >> 3]! ^= 1 << (bit & 7); // Within the log.
-      const { served, refusal, disk } = await start(content);
-      if (index + 1 < lastGroup) {
-        assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `bit ${bit}: ${refusal ?? served}`);
-        assert.deepEqual(disk.seen(path), content, `bit ${bit}: the file stays as it was`);
-      } else {
-        assert.equal(served, animalsAfter(index), `bit ${bit}`);
-        assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `bit ${bit}: kept beside it`);
-      }
+  for (const { content, about, index, offset } of flippedBits(log)) {
+    const { served, refusal, disk } = await start(content);
+    if (index + 1 < lastGroup) {
+      assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
+      assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+    } else {
+      assert.equal(served, animalsAfter(index), about);
+      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
     }
-    offset = end;
   }
 });
 

@@ -1,5 +1,5 @@
 /**
- * A small log of several groups, cut at every byte of its last lines and with every single bit flipped: each time either
+ * A small log of several groups, cut at every byte of its last lines and with single bits flipped: each time either
  * the start is refused, or the sound part is served and the rest is set aside. `check` says the same (check.test.ts).
  */
 
@@ -9,12 +9,11 @@ import { before, test } from "node:test";
 import { checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
 import { checkPetLog } from "../../src/store/load-pets.ts";
-import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { dataDir, flippedBits, path, start } from "./damaged-start.ts";
 
-const dataDir = "/pets";
-const path = "/pets/pets.jsonl";
 const groupLengths = [1, 3, 2, 3];
 const lastGroupId = 7; // 1 + 3 + 2 animals are before it.
 
@@ -33,30 +32,6 @@ before(async () => {
   lines = log.toString().split(/(?<=\n)/);
   assert.ok(lines[lastGroupId - 1]?.includes(`"id":${lastGroupId}`) && lines[lastGroupId]?.includes(`"group":${lastGroupId}`));
 });
-
-interface Start {
-  /** Undefined if the start was refused. */
-  readonly served: string | undefined;
-  readonly refusal: string | undefined;
-  readonly reports: readonly string[];
-  readonly disk: SimulatedDisk;
-}
-
-async function start(content: Buffer): Promise<Start> {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  disk.place(path, content);
-  const reports: string[] = [];
-  try {
-    const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
-    const { json } = await store.list({ after: 0, limit: 100, status: undefined });
-    return { served: Buffer.from(json).toString(), refusal: undefined, reports, disk };
-  } catch (error) {
-    if (!(error instanceof DamagedLogError)) {
-      throw error;
-    }
-    return { served: undefined, refusal: error.message, reports, disk };
-  }
-}
 
 function textOf(count: number): string {
   return `[${lines.slice(0, count).map((line) => line.replace(/,"group".*\n/, "}")).join(",")}]`;
@@ -85,23 +60,16 @@ test("a log cut at any byte of its last three lines serves the whole lines and s
 });
 
 test("after any flipped bit the start is refused with line and offset, or the last group is set aside", async () => {
-  let offset = 0;
-  for (const [index, line] of lines.entries()) {
-    const lineBytes = Buffer.byteLength(line);
-    for (let bit = offset * 8; bit < (offset + lineBytes) * 8; bit++) {
-      const content = Buffer.from(log);
-      content[bit >> 3]! ^= 1 << (bit & 7); // Within the log.
-      const { served, refusal, reports, disk } = await start(content);
-      if (index + 1 < lastGroupId) {
-        assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `bit ${bit}: ${refusal ?? served}`);
-        assert.deepEqual(disk.seen(path), content, `bit ${bit}: the file stays as it was`);
-      } else {
-        assert.equal(served, textOf(index), `bit ${bit}`);
-        assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
-        assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `bit ${bit}: kept beside it`);
-      }
+  for (const { content, about, index, offset } of flippedBits(log)) {
+    const { served, refusal, reports, disk } = await start(content);
+    if (index + 1 < lastGroupId) {
+      assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
+      assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+    } else {
+      assert.equal(served, textOf(index), about);
+      assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
+      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
     }
-    offset += lineBytes;
   }
 });
 
