@@ -98,10 +98,10 @@ function failing(call: string, error: string, when: string): string[] {
   return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
 }
 
-/** Each such call takes so many microseconds longer. */
-function delaying(call: string, delayUs: number): string[] {
+/** The `nth` such call takes so many microseconds longer. */
+function delaying(call: string, delayUs: number, nth: number): string[] {
   const only = ["-P", join(dataDir, "pets.jsonl")];
-  return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:delay_enter=${delayUs}`];
+  return ["strace", "-f", "-q", "-o", "/dev/null", ...only, "-e", `trace=${call}`, "-e", `inject=${call}:delay_enter=${delayUs}:when=${nth}`];
 }
 
 /** No file may grow beyond so many blocks: a write that would is short, and the next one fails. */
@@ -284,7 +284,7 @@ test("an import that a file size limit ends says how many animals were added, ex
 });
 
 test("while a sync is slow, reads succeed, without the animal that waits for it", { skip: noStrace }, async () => {
-  const slow = await start(delaying("fdatasync", 1_500_000));
+  const slow = await start(delaying("fdatasync", 1_500_000, 2));
   let received: Received | undefined;
   const adding = add(slow, "Rex").then((response) => (received = response));
   // The kernel says that the animal is in the file, so all reads from here on come during its sync.

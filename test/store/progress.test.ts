@@ -13,13 +13,14 @@ import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** More than two chunks of the log reader, 4 MiB each. */
-const animalCount = 120_000;
+const animalCount = 30_000;
+const name = "x".repeat(240);
 
 for (const [stepMs, expectedCount] of [[1_999, 1], [2_000, 3], [500, 0]] as const) {
   test(`openPetStore() reports its progress ${expectedCount} times if each chunk takes ${stepMs} ms`, async (context) => {
     const dataDir = temporaryFolder(context);
     const path = join(dataDir, "pets.jsonl");
-    const members = '"name":"Rex","categoryId":1,"status":"sold","group":1';
+    const members = `"name":"${name}","categoryId":1,"status":"sold","group":1`;
     writeFileSync(path, Array.from({ length: animalCount }, (_, index) => lineWithChecksum(`{"id":${index + 1},${members}}`)).join(""));
     let nowMs = 0;
     const clock = { wallMs: () => 0, monotonicMs: () => (nowMs += stepMs) - stepMs };
