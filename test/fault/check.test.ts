@@ -15,7 +15,7 @@ import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 
 const dataDir = "/data";
-const flipCount = 200;
+const flipCount = Number(process.env["FLIPS"] ?? 60);
 
 /** The two files that a start may refuse. */
 interface Files {

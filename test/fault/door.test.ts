@@ -1,7 +1,7 @@
 /**
  * Goal: whatever dies or stops while commands change keys and import animals through a running server, every change that
  * a command confirmed is there, what it gave up never takes effect, and nothing has to be cleaned up by hand.
- * Method: the real server and real commands. One of them gets SIGKILL at a random moment, or SIGSTOP. Rounds: 6, or the
+ * Method: the real server and real commands. One of them gets SIGKILL at a random moment, or SIGSTOP. Rounds: 3, or the
  * environment variable CRASH_ROUNDS.
  */
 
@@ -20,7 +20,7 @@ import { type SeededRandom, seeded } from "../support/seeded-random.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 
-const rounds = Math.min(Number(process.env["CRASH_ROUNDS"] ?? 6), 60);
+const rounds = Math.min(Number(process.env["CRASH_ROUNDS"] ?? 3), 60);
 const animalCount = Number(process.env["CRASH_ROUNDS"] ?? 0) >= 12 ? 20_000 : 4_000;
 
 async function statusOf(url: string, key: string): Promise<number> {

@@ -1,5 +1,5 @@
 /**
- * Hundreds of random histories on a simulated disk (history.ts), and every call failing once, the SQLite way.
+ * Many random histories on a simulated disk (history.ts), and every call failing once, the SQLite way.
  * More of them: `HISTORIES=100000 node --test build/test/fault/history.test.js`.
  */
 
@@ -10,7 +10,9 @@ import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import type { Fault } from "../support/simulated-disk.ts";
 import { History, noCounts } from "./history.ts";
 
-const historyCount = Number(process.env["HISTORIES"] ?? 300);
+const historyCount = Number(process.env["HISTORIES"] ?? 150);
+/** Of each call that fails. */
+const attemptCount = Math.min(10, Math.ceil(historyCount / 50));
 
 test("JsonLinesPetStore keeps what it acknowledged and nothing that it rejected, on a disk that fails and dies", seeded(
   async (random) => {
@@ -58,7 +60,7 @@ for (const fault of ["error", "short"] as const) {
     test(`the Nth call fails (${fault}) ${lasts ? "and all after it" : "once"}, for every N: nothing is lost`, seeded(
       async (random) => {
         for (let nth = 1, calls = nth; nth <= calls; nth++) {
-          for (let attempt = 0; attempt < 10; attempt++) {
+          for (let attempt = 0; attempt < attemptCount; attempt++) {
             const seed = random.uint32();
             const plan = (call: number): Fault => (call === nth || (lasts && call > nth) ? fault : "none");
             try {

@@ -18,7 +18,7 @@ import { seededBytes } from "../support/random-bytes.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { type Fault, type Plan, SimulatedDisk } from "../support/simulated-disk.ts";
 
-const historyCount = 500;
+const historyCount = Number(process.env["HISTORIES"] ?? 150);
 const dataDir = "/keys";
 const path = "/keys/keys.jsonl";
 

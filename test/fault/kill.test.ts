@@ -3,7 +3,7 @@
  * has added each animal exactly once, and no animal with a 201 response is lost or changed.
  * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
  * repeat creates without a response, and sometimes others. This process knows every 201. And the same of reservations:
- * 32 clients want the same few animals, and each animal has one owner at most. Rounds: 12, or the environment variable
+ * 32 clients want the same few animals, and each animal has one owner at most. Rounds: 5, or the environment variable
  * CRASH_ROUNDS, as in
  *
  *     npm run pretest && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
@@ -20,7 +20,7 @@ import { type Client, newClient } from "../support/client.ts";
 import { createKey, run, start } from "../support/program.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
 
-const rounds = Number(process.env["CRASH_ROUNDS"] ?? 12);
+const rounds = Number(process.env["CRASH_ROUNDS"] ?? 5);
 const clientCount = 32;
 
 /** Knows what was sent, and what each response said. */

@@ -16,9 +16,9 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 const slowCount = Number(process.env["SLOW_COUNT"] ?? "120");
-const idleCount = Number(process.env["IDLE_COUNT"] ?? "300");
-const floodCount = Number(process.env["FLOOD_COUNT"] ?? "300");
-const politeCount = 500;
+const idleCount = Number(process.env["IDLE_COUNT"] ?? "200");
+const floodCount = Number(process.env["FLOOD_COUNT"] ?? "120");
+const politeCount = 200;
 
 test(`beside ${slowCount} slow clients and ${idleCount} idle ones a polite client is served`, async (context) => {
   const data = temporaryFolder(context);
