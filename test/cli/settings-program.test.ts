@@ -6,16 +6,22 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { hasIpv6Loopback } from "../support/ipv6.ts";
-import { type Ran, run as runProgram, start } from "../support/program.ts";
+import { type Ran, run as runProgram } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { recordingTerminal, runHere } from "../support/terminal.ts";
+import { type RecordingTerminal, recordingTerminal, runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 import { exchange, request } from "../support/wire.ts";
+
+interface Serving extends Pick<RecordingTerminal, "output"> {
+  /** Of the API, as the program printed it. */
+  readonly url: string;
+  stop(): Promise<number>;
+}
 
 /** Starts the server in this process, and stops it once it listens. */
 async function startAndStop(args: readonly string[], overrides: Partial<Terminal> = {}): Promise<Omit<Ran, "code">> {
@@ -24,6 +30,20 @@ async function startAndStop(args: readonly string[], overrides: Partial<Terminal
   const stdout = (lines: string): void => (lines.startsWith("listening on") ? stopping.abort() : terminal.stdout(lines));
   assert.equal(await run(["--port", "0", ...args], { ...terminal, stdout, ...overrides }, () => stopping.signal), 0);
   return terminal.output();
+}
+
+/** Starts the server in this process. It is stopped with the test, if not before. */
+async function start(context: TestContext, args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Serving> {
+  const stopping = new AbortController();
+  const terminal = recordingTerminal(environment);
+  const ended = run(["--port", "0", ...args], terminal, () => stopping.signal);
+  const stop = (): Promise<number> => {
+    stopping.abort();
+    return ended;
+  };
+  context.after(stop);
+  const url = await until("it listens", () => /^listening on (\S+)/m.exec(terminal.output().stdout)?.[1]) ?? "";
+  return { url, output: terminal.output, stop };
 }
 
 /** A server that starts after all is stopped, so that the test fails instead of waiting for ever. */
@@ -82,7 +102,8 @@ test("the start says what it serves: where, whether it was made just now, how ma
   const data = temporaryFolder(context);
   const first = await start(context, ["--data", data]);
   assert.match(first.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, made just now, 0 animals, 1 key\\)$`, "m"));
-  const headers = { Authorization: `Bearer ${first.firstKey}`, "Content-Type": "application/json" };
+  const key = /^ {2}(as_\w{43})$/m.exec(first.output().stdout)?.[1];
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   const body = JSON.stringify({ name: "Rex", categoryId: 1 });
   assert.equal((await fetch(`${first.url}/pets`, { method: "POST", headers, body })).status, 201);
   assert.equal(await first.stop(), 0);
@@ -186,7 +207,7 @@ const skipIpv6 = hasIpv6Loopback ? false : "there is no IPv6";
 test("the recipe of a container listens on IPv6 and IPv4", { skip: skipIpv6 }, async (context) => {
   const recipe = readFileSync(new URL("../../../test/recipes/Dockerfile", import.meta.url), "utf8");
   const [, host = ""] = /^ENV ANIMAL_STORE_HOST=(\S+)$/m.exec(recipe) ?? [];
-  const program = await start(context, ["--data", temporaryFolder(context)], { env: { ANIMAL_STORE_HOST: host } });
+  const program = await start(context, ["--data", temporaryFolder(context)], { ANIMAL_STORE_HOST: host });
   const [, port] = /:(\d+)\/v1/.exec(program.url) ?? [];
   for (const address of ["[::1]", "127.0.0.1"]) {
     assert.equal((await fetch(`http://${address}:${port}/healthz`)).status, 200, address);
