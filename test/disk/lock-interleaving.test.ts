@@ -17,7 +17,7 @@ import { makeLocksStepwise, StepwiseLock } from "./stepwise-lock.ts";
 makeLocksStepwise();
 
 const name = "server.lock";
-const randomOrderCount = 150;
+const randomOrderCount = Number(process.env["ORDERS"] ?? 50);
 
 let folder = "";
 let path = "";
