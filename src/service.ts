@@ -19,6 +19,7 @@ import { errorJson } from "./http/errors.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import type { KeyStore } from "./keys/key-store.ts";
+import type { CallerKey } from "./keys/key-summary.ts";
 import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
@@ -39,6 +40,15 @@ export interface AnimalStore {
    * called. A request that has a response already is left alone. After `close()` creates return 503, reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
+  /**
+   * The API's keys and limits for a route of the program's own: fits Express and Connect as middleware; in Fastify, a
+   * hook passes it the raw objects. It refuses a request as the API does, also an unsafe method with a read-only key.
+   * Otherwise it takes a token, sets `X-Request-Id` (in the request too) and the `X-RateLimit` fields, and calls
+   * `next()`. A request takes one token, however often it comes here or to `handle`. After `close()` it goes on.
+   */
+  readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void) => void;
+  /** The key of a request that `guard` has let through; undefined of any other. */
+  readonly keyOf: (incoming: IncomingMessage) => CallerKey | undefined;
   readonly keys: KeyAdministration;
   /** The catalogue for the program itself, as the client has it: without key, limits, waits and further tries. */
   readonly pets: Pets;
@@ -100,7 +110,7 @@ export class Service implements AnimalStore {
   readonly engine: Engine;
   readonly pets: Pets;
   readonly #observers: Observers | undefined;
-  /** Of the connections that `handle` has seen. */
+  /** Of the connections that `handle` or `guard` has seen. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
   #isStopping = false;
   #closing: Promise<void> | undefined;
@@ -160,27 +170,42 @@ export class Service implements AnimalStore {
       next();
       return;
     }
+    if (this.#takes(incoming, outgoing, next)) {
+      const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
+      const arrival = { target: located?.target, linkBase, expectsContinue: false, route: undefined, next };
+      this.pipeline.run(incoming, outgoing, arrival);
+    }
+  };
+
+  readonly guard: AnimalStore["guard"] = (incoming, outgoing, next) => {
+    if (this.#takes(incoming, outgoing, next)) {
+      this.pipeline.guard(incoming, outgoing, next);
+    }
+  };
+
+  readonly keyOf: AnimalStore["keyOf"] = (incoming) => this.pipeline.keyOf(incoming);
+
+  /** Returns false if the request is not to go on. If it is, its connection may have to end with its response. */
+  #takes(incoming: IncomingMessage, outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): boolean {
     if (incoming.httpVersionMajor !== 1) {
       this.#refuseHttp2(outgoing, next);
-      return;
+      return false;
     }
     const { socket } = incoming;
     const last = this.#lastResponses.get(socket) ?? outgoing;
     if (outgoing.headersSent || (last !== outgoing && !last.shouldKeepAlive)) {
-      return; // A middleware has responded already, or the connection is about to close (RFC 9112, 9.6).
+      return false; // A middleware has responded already, or the connection is about to close (RFC 9112, 9.6).
     }
     this.#lastResponses.set(socket, outgoing);
     if (incoming.headers.upgrade !== undefined || this.#isStopping) {
       outgoing.shouldKeepAlive = false;
       takeNoMore(socket);
     }
-    const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
-    const arrival = { target: located?.target, linkBase, expectsContinue: false, next };
-    this.pipeline.run(incoming, outgoing, arrival);
-  };
+    return true;
+  }
 
   /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */
-  #refuseHttp2(outgoing: ServerResponse, next: ((error?: unknown) => void) | undefined): void {
+  #refuseHttp2(outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): void {
     const error = new Error("Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1");
     if (next !== undefined) {
       next(error);

@@ -21,6 +21,9 @@ export interface KeySummary {
   readonly label: string | null;
 }
 
+/** Of which key a request is. */
+export type CallerKey = Readonly<Pick<KeySummary, "id" | "plan" | "label" | "readOnly">>;
+
 /** @internal @param nowMs Unix milliseconds */
 export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): KeySummary {
   const { minute, day } = limiter.quotas(key.id, key.plan);

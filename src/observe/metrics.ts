@@ -1,6 +1,6 @@
 /**
  * What the service counts about itself, for Prometheus. A client cannot add values of a label: routes are patterns,
- * methods are a closed list, and statuses are the service's own.
+ * methods are a closed list, and statuses are the service's or the embedding program's.
  */
 
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node:perf_hooks";

@@ -18,6 +18,9 @@ import type { ContentHandler } from "./handlers.ts";
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
+/** The embedding program responds, on a route of its own. */
+export const letThrough: unique symbol = Symbol("let through");
+
 /** RFC 5789, 3.1. */
 const acceptPatch: readonly string[] = ["Accept-Patch", patchTypes.join(", ")];
 
@@ -28,7 +31,7 @@ export class ContentTakenError extends Error {
 }
 
 /** How a request ends. The embedding program responds to the error. */
-export type Outcome = Response | typeof clientGone | ContentTakenError;
+export type Outcome = Response | typeof clientGone | typeof letThrough | ContentTakenError;
 
 /**
  * Returns the response that `handle` makes of the whole content, or the error response that says why it is not read.

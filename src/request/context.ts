@@ -19,8 +19,10 @@ export interface Arrival {
   readonly linkBase: string;
   /** The client waits for `100 Continue` before it sends its content. */
   readonly expectsContinue: boolean;
-  /** Takes an error that concerns the embedding program, not the client. */
-  readonly next: ((error: Error) => void) | undefined;
+  /** That of the guard, if the embedding program has routed the request and responds to it. */
+  readonly route: Route | undefined;
+  /** Hands the request back to the embedding program, with an error if it concerns that program, not the client. */
+  readonly next: ((error?: Error) => void) | undefined;
 }
 
 /** The values of the X-RateLimit fields; `kind` says what was decided, if the request was to take a token. */
@@ -40,10 +42,12 @@ export class RequestContext {
   readonly trustedProxyCount: number;
   /** Kept for the observers: a closed socket has none. */
   readonly #socketAddress: string | undefined;
-  route: Route | undefined = undefined;
+  route: Route | undefined;
   keyId: string | undefined = undefined;
   /** Undefined on the public pages. */
   rate: Rate | undefined = undefined;
+  /** The guard has let it through, and then it came to the service again, which counts it there. */
+  isTakenOver = false;
   contentError: ErrorCode | undefined = undefined;
   /** While content is being read: ends the reading. */
   onContentError: ((code: ErrorCode) => void) | undefined = undefined;
@@ -57,6 +61,7 @@ export class RequestContext {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.arrival = arrival;
+    this.route = arrival.route;
     const target = arrival.target ?? originForm(incoming.url ?? "");
     const queryMark = target.indexOf("?");
     this.path = queryMark === -1 ? target : target.slice(0, queryMark);
@@ -122,7 +127,8 @@ export class RequestContexts {
 
   constructor(dependencies: ContextDependencies) {
     this.#dependencies = dependencies;
-    this.own = { target: undefined, linkBase: dependencies.linkBase, expectsContinue: false, next: undefined };
+    const { linkBase } = dependencies;
+    this.own = { target: undefined, linkBase, expectsContinue: false, route: undefined, next: undefined };
     this.ownExpecting = { ...this.own, expectsContinue: true };
   }
 
@@ -136,7 +142,7 @@ export class RequestContexts {
         "warning",
       );
     }
-    if (incoming.headers.origin !== undefined) {
+    if (incoming.headers.origin !== undefined && arrival.route === undefined) {
       this.#warnOfOrigin(cors.refusedOrigin(incoming.headers));
     }
     const requestId = this.requestIds.choose(incoming.headers["x-request-id"]);

@@ -2,6 +2,7 @@
  * The steps of one request. Only this file knows their order:
  *
  *     message -> preflight? -> public page? -> authenticate -> limit -> route -> validate -> handle -> respond
+ *     message -> authenticate -> limit -> a route of the embedding program
  *
  * Each step returns the response, or lets the next step run. Content is read only after the route, so that a client
  * without a key cannot make the service buffer.
@@ -11,28 +12,23 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
-import { takeNoMore } from "../http/closing.ts";
 import type { RequestHandler } from "../http/connection.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { countFields, hasTooManyFields, messageFault } from "../http/message.ts";
+import { countFields, messageFault } from "../http/message.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
-import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
-import { type MaybePromise, whenReady, whenSettled } from "../base/when-ready.ts";
-import type { Authentication, Keyring } from "../keys/keyring.ts";
+import { errorResponse, jsonResponse } from "../http/response.ts";
+import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
+import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
-import type { AddressLimiter } from "../limits/address-limiter.ts";
-import type { Limiter } from "../limits/limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { clientGone, ContentTakenError, handleContent, type Outcome } from "./content.ts";
+import { Admission, type AdmissionDependencies } from "./admission.ts";
+import { clientGone, ContentTakenError, handleContent, letThrough, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
-import { invalidKey, missingKey, otherMethod, overLimit, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
-import { operationOf, Router } from "./routes.ts";
+import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
+import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 
-export interface PipelineDependencies extends ContextDependencies {
+export interface PipelineDependencies extends ContextDependencies, AdmissionDependencies {
   readonly basePath: string;
-  readonly keyring: Keyring;
-  readonly limiter: Limiter;
-  readonly addresses: AddressLimiter;
   readonly store: PetStore;
   readonly publicPages: readonly PublicPage[];
 }
@@ -41,6 +37,7 @@ export class Pipeline implements RequestHandler {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
   readonly #router: Router;
+  readonly #admission: Admission;
   readonly #responder: Responder;
   readonly #contexts: RequestContexts;
 
@@ -48,6 +45,7 @@ export class Pipeline implements RequestHandler {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
     this.#router = new Router(dependencies.basePath, dependencies.store);
+    this.#admission = new Admission(dependencies);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
     this.#contexts = new RequestContexts(dependencies);
   }
@@ -68,13 +66,22 @@ export class Pipeline implements RequestHandler {
     return this.run(incoming, outgoing, expectsContinue ? ownExpecting : own);
   }
 
+  /** Calls `next()` if no step before the route refuses the request: the embedding program has routed it. */
+  guard(incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void): void {
+    this.run(incoming, outgoing, { ...this.#contexts.own, route: guardedRoute, next });
+  }
+
+  keyOf(incoming: IncomingMessage): CallerKey | undefined {
+    return this.#admission.keyOf(incoming);
+  }
+
   /** CONNECT goes through the same steps. Never rejects. */
   onConnect(incoming: IncomingMessage): Promise<string> {
     const context = this.#contexts.begin(incoming, undefined, this.#contexts.own);
     return new Promise((resolve) => {
       const finish = (outcome: Outcome): void => {
         // Only reading content can end without a response, and no operation with this method takes content.
-        const isResponse = outcome !== clientGone && !(outcome instanceof ContentTakenError);
+        const isResponse = typeof outcome !== "symbol" && !(outcome instanceof ContentTakenError);
         resolve(this.#responder.toBytes(context, isResponse ? outcome : errorResponse("internal_error")));
       };
       whenSettled(() => this.#process(context), finish, (error) => finish(this.#failure(context, error)));
@@ -90,14 +97,25 @@ export class Pipeline implements RequestHandler {
   }
 
   #process(context: RequestContext): MaybePromise<Outcome> {
-    const { limiter, addresses, store, cors } = this.#dependencies;
-    const { path, incoming, incoming: { method, headers } } = context;
+    const { addresses, store, cors } = this.#dependencies;
+    const { path, arrival, incoming, incoming: { method, headers } } = context;
 
     // Message
     const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
     const fault = messageFault(incoming, hostCount);
     if (fault !== undefined) {
-      return this.#refuseMessage(context, authorizationCount, fault);
+      return this.#admission.refuseMessage(context, authorizationCount, fault);
+    }
+
+    // Guard
+    if (arrival.route !== undefined) {
+      return this.#admission.admit(context, authorizationCount, arrival.route, (key, decision) => {
+        if (key.isReadOnly && !isSafe(context.method)) {
+          return readOnlyKey;
+        }
+        this.#admission.remember(context, key, decision);
+        return letThrough;
+      });
     }
 
     // Preflight, public page
@@ -113,25 +131,8 @@ export class Pipeline implements RequestHandler {
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);
     }
 
-    // Authenticate
-    const authentication = this.#authenticate(context, authorizationCount);
-    if (authentication.kind !== "key") {
-      return this.#refuseCaller(context, authentication.kind);
-    }
-    const { key } = authentication;
-    context.keyId = key.id;
-
-    // Limit
-    return whenReady(limiter.take(key.id, key.plan), (decision): MaybePromise<Outcome> => {
-      context.rate = decision;
-      if (decision.kind === "unavailable") {
-        context.route = match?.route; // The fields of the operation belong to this response too.
-        return errorResponse("storage_unavailable");
-      }
-      if (decision.kind !== "allowed") {
-        return overLimit(decision);
-      }
-
+    // Authenticate, limit
+    return this.#admission.admit(context, authorizationCount, match?.route, (key, { quotas }) => {
       // Route
       if (isTargetTooLong) {
         return errorResponse("uri_too_long");
@@ -150,8 +151,8 @@ export class Pipeline implements RequestHandler {
       }
 
       // Validate, read the content if the operation takes it, and handle
-      const { query, arrival: { linkBase } } = context;
-      const request = { key, quotas: decision.quotas, store, query, parameter, linkBase, fields: headers };
+      const { query } = context;
+      const request = { key, quotas, store, query, parameter, linkBase: arrival.linkBase, fields: headers };
       const handling = operation.handle(request);
       return typeof handling === "function" ? handleContent(context, operation.mediaTypes ?? [], handling) : handling;
     });
@@ -159,6 +160,12 @@ export class Pipeline implements RequestHandler {
 
   /** If sending throws, only this client loses its connection. */
   #respond(context: RequestContext, outcome: Outcome): void {
+    if (outcome === letThrough) {
+      if (this.#responder.leaveToRoute(context)) {
+        context.arrival.next?.(); // What the program throws there is its own matter.
+      }
+      return;
+    }
     whenSettled(
       () => this.#send(context, outcome),
       () => undefined,
@@ -169,7 +176,7 @@ export class Pipeline implements RequestHandler {
     );
   }
 
-  #send(context: RequestContext, outcome: Outcome): MaybePromise<void> {
+  #send(context: RequestContext, outcome: Exclude<Outcome, typeof letThrough>): MaybePromise<void> {
     if (outcome === clientGone) {
       return this.#responder.sendNothing(context);
     }
@@ -178,47 +185,6 @@ export class Pipeline implements RequestHandler {
       return context.arrival.next?.(outcome);
     }
     return this.#responder.send(context, outcome);
-  }
-
-  /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
-  #refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
-    const { limiter, addresses } = this.#dependencies;
-    takeNoMore(context.incoming.socket);
-    if (context.outgoing !== undefined) {
-      context.outgoing.shouldKeepAlive = false;
-    }
-    if (hasTooManyFields(context.incoming)) {
-      context.rate = addresses.peek(context.address);
-      return errorResponse("header_fields_too_large", [], fault);
-    }
-    const authentication = this.#authenticate(context, authorizationCount);
-    context.keyId = authentication.kind === "key" ? authentication.key.id : undefined;
-    const rate =
-      authentication.kind === "key"
-        ? limiter.peek(authentication.key.id, authentication.key.plan)
-        : authentication.kind === "invalid"
-          ? addresses.take(context.address)
-          : addresses.peek(context.address);
-    return whenReady(rate, (status) => {
-      context.rate = status;
-      return errorResponse("malformed_request", [], fault);
-    });
-  }
-
-  #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {
-    return authorizationCount > 1
-      ? { kind: "invalid" }
-      : this.#dependencies.keyring.authenticate(incoming.headers.authorization);
-  }
-
-  /** 401, or 429 once the address has failed too often. */
-  #refuseCaller(context: RequestContext, kind: "missing" | "invalid"): Response {
-    const decision = this.#dependencies.addresses.take(context.address);
-    context.rate = decision;
-    if (decision.kind !== "allowed") {
-      return overLimit(decision);
-    }
-    return kind === "missing" ? missingKey : invalidKey;
   }
 
   #failure(context: RequestContext, error: unknown): Outcome {

@@ -95,7 +95,26 @@ export class Responder {
       this.sendNothing(context);
       return;
     }
-    outgoing.once("close", () => this.#observers?.observe(context, outgoing.headersSent ? outgoing.statusCode : 0, 0));
+    outgoing.once("close", () => {
+      if (!context.isTakenOver) {
+        this.#observers?.observe(context, outgoing.headersSent ? outgoing.statusCode : 0, 0);
+      }
+    });
+  }
+
+  /** As `leaveToOther`, with the fields of the request and its key. Returns false if no response can be sent. */
+  leaveToRoute(context: RequestContext): boolean {
+    const { outgoing, requestId, rate } = context;
+    if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent) {
+      this.sendNothing(context);
+      return false;
+    }
+    const fields = ["X-Request-Id", requestId, ...(rate === undefined ? [] : rateFields(rate))];
+    for (let index = 0; index < fields.length; index += 2) {
+      outgoing.setHeader(String(fields[index]), String(fields[index + 1]));
+    }
+    this.leaveToOther(context);
+    return true;
   }
 
   clientErrorToBytes(code: ErrorCode, unread: UnreadRequest, rate: Rate): string {

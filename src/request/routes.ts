@@ -31,6 +31,9 @@ export interface Route {
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
+/** Whatever the program mounts behind the guard counts as this one, so clients cannot add series to the metrics. */
+export const guardedRoute: Route = { pattern: "guard", operations: {} };
+
 const fetchPet: Operation = { handle: getPet, fields: deprecationFields };
 const patchPet: Operation = { handle: changeStatus, mediaTypes: patchTypes };
 
@@ -45,6 +48,11 @@ function routesOf({ changeStatus: change }: PetStore): readonly Route[] {
 
 export function operationOf({ operations }: Route, method: string): Operation | undefined {
   return operations[method === "HEAD" ? "GET" : method];
+}
+
+/** RFC 9110, 9.2.1. */
+export function isSafe(method: string): boolean {
+  return ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
 }
 
 export interface Match {

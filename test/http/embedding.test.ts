@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { EventEmitter, once } from "node:events";
-import { createServer, type IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, ServerResponse } from "node:http";
 import { connect as connectHttp2, createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
@@ -17,6 +17,7 @@ import { promisify } from "node:util";
 import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
+import { say, serve } from "../support/embedding-server.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { root } from "../support/root.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
@@ -35,23 +36,6 @@ async function open(context: TestContext, report: (message: string) => void = ()
   context.after(() => service.close());
   const { key } = await service.keys.create({ plan: "free" });
   return { service, key };
-}
-
-type RequestHandler = (incoming: IncomingMessage & { originalUrl?: string }, outgoing: ServerResponse) => void;
-
-/** A server of the program around, on a free port. */
-async function serve(context: TestContext, handler: RequestHandler): Promise<number> {
-  const server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  context.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port; // An address that is no path: it listens on a port.
-}
-
-function say(outgoing: ServerResponse, text: string): void {
-  outgoing.writeHead(200, { "Content-Length": text.length }).end(text);
 }
 
 /** As Connect and Express mount below a prefix. */

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { skip, startPostgres } from "./postgres-server.js";
 
 const suites = [
-  ...["authentication", "changing", "content", "cors", "idempotency", "malformed", "paging", "public-pages", "responses"],
+  ...["authentication", "changing", "content", "cors", "guard", "idempotency", "malformed", "paging", "public-pages", "responses"],
   ...["smuggling", "stopping", "targets", "times", "upgrade"],
 ].map((name) => `http/${name}`);
 const others = ["request/limits", "request/pipeline", "property/requests"];

@@ -3,8 +3,8 @@
  */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import type { IncomingMessage, Server } from "node:http";
+import { EventEmitter, once } from "node:events";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { test, type TestContext } from "node:test";
 
@@ -16,6 +16,7 @@ import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";
 import { Service } from "../../src/service.ts";
+import { say, serve } from "../support/embedding-server.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -47,6 +48,7 @@ test("a store that returns no JSON text gets 500 and a line, also if its author 
 });
 
 interface Limited {
+  readonly service: Service;
   readonly server: Server;
   readonly port: number;
   readonly key: string;
@@ -74,7 +76,7 @@ async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<L
     observers.flush();
     return lines.join("");
   };
-  return { server: listener.server, port, key, log };
+  return { service, server: listener.server, port, key, log };
 }
 
 const rate = { limit: 60, remaining: 60, resetSeconds: 1_900_000_000 };
@@ -123,6 +125,42 @@ test("the line of a create whose client has gone while the limiter decides has s
   decide();
   await exchange(port, request({ target: "/healthz" }));
   assert.match(log(), /"route":"\/pets","status":0.*\n.*"status":200/);
+});
+
+test("a guarded request reaches its route when the limiter has decided, unless it has a response by then or its client is gone", async (context) => {
+  const { service, key, log, decide } = await undecided(context);
+  const events = new EventEmitter();
+  let passedCount = 0;
+  const port = await serve(context, (incoming, outgoing) => {
+    service.guard(incoming, outgoing, () => {
+      passedCount++;
+      say(outgoing, "own");
+    });
+    events.emit("guarded", outgoing);
+  });
+  const meanwhile = [
+    ["own", () => undefined],
+    ["late", (_wire: Wire, outgoing: ServerResponse) => say(outgoing, "late")],
+    ["gone", async (wire: Wire, outgoing: ServerResponse) => {
+      wire.socket.resetAndDestroy();
+      await once(outgoing, "close");
+    }],
+  ] as const;
+  for (const [content, happen] of meanwhile) {
+    const wire = await Wire.open(port);
+    const guarded = once(events, "guarded");
+    wire.send(request({ target: "/own", key }));
+    const [outgoing] = (await guarded) as [ServerResponse];
+    await happen(wire, outgoing);
+    decide();
+    if (content !== "gone") {
+      assert.equal((await wire.response()).content, content);
+    }
+    wire.destroy();
+  }
+  await new Promise((resolve) => setImmediate(resolve)); // Now the last one has been decided.
+  assert.equal(passedCount, 1);
+  assert.deepEqual(log().match(/(?<="route":"guard","status":)\d+/g), ["200", "0", "0"]);
 });
 
 test("a wrong key on a request that is refused for its message is charged to the address", async (context) => {

@@ -1,0 +1,126 @@
+/**
+ * The steps authenticate and limit, for the API and for routes of an embedding program: the only place that takes
+ * tokens. Also what a message is charged that is refused before them.
+ */
+
+import type { IncomingMessage } from "node:http";
+
+import { type MaybePromise, whenReady } from "../base/when-ready.ts";
+import { takeNoMore } from "../http/closing.ts";
+import { hasTooManyFields } from "../http/message.ts";
+import { errorResponse, type Response } from "../http/response.ts";
+import type { CallerKey } from "../keys/key-summary.ts";
+import type { ApiKey } from "../keys/key.ts";
+import type { Authentication, Keyring } from "../keys/keyring.ts";
+import type { AddressLimiter } from "../limits/address-limiter.ts";
+import type { Limiter, Served } from "../limits/limiter.ts";
+import type { Outcome } from "./content.ts";
+import type { RequestContext } from "./context.ts";
+import { invalidKey, missingKey, overLimit } from "./responder.ts";
+import type { Route } from "./routes.ts";
+
+export interface AdmissionDependencies {
+  readonly keyring: Keyring;
+  readonly limiter: Limiter;
+  readonly addresses: AddressLimiter;
+}
+
+/** A request that the guard has let through. */
+interface Guarded {
+  readonly context: RequestContext;
+  readonly callerKey: CallerKey;
+  readonly decision: Served;
+}
+
+export class Admission {
+  readonly #dependencies: AdmissionDependencies;
+  readonly #guarded = new WeakMap<IncomingMessage, Guarded>();
+
+  constructor(dependencies: AdmissionDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /**
+   * Passes the request's key to `next`, with what it has left, or returns the response that refuses the request. One
+   * that the guard has let through takes no second token.
+   * @param route whose fields a 503 has too
+   */
+  admit(
+    context: RequestContext,
+    authorizationCount: number,
+    route: Route | undefined,
+    next: (key: ApiKey, decision: Served) => MaybePromise<Outcome>,
+  ): MaybePromise<Outcome> {
+    const authentication = this.#authenticate(context, authorizationCount);
+    if (authentication.kind !== "key") {
+      return this.#refuseCaller(context, authentication.kind);
+    }
+    const { key } = authentication;
+    context.keyId = key.id;
+    const guarded = this.#guarded.get(context.incoming);
+    if (guarded !== undefined) {
+      guarded.context.isTakenOver = true;
+    }
+    return whenReady(guarded?.decision ?? this.#dependencies.limiter.take(key.id, key.plan), (decision) => {
+      context.rate = decision;
+      if (decision.kind === "unavailable") {
+        context.route = route;
+        return errorResponse("storage_unavailable");
+      }
+      return decision.kind === "allowed" ? next(key, decision) : overLimit(decision);
+    });
+  }
+
+  /** The guard lets the request through. If it comes to the service again, it has the same id. */
+  remember(context: RequestContext, key: ApiKey, decision: Served): void {
+    const { id, plan, label, isReadOnly } = key;
+    const callerKey = Object.freeze({ id, plan: plan.name, label: label ?? null, readOnly: isReadOnly });
+    this.#guarded.set(context.incoming, { context, callerKey, decision });
+    context.incoming.headers["x-request-id"] = context.requestId;
+  }
+
+  keyOf(incoming: IncomingMessage): CallerKey | undefined {
+    return this.#guarded.get(incoming)?.callerKey;
+  }
+
+  /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
+  refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
+    const { limiter, addresses } = this.#dependencies;
+    takeNoMore(context.incoming.socket);
+    if (context.outgoing !== undefined) {
+      context.outgoing.shouldKeepAlive = false;
+    }
+    if (hasTooManyFields(context.incoming)) {
+      context.rate = addresses.peek(context.address);
+      return errorResponse("header_fields_too_large", [], fault);
+    }
+    const authentication = this.#authenticate(context, authorizationCount);
+    context.keyId = authentication.kind === "key" ? authentication.key.id : undefined;
+    const rate =
+      authentication.kind === "key"
+        ? limiter.peek(authentication.key.id, authentication.key.plan)
+        : authentication.kind === "invalid"
+          ? addresses.take(context.address)
+          : addresses.peek(context.address);
+    return whenReady(rate, (status) => {
+      context.rate = status;
+      return errorResponse("malformed_request", [], fault);
+    });
+  }
+
+  #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {
+    return authorizationCount > 1
+      ? { kind: "invalid" }
+      : this.#dependencies.keyring.authenticate(incoming.headers.authorization);
+  }
+
+  /** 401, or 429 once the address has failed too often. */
+  #refuseCaller(context: RequestContext, kind: "missing" | "invalid"): Response {
+    const decision = this.#dependencies.addresses.take(context.address);
+    context.rate = decision;
+    if (decision.kind !== "allowed") {
+      return overLimit(decision);
+    }
+    return kind === "missing" ? missingKey : invalidKey;
+  }
+}
