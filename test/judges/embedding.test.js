@@ -17,7 +17,7 @@ import { createKey, startProcess } from "../../build/test/support/program.js";
 import { until } from "../../build/test/support/until.js";
 import { here, programPath } from "./running-service.js";
 
-/** Name of the file, where the API is, and what its links begin with. */
+/** Name of the file, where the API is, and what its links begin with; a route of the program behind the guard. */
 const examples = [
   { name: "node-http", base: "/v1", links: "/v1" },
   { name: "node-https", base: "/v1", links: "https://localhost/v1" },
@@ -26,6 +26,7 @@ const examples = [
   { name: "connect", base: "/shop/v1", links: "/shop/v1" },
   { name: "fastify", base: "/v1", links: "/v1" },
   { name: "fastify-prefix", base: "/shop/v1", links: "/shop/v1" },
+  { name: "fastify-guard", base: "/v1", links: "/v1", own: "/own/plan" },
 ];
 
 /** A certificate for localhost, good for a day and for nothing else. */
@@ -48,7 +49,7 @@ function ask(send, port, { method = "GET", path, key, content }) {
   return wholeResponse(send({ host: "127.0.0.1", port, path, method, headers, rejectUnauthorized: false }), content);
 }
 
-for (const { name, base, links } of examples) {
+for (const { name, base, links, own } of examples) {
   test(`the service works as ${name}.js embeds it`, async (context) => {
     const folder = await mkdtemp(join(tmpdir(), "animal-store-embedding-"));
     const isTls = name === "node-https";
@@ -80,6 +81,14 @@ for (const { name, base, links } of examples) {
     assert.equal(JSON.parse(wrong.text).code, "invalid_body");
     const unknown = await ask(send, port, { path: `${base}/dogs`, key });
     assert.equal(JSON.parse(unknown.text).code, "route_not_found");
+    if (own !== undefined) {
+      const stranger = await ask(send, port, { path: own });
+      assert.deepEqual([stranger.status, JSON.parse(stranger.text).code], [401, "missing_api_key"]);
+      const plan = await ask(send, port, { path: own, key });
+      assert.deepEqual([plan.status, plan.text], [200, "free"]);
+      const left = ({ headers }) => Number(headers["x-ratelimit-remaining"]);
+      assert.equal(left(plan), left(unknown) - 1);
+    }
 
     assert.equal(await example.stop(), 0);
     await rm(folder, { recursive: true });
