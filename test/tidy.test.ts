@@ -57,7 +57,10 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     ...["options.ts", "folder-engine.ts", "engine.ts", "postgres"],
     ...["request", "client", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
   ],
-  "index.ts": ["service.ts", "options.ts", "postgres", "client", "openapi", "store", "pets", "keys", "limits", "disk"],
+  "index.ts": [
+    ...["service.ts", "options.ts", "postgres", "openapi", "request"],
+    ...["client", "store", "pets", "keys", "limits", "disk"],
+  ],
   cli: [
     ...["service.ts", "options.ts", "folder-engine.ts", "postgres", "door"],
     ...["observe", "store", "pets", "keys", "limits", "http", "disk", "base"],

@@ -11,7 +11,7 @@ import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { createPlan } from "../limits/plans.ts";
+import { createPlan, type PlanName, type Quota } from "../limits/plans.ts";
 import type { KeyChanger, NewSecret, PlanChoice } from "../keys/key-changer.ts";
 import type { KeySummary } from "../keys/key-summary.ts";
 import { FolderKeys, type FolderKeysOptions } from "./folder-keys.ts";
@@ -119,20 +119,20 @@ async function reset({ id, store, terminal }: Invocation): Promise<void> {
 }
 
 async function changePlan({ id, flags, store, terminal }: Invocation): Promise<void> {
-  const plan = flags.get("plan");
-  if (plan === undefined) {
+  if (!flags.has("plan")) {
     throw new UsageError("Cannot run keys plan: --plan is missing; see keys plan --help");
   }
-  const isChanged = await store.plan(id, { ...chosenPlan(flags), plan });
-  terminal.report(isChanged ? `${id} is on the plan ${plan}` : `${id} was on the plan ${plan} already`);
+  const choice = chosenPlan(flags);
+  const isChanged = await store.plan(id, choice);
+  terminal.report(isChanged ? `${id} is on the plan ${choice.plan}` : `${id} was on the plan ${choice.plan} already`);
 }
 
 /** Checked here, so that messages name the flags. @throws {RangeError} */
-function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice {
+function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice & { readonly plan: PlanName } {
   const quota = { perMinute: integerFlag(flags, "per-minute"), perDay: integerFlag(flags, "per-day") };
-  const plan = flags.get("plan");
-  createPlan(plan ?? "free", quota, (number) => (number === "perMinute" ? "--per-minute" : "--per-day"));
-  return { plan, ...quota };
+  const nameOf = (number: keyof Quota): string => (number === "perMinute" ? "--per-minute" : "--per-day");
+  const { name } = createPlan(flags.get("plan") ?? "free", quota, nameOf);
+  return { plan: name, ...quota };
 }
 
 /** Accepts decimal digits only. The caller checks the bounds. */

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
-import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
 import { expiryMs } from "./expiry.ts";
 import type { KeySummary } from "./key-summary.ts";
 import { createKeyId, createSecret, digestOf, isKeyId, KeyError, type KeyEvent, type RandomBytes } from "./key.ts";
@@ -20,7 +20,7 @@ export interface KeyChangerOptions {
 
 /** A plan's name, with the numbers for Enterprise only. */
 export interface PlanChoice extends QuotaChoice {
-  readonly plan?: string | undefined;
+  readonly plan?: PlanName | undefined;
 }
 
 export interface KeyChoice extends PlanChoice {
@@ -106,7 +106,7 @@ export abstract class KeyChanger {
    * @throws {RangeError} the plan is invalid
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
-  async plan(id: string, choice: PlanChoice & { readonly plan: string }): Promise<boolean> {
+  async plan(id: string, choice: PlanChoice & { readonly plan: PlanName }): Promise<boolean> {
     checkOptions("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
     return this.change({ event: "plan", ...this.#happening("plan", id), plan });

@@ -2,6 +2,7 @@
 
 import { messageOf } from "../base/error-message.ts";
 
+/** The database could not be used, when the service was opened or a key was changed. */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
   /** Whether the statement may have taken effect: "unknown" if its answer was lost. */

@@ -12,6 +12,7 @@ import { countField } from "../http/message.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import { quote } from "../pets/faults.ts";
+import { ContentTakenError } from "./content-taken-error.ts";
 import type { RequestContext } from "./context.ts";
 import type { ContentHandler } from "./handlers.ts";
 
@@ -23,12 +24,6 @@ export const letThrough: unique symbol = Symbol("let through");
 
 /** RFC 5789, 3.1. */
 const acceptPatch: readonly string[] = ["Accept-Patch", patchTypes.join(", ")];
-
-export class ContentTakenError extends Error {
-  override readonly name = "ContentTakenError";
-  override readonly message =
-    "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
-}
 
 /** How a request ends. The embedding program responds to the error. */
 export type Outcome = Response | typeof clientGone | typeof letThrough | ContentTakenError;

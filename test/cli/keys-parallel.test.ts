@@ -59,7 +59,7 @@ test("KeyStore changes that are asked for at once are all made, in the order of 
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
-  const plans = ["pro", "business", "free", "pro", "free", "business", "pro"];
+  const plans = ["pro", "business", "free", "pro", "free", "business", "pro"] as const;
   await Promise.all(plans.map((plan) => store.plan(id, { plan })));
   const written = (await folder.lines()).slice(1).map((line) => /"plan":"(\w+)"/.exec(line)?.[1]);
   assert.deepEqual(written, plans);

@@ -14,7 +14,7 @@ import { text } from "node:stream/consumers";
 import { test, type TestContext } from "node:test";
 import { promisify } from "node:util";
 
-import { type AnimalStore, type AnimalStoreOptions, openAnimalStore } from "../../src/index.ts";
+import { type AnimalStore, type AnimalStoreOptions, ContentTakenError, DatabaseError, openAnimalStore } from "../../src/index.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
 import { say, serve } from "../support/embedding-server.ts";
@@ -167,7 +167,7 @@ test("content that a body parser has read, empty content too, is reported to nex
     const { service, key } = await open(context, (message) => reports.push(message));
     const port = await serve(context, (incoming, outgoing) => {
       incoming.on("end", () => {
-        const next = (error?: unknown): void => say(outgoing, String(error));
+        const next = (error?: unknown): void => say(outgoing, `${error instanceof ContentTakenError} ${error}`);
         service.handle(incoming, outgoing, ...(hasNext ? [next] : []));
       });
       incoming.resume();
@@ -175,7 +175,7 @@ test("content that a body parser has read, empty content too, is reported to nex
     for (const framing of ["Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]) {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`;
       const response = await exchange(port, head + framing, "POST");
-      assert.match(response.content, hasNext ? /^ContentTakenError: Cannot read the content/ : /"internal_error"/);
+      assert.match(response.content, hasNext ? /^true ContentTakenError: Cannot read the content/ : /"internal_error"/);
     }
     assert.equal(reports.filter((line) => line.includes("another parser has read it")).length, hasNext ? 0 : 2);
   }
@@ -373,6 +373,12 @@ test("openAnimalStore() and keys.create() refuse wrong options with an error tha
     await assert.rejects(service.keys.create(given as object), { name: "RangeError", message });
   }
   assert.equal((await service.keys.list()).length, 1);
+});
+
+test("openAnimalStore() rejects with a DatabaseError if the database cannot be reached", async () => {
+  const away = new Error("away");
+  const database = { connect: () => Promise.reject(away), on: () => undefined, off: () => undefined };
+  await assert.rejects(openAnimalStore({ database }), (error) => error instanceof DatabaseError && error.cause === away);
 });
 
 test("keys cannot be created or changed after close(): another service may hold the folder", async (context) => {

@@ -15,7 +15,7 @@ import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { createKey, startProcess } from "../../build/test/support/program.js";
 import { until } from "../../build/test/support/until.js";
-import { here, programPath } from "./running-service.js";
+import { here, programPath, runJudge } from "./running-service.js";
 
 /** Name of the file, where the API is, and what its links begin with; a route of the program behind the guard. */
 const examples = [
@@ -39,6 +39,12 @@ function makeCertificate(folder) {
   });
   return files;
 }
+
+test("an embedder's TypeScript compiles strictly, unless a plan does not exist or a call of the guard is wrong", () => {
+  const flags = ["--strict", "--noEmit", "--target", "es2022", "--module", "nodenext", "--types", "node"];
+  const { output, status } = runJudge("tsc", [...flags, "types.ts"]);
+  assert.equal(status, 0, output);
+});
 
 function ask(send, port, { method = "GET", path, key, content }) {
   const headers = {

@@ -8,7 +8,7 @@ import type { KeyStore } from "../../src/keys/key-store.ts";
 import { graceSecondsMax } from "../../src/keys/key-changer.ts";
 import { KeyError } from "../../src/keys/key.ts";
 import type { KeyFault } from "../../src/keys/key.ts";
-import { createPlan } from "../../src/limits/plans.ts";
+import { createPlan, type PlanName } from "../../src/limits/plans.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 
 const unknownId = "key_000000000000000";
@@ -94,7 +94,7 @@ test("KeyStore.create() rejects wrong options and writes nothing", async (contex
   for (const value of odd) {
     const perMinute = value as unknown as number;
     const noSecret = (error: Error): boolean => error instanceof RangeError && !error.message.includes(secret);
-    await assert.rejects(store.create({ plan: value }), noSecret);
+    await assert.rejects(store.create({ plan: value as PlanName }), noSecret);
     await assert.rejects(store.create({ plan: "enterprise", perMinute, perDay: 5 }), noSecret);
     await assert.rejects(store.create({ expires: value }), noSecret);
     await assert.rejects(store.create({ [secret]: value }), noSecret);
@@ -172,7 +172,7 @@ test("KeyStore.plan() and rotate() refuse what is no object of their options, an
   const { id } = await store.create({ plan: "pro" });
   const before = (await store.list())[0];
   for (const options of ["business", {}, { name: "business" }, { plan: "pro", label: "x" }, undefined, null]) {
-    await assert.rejects(store.plan(id, options as { plan: string }), RangeError);
+    await assert.rejects(store.plan(id, options as { plan: PlanName }), RangeError);
   }
   for (const options of [600, "600", { grace: 600 }, null]) {
     await assert.rejects(store.rotate(id, options as object), RangeError);

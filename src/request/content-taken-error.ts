@@ -1,0 +1,6 @@
+/** What `handle` passes to the embedding program's `next`. Nothing was stored, and the request has no response. */
+export class ContentTakenError extends Error {
+  override readonly name = "ContentTakenError";
+  override readonly message =
+    "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
+}

@@ -1,0 +1,38 @@
+/** An embedder's program in TypeScript, which is compiled and never run. */
+
+import { createServer } from "node:http";
+import { type AnimalStore, type CallerKey, ContentTakenError, DatabaseError } from "animal-store";
+import connect from "connect";
+import express from "express";
+import fastify from "fastify";
+
+export async function useKeys({ keys }: AnimalStore): Promise<void> {
+  const { id } = await keys.create({ plan: "pro" });
+  await keys.plan(id, { plan: "enterprise", perMinute: 5, perDay: 100 });
+  // @ts-expect-error: there is no such plan.
+  await keys.create({ plan: "gold" });
+  // @ts-expect-error: there is no such plan.
+  await keys.plan(id, { plan: "Pro" });
+}
+
+export function mount(service: AnimalStore): void {
+  express().use("/own", service.guard, (request, response) => response.json(service.keyOf(request)));
+  connect().use("/own", service.guard);
+  fastify().addHook("onRequest", (request, reply, done) => service.guard(request.raw, reply.raw, done));
+  createServer((request, response) => service.guard(request, response, (error) => response.end(error?.message)));
+  // @ts-expect-error: a request that is let through has to go on.
+  createServer((request, response) => service.guard(request, response));
+  // @ts-expect-error: Fastify's own request is none of Node's.
+  fastify().get("/own", async (request) => service.keyOf(request));
+}
+
+export function isFree(key: CallerKey | undefined): boolean {
+  return key?.plan === "free";
+}
+
+export function effectOf(error: unknown): "none" | "unknown" | undefined {
+  if (error instanceof ContentTakenError) {
+    return "none";
+  }
+  return error instanceof DatabaseError ? error.effect : undefined;
+}
