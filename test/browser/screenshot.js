@@ -1,6 +1,6 @@
 /**
  * Makes console.png, the README's picture of the console: `npm run screenshot`, after `npm run build` of the project.
- * The picture is a part of the package, so pngquant (Debian: pngquant) reduces it to the few colours that it has.
+ * pngquant (Debian: pngquant) reduces it to the few colours that it has.
  */
 
 import { execFileSync } from "node:child_process";
