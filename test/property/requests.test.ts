@@ -9,11 +9,9 @@
 
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
-import { setImmediate as immediate } from "node:timers/promises";
 
-import type { PetPage, PetStore, StoredPet } from "../../src/pets/pet-store.ts";
-import type { NewPet } from "../../src/pets/pet.ts";
-import { GatedStore } from "../support/gated-store.ts";
+import type { PetStore } from "../../src/pets/pet-store.ts";
+import { ExampleEngine, ExampleStore } from "../store/example-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { assertPromised, parseHead } from "../support/wire-response.ts";
@@ -69,19 +67,6 @@ function judge(received: Buffer, sent: Buffer, isMutated: boolean): readonly num
   return statuses;
 }
 
-/** Responds some turns of the event loop later, as a database does. */
-class LaterStore extends GatedStore {
-  override add(newPet: NewPet): Promise<StoredPet> {
-    setImmediate(() => this.open());
-    return super.add(newPet);
-  }
-
-  override async list(): Promise<PetPage> {
-    await immediate();
-    return super.list();
-  }
-}
-
 async function fuzz(context: TestContext, roundCount: number, store: PetStore | undefined): Promise<void> {
   const seed = seedFromEnvironment();
   const running = await runningService(context, {
@@ -118,7 +103,7 @@ async function fuzz(context: TestContext, roundCount: number, store: PetStore | 
 
 for (const [title, usualCount, store] of [
   ["", usualRoundCount, undefined],
-  [", also if the store responds later", 1_000, new LaterStore()],
+  [", also if the store responds later", 1_000, new ExampleStore(new ExampleEngine())],
 ] as const) {
   const count = Number(process.env["FUZZ_COUNT"] ?? usualCount);
   test(`${count} damaged requests: no crash, no hang, no 5xx, no response that shifts or breaks a promise${title}`, (context) => {

@@ -55,6 +55,7 @@ export class ExampleEngine {
     port1.on("message", ([number, question]: readonly [number, Question]) => {
       port1.postMessage([number, this.isDown ? { kind: "down" } : this.#reply(question)]);
     });
+    port1.unref();
     return port2;
   }
 
@@ -129,7 +130,11 @@ export class ExampleStore implements PetStore {
     this.#port.on("message", ([number, reply]: readonly [number, Reply]) => {
       this.#waiting.get(number)?.(reply);
       this.#waiting.delete(number);
+      if (this.#waiting.size === 0) {
+        this.#port.unref(); // Only a question keeps the process alive.
+      }
     });
+    this.#port.unref();
   }
 
   async add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
@@ -185,6 +190,7 @@ export class ExampleStore implements PetStore {
     const number = this.#questionCount;
     return new Promise((resolve) => {
       this.#waiting.set(number, resolve);
+      this.#port.ref();
       this.#port.postMessage([number, question]);
     });
   }

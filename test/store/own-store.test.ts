@@ -119,8 +119,6 @@ test("close() rejects if the store fails to close, and still frees the folder", 
 test("a store without one of the methods is refused when the service is opened", async (context) => {
   const dataDir = temporaryFolder(context);
   const store = methodsOf(new ExampleStore(new ExampleEngine()));
-  // Kept open only by what the test asks of it.
-  context.after(() => store.close());
   for (const name of ["add", "get", "list", "isWritable", "close"]) {
     await assert.rejects(openAnimalStore({ dataDir, store: { ...store, [name]: undefined } }), {
       name: "RangeError",
