@@ -4,7 +4,7 @@
  *
  * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
  * besides those named here becomes a 500, and is reported to the operator, as is a `json` of another type. The service
- * waits as long as a method takes. `test/store/pet-store-suite.ts` tests every promise made here.
+ * waits as long as a method takes. `animal-store/testing` tests every promise made here.
  */
 
 import type { NewPet, PetStatus } from "./pet.ts";

@@ -1,0 +1,32 @@
+/**
+ * `animal-store/testing`: what every store has to do (pets/pet-store.ts), as tests of `node:test` that any store can be
+ * put through: ours, the one in PostgreSQL, one of an embedder's. What a crash may do to a store is for tests of its
+ * own. It imports only what the library exports.
+ */
+
+import type { CreatePlace } from "./place.ts";
+import { testAdding, testRepeatedAdding } from "./suite-adding.ts";
+import { testChanging, testKeepingChanges, testReadingWhileChanging } from "./suite-changing.ts";
+import { testClosing } from "./suite-closing.ts";
+import { testReading, testReadingWhileAdding } from "./suite-reading.ts";
+import { testRepeatedChanging, testSharedHashes } from "./suite-repeating.ts";
+
+export type { CreatePlace, StorePlace } from "./place.ts";
+
+/** Defines the tests of all methods but `changeStatus`. A failure of a random one names the `SEED` that replays it. */
+export function testPetStore(name: string, createPlace: CreatePlace): void {
+  testAdding(name, createPlace);
+  testRepeatedAdding(name, createPlace);
+  testReading(name, createPlace);
+  testReadingWhileAdding(name, createPlace);
+  testClosing(name, createPlace);
+}
+
+/** Defines those of `changeStatus`, which a store need not have. */
+export function testStatusChanges(name: string, createPlace: CreatePlace): void {
+  testChanging(name, createPlace);
+  testKeepingChanges(name, createPlace);
+  testReadingWhileChanging(name, createPlace);
+  testRepeatedChanging(name, createPlace);
+  testSharedHashes(name, createPlace);
+}

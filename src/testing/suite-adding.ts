@@ -1,0 +1,128 @@
+/** What a store does with animals that are added: their ids, their texts, and the hashes of repeated requests. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { IdempotencyConflictError, type NewPet, petToJson } from "../index.ts";
+import type { CreatePlace } from "./place.ts";
+import {
+  addAll, everyPage, everything, hashOf, idsFrom, manyPets, openStore, petOf, rex, statuses, textOf, walk,
+} from "./suite-steps.ts";
+
+const oddNames = [
+  "x",
+  "x".repeat(255),
+  "🐕".repeat(255),
+  " a ",
+  '"\\/{}[],:',
+  "\u0001\u001f\t\r\n\u007f",
+  "\u0001".repeat(255),
+  "\u0080\u0085\u2028\u2029\ufeff\ufffd\uffff",
+  "é e\u0301 小白 ﷽ \u202eabc \u{10ffff}",
+  '","status":"sold","group":1,"crc":"00000000"}\n{"id":7',
+  "__proto__",
+];
+
+const int64s = [0n, 1n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)];
+
+export function testAdding(name: string, createPlace: CreatePlace): void {
+  test(`${name}: ids are 1, 2, 3, … in the order of creation`, async (context) => {
+    const store = await openStore(context, createPlace);
+    for (const id of [1, 2, 3]) {
+      assert.equal((await store.add(rex)).id, id);
+    }
+  });
+
+  test(`${name}: animals added at once get the next ids, each its own, in the order of the calls`, async (context) => {
+    const store = await openStore(context, createPlace);
+    await store.add(rex);
+    const added = await addAll(store, manyPets(500));
+    assert.deepEqual(added.map(({ id }) => id), idsFrom(2, 500));
+    added.forEach(({ id, json }) => assert.equal(textOf(json), petToJson({ ...petOf(id - 1), id })));
+  });
+
+  test(`${name}: animals added at once may have more bytes than one write takes`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const pets = Array.from({ length: 1_000 }, () => ({ ...rex, name: "\u0001".repeat(255) }));
+    assert.deepEqual((await addAll(store, pets)).map(({ id }) => id), idsFrom(1, 1_000));
+  });
+
+  test(`${name}: an animal is kept exactly, whatever its name, category and status`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const pets = oddNames.flatMap((petName) => statuses.map((status) => ({ name: petName, categoryId: 5n, status })));
+    pets.push(...int64s.map((categoryId) => ({ ...rex, categoryId })));
+    const added = await addAll(store, pets);
+    const expected = pets.map((pet, index) => petToJson({ ...pet, id: index + 1 }));
+    assert.deepEqual(added.map(({ json }) => textOf(json)), expected);
+    for (const [index, text] of expected.entries()) {
+      assert.equal(textOf(await store.get(index + 1)), text);
+    }
+    assert.equal(textOf((await store.list(everything)).json), `[${expected.join(",")}]`);
+  });
+
+  test(`${name}: an animal that has been added is visible to every reader`, async (context) => {
+    const store = await openStore(context, createPlace);
+    await Promise.all(
+      manyPets(100).map(async (pet) => {
+        const { id, json } = await store.add(pet);
+        const listing = store.list({ ...everything, after: id - 1, limit: 1 });
+        const [alone, listed] = await Promise.all([store.get(id), listing]);
+        assert.equal(textOf(alone), textOf(json));
+        assert.equal(textOf(listed.json), `[${textOf(json)}]`);
+      }),
+    );
+  });
+}
+
+export function testRepeatedAdding(name: string, createPlace: CreatePlace): void {
+  test(`${name}: add() with a hash adds one animal, however often it is repeated`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const first = await store.add(petOf(1), hashOf(1));
+    assert.deepEqual([first.id, first.isReplay ?? false], [1, false]);
+    for (let time = 0; time < 3; time++) {
+      const again = await store.add(petOf(1), hashOf(1));
+      assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, textOf(first.json), true]);
+    }
+    assert.equal((await store.add(petOf(1), hashOf(2))).id, 2, "another hash adds another animal");
+    assert.equal((await store.add(petOf(1))).id, 3, "and so does none");
+    assert.equal((await walk(store, everyPage)).length, 3);
+  });
+
+  test(`${name}: add() with the hash of another animal throws its error and adds nothing`, async (context) => {
+    const store = await openStore(context, createPlace);
+    await store.add(rex, hashOf(1));
+    const others: readonly Partial<NewPet>[] = [{ name: "rex" }, { categoryId: 2n }, { status: "sold" }];
+    for (const other of others) {
+      await assert.rejects(store.add({ ...rex, ...other }, hashOf(1)), IdempotencyConflictError);
+    }
+    assert.equal((await store.add(rex, hashOf(1))).id, 1);
+    assert.equal((await walk(store, everyPage)).length, 1);
+  });
+
+  test(`${name}: 64 adds with one hash at once add one animal, and share its result`, async (context) => {
+    const store = await openStore(context, createPlace);
+    const results = await Promise.all(idsFrom(1, 64).map(() => store.add(rex, hashOf(1))));
+    assert.deepEqual(new Set(results.map(({ id, json }) => `${id} ${textOf(json)}`)).size, 1);
+    assert.equal(results.filter(({ isReplay }) => isReplay !== true).length, 1);
+    const [other, same] = await Promise.allSettled([store.add(petOf(2), hashOf(1)), store.add(rex, hashOf(1))]);
+    assert.ok(other?.status === "rejected" && other.reason instanceof IdempotencyConflictError);
+    assert.ok(same?.status === "fulfilled" && same.value.isReplay === true);
+    assert.equal((await walk(store, everyPage)).length, 1);
+  });
+
+  test(`${name}: a hash counts after the store was closed and opened again`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    const first = await place.open();
+    await Promise.all(idsFrom(1, 20).map((number) => first.add(petOf(number), hashOf(number))));
+    await first.close();
+    const second = await place.open();
+    context.after(() => second.close());
+    for (const number of idsFrom(1, 20)) {
+      const again = await second.add(petOf(number), hashOf(number));
+      assert.deepEqual([again.id, again.isReplay], [number, true]);
+    }
+    await assert.rejects(second.add(petOf(1), hashOf(2)), IdempotencyConflictError);
+    assert.equal((await second.add(rex, hashOf(21))).id, 21);
+  });
+}

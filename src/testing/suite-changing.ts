@@ -1,0 +1,174 @@
+/** What a store that has `changeStatus` does with changes, and what readers see of them. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { type ChangeOutcome, petToJson, StorageUnavailableError } from "../index.ts";
+import type { CreatePlace } from "./place.ts";
+import { seeded } from "./seeded-random.ts";
+import {
+  addAll, assertChanged, changing, everyPage, free, hashOf, idsFrom, manyPets, openChanging, petOf, reserve, rex,
+  statuses, textOf, toSold, walk,
+} from "./suite-steps.ts";
+
+export function testChanging(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a change gives every reader the new status, and nothing else changes`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    const names = ["x", "\u0001".repeat(255), "🐕".repeat(255), '","status":"sold"}'];
+    const pets = names.map((petName) => ({ ...rex, name: petName, categoryId: -(2n ** 63n) }));
+    await addAll(store, pets);
+    for (const [index, pet] of pets.entries()) {
+      for (const status of ["pending", "sold", "available", "sold"] as const) {
+        const expected = petToJson({ ...pet, id: index + 1, status });
+        assertChanged(await store.changeStatus(index + 1, { status, from: statuses }), expected);
+        assert.equal(textOf(await store.get(index + 1)), expected);
+        assert.equal((await walk(store, everyPage))[index], expected);
+        assert.ok((await walk(store, { limit: 3, status })).includes(expected));
+      }
+    }
+  });
+
+  test(`${name}: of 64 changes of one animal at once, out of one status, one succeeds`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex);
+    for (const withHash of [false, true]) {
+      const hashes = idsFrom(1, 64).map((number) => (withHash ? hashOf(number) : undefined));
+      const outcomes = await Promise.all(hashes.map((hash) => store.changeStatus(1, reserve, hash)));
+      assert.deepEqual(countsOf(outcomes), { changed: 1, mismatch: 63, absent: 0 });
+      const wrong = outcomes.filter((outcome) => outcome.kind === "mismatch" && outcome.status !== "pending");
+      assert.deepEqual(wrong, [], "each says what it is now");
+      await store.changeStatus(1, free);
+    }
+  });
+
+  test(`${name}: a change out of other statuses says which the animal has, and changes nothing`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await addAll(store, statuses.map((status) => ({ ...rex, status })));
+    const before = await walk(store, everyPage);
+    for (const [index, status] of statuses.entries()) {
+      for (const from of [[], statuses.filter((one) => one !== status)]) {
+        for (const to of statuses) {
+          assert.deepEqual(await store.changeStatus(index + 1, { status: to, from }), { kind: "mismatch", status });
+        }
+      }
+    }
+    assert.deepEqual(await walk(store, everyPage), before);
+  });
+
+  test(`${name}: a change of an id that no animal has is "absent", with a hash too`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex, hashOf(1));
+    for (const id of [2, 3, 4_097, 2 ** 32 + 1, Number.MAX_SAFE_INTEGER]) {
+      for (const hash of [undefined, hashOf(1), hashOf(2)]) {
+        assert.deepEqual(await store.changeStatus(id, toSold, hash), { kind: "absent" }, `id ${id}`);
+      }
+    }
+    assert.equal((await store.add(petOf(2), hashOf(2))).id, 2, "it is not remembered");
+  });
+}
+
+export function testKeepingChanges(name: string, createPlace: CreatePlace): void {
+  test(`${name}: animals and changes at once have the ids and the order of their calls`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await addAll(store, manyPets(50));
+    const working = idsFrom(1, 50).flatMap((id) => [store.changeStatus(id, toSold), store.add(petOf(50 + id))]);
+    await Promise.all(working);
+    const expected = idsFrom(1, 100).map((id) => petToJson({ ...petOf(id), id, ...(id <= 50 && { status: "sold" }) }));
+    assert.deepEqual(await walk(store, everyPage), expected);
+  });
+
+  test(`${name}: after close(), a change that would store something fails`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex);
+    await store.close();
+    await assert.rejects(store.changeStatus(1, reserve), StorageUnavailableError);
+    await assert.rejects(store.changeStatus(1, reserve, hashOf(1)), StorageUnavailableError);
+  });
+
+  test(`${name}: what was changed is changed after the store was closed and opened again`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    const expected = manyPets(40).map((pet, index) => ({ ...pet, id: index + 1 }));
+    for (let life = 0; life < 3; life++) {
+      const store = changing(await place.open());
+      await (life === 0 ? addAll(store, manyPets(40)) : undefined);
+      assert.deepEqual(await walk(store, everyPage), expected.map(petToJson));
+      await Promise.all(
+        idsFrom(1, 20).map(async (step) => {
+          const status = statuses[(step + life) % 3]!; // The index is within the array.
+          const id = ((step * 7 + life) % 40) + 1;
+          await store.changeStatus(id, { status, from: statuses });
+          expected[id - 1] = { ...expected[id - 1]!, status }; // There is the animal.
+        }),
+      );
+      await store.close();
+    }
+    const last = await place.open();
+    assert.deepEqual(await walk(last, everyPage), expected.map(petToJson));
+    await last.close();
+  });
+}
+
+export function testReadingWhileChanging(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a walk lists what does not change exactly once, and the rest at most once`, seeded(async (random) => {
+    const place = await createPlace();
+    const store = changing(await place.open());
+    try {
+      await addAll(store, idsFrom(1, 200).map((id) => ({ ...rex, name: `Rex ${id}` })));
+      for (const status of ["available", undefined] as const) {
+        const moved = new Set<number>();
+        let isWalking = true;
+        const moving = (async () => {
+          while (isWalking) {
+            const id = random.integer(1, 100) * 2;
+            moved.add(id);
+            await store.changeStatus(id, { status: random.pick(statuses), from: statuses });
+          }
+        })();
+        const seen = (await walk(store, { limit: 7, status })).map((text) => (JSON.parse(text) as { id: number }).id);
+        isWalking = false;
+        await moving;
+        assert.deepEqual(seen, [...new Set(seen)].sort((one, other) => one - other), "by id, each at most once");
+        const still = idsFrom(1, 100).map((half) => half * 2 - 1);
+        assert.deepEqual(seen.filter((id) => id % 2 === 1), still, "each that does not change");
+        assert.ok(moved.size > 0);
+      }
+    } finally {
+      await store.close();
+      await place.remove();
+    }
+  }));
+
+  test(`${name}: pages have what each change left, whichever statuses they filter by`, seeded(async (random) => {
+    const place = await createPlace();
+    const store = changing(await place.open());
+    try {
+      const model = manyPets(150).map((pet, index) => ({ ...pet, id: index + 1 }));
+      await addAll(store, manyPets(150));
+      for (let round = 0; round < 10; round++) {
+        const ids = new Set(random.times(30, () => random.integer(1, 150)));
+        const changes = [...ids].map((id) => ({ id, status: random.pick(statuses), from: [random.pick(statuses)] }));
+        const outcomes = await Promise.all(changes.map(({ id, ...change }) => store.changeStatus(id, change)));
+        for (const [index, { id, status, from }] of changes.entries()) {
+          const pet = model[id - 1]!; // There is the animal.
+          const expected = from.includes(pet.status) ? "changed" : "mismatch";
+          assert.equal(outcomes[index]?.kind, expected);
+          model[id - 1] = expected === "changed" ? { ...pet, status } : pet;
+        }
+        for (const status of [undefined, ...statuses]) {
+          const texts = model.filter((pet) => status === undefined || pet.status === status).map(petToJson);
+          assert.deepEqual(await walk(store, { limit: random.integer(1, 60), status }), texts);
+        }
+      }
+    } finally {
+      await store.close();
+      await place.remove();
+    }
+  }));
+}
+
+function countsOf(outcomes: readonly ChangeOutcome[]): Record<ChangeOutcome["kind"], number> {
+  const counts = { changed: 0, mismatch: 0, absent: 0 };
+  outcomes.forEach(({ kind }) => counts[kind]++);
+  return counts;
+}

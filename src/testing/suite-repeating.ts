@@ -1,0 +1,116 @@
+/** What a store that has `changeStatus` does with the hashes of changes, and of adds before them. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { IdempotencyConflictError, type PetStatus, petToJson } from "../index.ts";
+import type { CreatePlace } from "./place.ts";
+import {
+  addAll, assertChanged, changing, everyPage, free, hashOf, idsFrom, openChanging, reserve, rex, statuses, textOf,
+  toSold, walk,
+} from "./suite-steps.ts";
+
+export function testRepeatedChanging(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a change repeated with its hash is its first result, whatever has happened since`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    let store = changing(await place.open());
+    await addAll(store, [rex, rex]);
+    const pending = petToJson({ ...rex, id: 1, status: "pending" });
+    assertChanged(await store.changeStatus(1, reserve, hashOf(1)), pending);
+    for (const change of [undefined, toSold, free, toSold, undefined]) {
+      if (change === undefined) {
+        await store.close();
+        store = changing(await place.open());
+      } else {
+        await store.changeStatus(1, change);
+      }
+      const before = textOf(await store.get(1));
+      for (const from of [["available"], [], statuses] as const) {
+        const repeated = await store.changeStatus(1, { status: "pending", from }, hashOf(1));
+        assertChanged(repeated, pending);
+        assert.equal(repeated.kind === "changed" && repeated.isReplay, true);
+      }
+      assert.equal(textOf(await store.get(1)), before);
+    }
+    await store.close();
+  });
+
+  test(`${name}: a creation repeated after its animal has changed has its first text`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    for (const life of [1, 2]) {
+      const store = changing(await place.open());
+      const created = await store.add(rex, hashOf(1));
+      assert.deepEqual([created.id, textOf(created.json)], [1, petToJson({ ...rex, id: 1 })]);
+      assert.equal(created.isReplay === true, life === 2);
+      await store.changeStatus(1, toSold);
+      const again = await store.add(rex, hashOf(1));
+      assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
+      await assert.rejects(store.add({ ...rex, status: "sold" }, hashOf(1)), IdempotencyConflictError);
+      await store.close();
+    }
+  });
+
+  test(`${name}: a change to the status that an animal has succeeds, and its hash is remembered`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex);
+    const expected = petToJson({ ...rex, id: 1 });
+    for (const hash of [undefined, hashOf(1)]) {
+      assertChanged(await store.changeStatus(1, { status: "available", from: ["available"] }, hash), expected);
+    }
+    await store.changeStatus(1, toSold);
+    const repeated = await store.changeStatus(1, { status: "available", from: ["available"] }, hashOf(1));
+    assertChanged(repeated, expected);
+    assert.equal(repeated.kind === "changed" && repeated.isReplay, true);
+    assert.equal(textOf(await store.get(1)), petToJson({ ...rex, id: 1, status: "sold" }));
+  });
+}
+
+export function testSharedHashes(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a hash of another add or change throws, and nothing is stored`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex, hashOf(1));
+    await store.add(rex);
+    await store.changeStatus(1, reserve, hashOf(2));
+    const before = await walk(store, everyPage);
+    await assert.rejects(store.changeStatus(1, toSold, hashOf(1)), IdempotencyConflictError);
+    await assert.rejects(store.changeStatus(1, free, hashOf(1)), IdempotencyConflictError);
+    await assert.rejects(store.changeStatus(1, toSold, hashOf(2)), IdempotencyConflictError);
+    await assert.rejects(store.changeStatus(2, { ...reserve, from: [] }, hashOf(2)), IdempotencyConflictError);
+    await assert.rejects(store.add({ ...rex, status: "pending" }, hashOf(2)), IdempotencyConflictError);
+    await assert.rejects(store.add(rex, hashOf(2)), IdempotencyConflictError);
+    assert.deepEqual(await walk(store, everyPage), before);
+  });
+
+  test(`${name}: a change that was refused is not remembered: its hash is free`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add({ ...rex, status: "sold" });
+    assert.deepEqual(await store.changeStatus(1, reserve, hashOf(1)), { kind: "mismatch", status: "sold" });
+    await store.changeStatus(1, free);
+    const changed = await store.changeStatus(1, reserve, hashOf(1));
+    assertChanged(changed, petToJson({ ...rex, id: 1, status: "pending" }));
+    assert.equal(changed.kind === "changed" && changed.isReplay === true, false);
+  });
+
+  test(`${name}: 64 changes with one hash at once are one change, and share its result`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex);
+    const outcomes = await Promise.all(idsFrom(1, 64).map(() => store.changeStatus(1, reserve, hashOf(1))));
+    outcomes.forEach((outcome) => assertChanged(outcome, petToJson({ ...rex, id: 1, status: "pending" })));
+    assert.equal(outcomes.filter((outcome) => outcome.kind === "changed" && outcome.isReplay !== true).length, 1);
+    const changes = [toSold, free].map((change) => store.changeStatus(1, change, hashOf(2)));
+    const other = await Promise.allSettled<unknown>([...changes, store.add(rex, hashOf(2))]);
+    assert.deepEqual(other.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
+    assert.ok(other.every((one) => one.status === "fulfilled" || one.reason instanceof IdempotencyConflictError));
+  });
+
+  test(`${name}: changes with one hash at once are judged each by itself until one succeeds`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await store.add(rex);
+    const froms: readonly (readonly PetStatus[])[] = [[], ["sold"], ["available"], ["sold"]];
+    const changes = froms.map((from) => store.changeStatus(1, { status: "pending", from }, hashOf(1)));
+    const outcomes = await Promise.all(changes);
+    assert.deepEqual(outcomes.map(({ kind }) => kind), ["mismatch", "mismatch", "changed", "changed"]);
+  });
+}

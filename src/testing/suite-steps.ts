@@ -1,0 +1,109 @@
+/** What the suites share: animals that differ, and steps of their tests. */
+
+import assert from "node:assert/strict";
+import type { TestContext } from "node:test";
+
+import type {
+  ChangeOutcome, JsonText, NewPet, PetPage, PetStatus, PetStore, StatusChange, StoredPet,
+} from "../index.ts";
+import type { CreatePlace } from "./place.ts";
+
+/** On one page. */
+export const everything = { after: 0, limit: 100_000, status: undefined } as const;
+/** For `walk`. */
+export const everyPage = { limit: 100, status: undefined } as const;
+
+export const statuses: readonly PetStatus[] = ["available", "pending", "sold"];
+export const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
+export const reserve: StatusChange = { status: "pending", from: ["available"] };
+export const toSold: StatusChange = { status: "sold", from: statuses };
+export const free: StatusChange = { status: "available", from: statuses };
+
+export async function openStore(context: TestContext, createPlace: CreatePlace): Promise<PetStore> {
+  const place = await createPlace();
+  const store = await place.open();
+  context.after(async () => {
+    await store.close();
+    await place.remove();
+  });
+  return store;
+}
+
+export async function withStore(createPlace: CreatePlace, use: (store: PetStore) => Promise<void>): Promise<void> {
+  const place = await createPlace();
+  const store = await place.open();
+  try {
+    await use(store);
+  } finally {
+    await store.close();
+    await place.remove();
+  }
+}
+
+export type ChangingStore = PetStore & Required<Pick<PetStore, "changeStatus">>;
+
+export function changing(store: PetStore): ChangingStore {
+  assert.ok(store.changeStatus, "the store has changeStatus");
+  return store as ChangingStore; // As was just seen.
+}
+
+export async function openChanging(context: TestContext, createPlace: CreatePlace): Promise<ChangingStore> {
+  return changing(await openStore(context, createPlace));
+}
+
+export function hashOf(number: number): string {
+  return `hash-${number}`.padEnd(22, "_");
+}
+
+/** All at once. */
+export function addAll(store: PetStore, pets: readonly NewPet[]): Promise<StoredPet[]> {
+  return Promise.all(pets.map((pet) => store.add(pet)));
+}
+
+/** Animals that differ, so that one cannot pass for another. */
+export function manyPets(count: number): NewPet[] {
+  return idsFrom(1, count).map(petOf);
+}
+
+export function petOf(number: number): NewPet {
+  return { name: `Rex ${number}`, categoryId: BigInt(number), status: statuses[number % statuses.length] ?? "sold" };
+}
+
+export function idsFrom(first: number, count: number): number[] {
+  return Array.from({ length: count }, (_, index) => first + index);
+}
+
+/** The texts of all animals on the pages, in their order. */
+export async function walk(
+  store: PetStore,
+  query: { readonly limit: number; readonly status: PetStatus | undefined },
+): Promise<string[]> {
+  const texts: string[] = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page: PetPage = await store.list({ ...query, after });
+    const inner = textOf(page.json).slice(1, -1);
+    texts.push(...(inner === "" ? [] : inner.split(/(?<=\}),(?=\{)/)));
+    assert.ok(page.nextAfter === undefined || page.nextAfter > after, "each page leads on");
+    after = page.nextAfter;
+  }
+  return texts;
+}
+
+export function assertPage(
+  page: PetPage,
+  expected: readonly (StoredPet | undefined)[],
+  nextAfter: number | undefined,
+): void {
+  assert.equal(textOf(page.json), `[${expected.map((pet) => textOf(pet?.json)).join(",")}]`);
+  assert.equal(page.nextAfter, nextAfter);
+}
+
+export function textOf(json: JsonText | undefined): string {
+  assert.notEqual(json, undefined, "there is a text");
+  return typeof json === "string" ? json : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(json);
+}
+
+export function assertChanged(outcome: ChangeOutcome, expected: string): void {
+  assert.equal(outcome.kind, "changed");
+  assert.equal(outcome.kind === "changed" ? textOf(outcome.json) : undefined, expected);
+}
