@@ -11,13 +11,12 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { readWhole } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
-import { lineBytesMax } from "../log/reader.ts";
+import { damageText, lineBytesMax } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
-import { applyKeyLines, encodeKeyEvent } from "./key-line.ts";
+import { applyKeyLines, encodeKeyEvent, tornKeyText } from "./key-line.ts";
 import type { KeyLog } from "./key-log.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";
 import { Keyring } from "./keyring.ts";
@@ -38,12 +37,13 @@ export const keyFileName = "keys.jsonl";
 
 export class KeyFile implements KeyLog {
   readonly keyring: Keyring;
+  /** Changed here only. */
+  exists = false;
   readonly #options: KeyFileOptions;
   readonly #path: string;
   /** Both are undefined if there is no file yet. */
   #file: DiskFile | undefined;
   #appender: Appender | undefined;
-  #exists = false;
   /** Whether what was read, or made, is synced, and its name, too. */
   #isDurable = false;
   #isAppending = false;
@@ -65,43 +65,38 @@ export class KeyFile implements KeyLog {
     await checkWhole(disk, dataDir);
     const keys = new KeyFile(options);
     const path = keys.#path;
+    let file: DiskFile | undefined;
     try {
       const isThere = (await disk.status(path)) !== undefined;
-      const file = isThere ? await (isReadOnly ? disk.openToRead(path) : disk.openToAppend(path)) : undefined;
+      file = isThere && !isReadOnly ? await disk.openToAppend(path) : await disk.openToRead(path);
       if (file !== undefined) {
-        await keys.#read(file).catch(async (error: unknown) => {
-          await file.close();
-          throw error;
-        });
+        await keys.#read(file);
       }
       return keys;
     } catch (error) {
+      await file?.close();
       throw error instanceof KeyError ? error : readError(path, error);
     }
   }
 
-  get exists(): boolean {
-    return this.#exists;
-  }
-
   async #read(file: DiskFile): Promise<void> {
+    const { disk, report, isReadOnly } = this.#options;
     const path = this.#path;
-    const { lengthBytes, fault } = await applyKeyLines(await readWhole(file), this.keyring);
-    if (fault?.kind === "corrupt") {
-      throw new KeyError("key_file_damaged", `Cannot read keys: ${path} ${fault.text}`);
+    const end = await applyKeyLines(file, this.keyring);
+    if (end.kind === "corrupt") {
+      throw new KeyError("key_file_damaged", `Cannot read keys: ${damageText(path, end)}`);
     }
+    const { kind, lengthBytes } = end;
     if (lengthBytes === 0) {
-      this.#options.report(`${path} ${fault?.text ?? "is empty"}; there are no keys until one is made`);
-    } else if (fault !== undefined) {
-      this.#options.report(`${path} ${fault.text}; the last change of a key has no effect`);
+      report(`${kind === "torn" ? tornKeyText(path, end) : `${path} is empty`}; there are no keys until one is made`);
+    } else if (kind === "torn") {
+      report(`${tornKeyText(path, end)}; the last change of a key has no effect`);
     }
-    this.#exists = true;
-    if (this.#options.isReadOnly === true) {
+    this.exists = true;
+    if (isReadOnly === true) {
       return file.close();
     }
-    const text = `the last line of ${path} is unfinished`;
-    const torn = fault && { bytes: Math.max(file.size() - lengthBytes, 0), text };
-    const { disk, report } = this.#options;
+    const torn = kind === "torn" ? { bytes: end.tornBytes, text: `the last line of ${path} is unfinished` } : undefined;
     const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax: lineBytesMax, report });
     this.#take(file, lengthBytes, tail);
   }
@@ -112,9 +107,6 @@ export class KeyFile implements KeyLog {
     this.#appender = new Appender({ file, path: this.#path, lengthBytes, tail, report: () => undefined });
     return this.#appender;
   }
-
-  /** Nobody else writes to the file. */
-  async refresh(): Promise<void> {}
 
   /** @throws {Error} whose text says whether the change may have been stored */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
@@ -128,44 +120,34 @@ export class KeyFile implements KeyLog {
     }
   }
 
-  /** Without an event it is durable what was read: who is told that nothing was to be changed relies on that. */
   async #appendEvent(event: KeyEvent | undefined): Promise<void> {
-    const { disk } = this.#options;
+    const { disk, dataDir, onRelief } = this.#options;
     const isNew = this.#appender === undefined && (await disk.status(this.#path)) === undefined;
     let effect = "was not stored";
     try {
       const appender = this.#appender ?? (await this.#create());
-      await this.#makeDurable(appender);
-      if (event !== undefined) {
-        const outcome = await appender.append(Buffer.from(encodeKeyEvent(event)));
-        effect = "kind" in outcome && outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
-        mustSucceed(outcome);
-        this.#apply(event);
+      // A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would
+      // not look like one that a crash tore. Who is told that nothing was to be changed relies on this, too.
+      if (!this.#isDurable) {
+        mustSucceed(await appender.append(Buffer.alloc(0)));
+        await disk.syncFolder(dataDir);
+        this.#isDurable = true;
+      }
+      if (event === undefined) {
+        return;
+      }
+      const outcome = await appender.append(Buffer.from(encodeKeyEvent(event)));
+      effect = "kind" in outcome && outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
+      mustSucceed(outcome);
+      this.keyring.apply(event);
+      if (event.event === "unbanned" || event.event === "reset") {
+        onRelief?.(event);
       }
     } catch (error) {
       if (isNew) {
         await this.#remove().catch(() => undefined); // The first failure is the one to report.
       }
       throw new Error(`Cannot change keys: ${messageOf(error)}, so the change ${effect}`, { cause: error });
-    }
-  }
-
-  /**
-   * A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would not
-   * look like one that a crash tore.
-   */
-  async #makeDurable(appender: Appender): Promise<void> {
-    if (!this.#isDurable) {
-      mustSucceed(await appender.append(Buffer.alloc(0)));
-      await this.#options.disk.syncFolder(this.#options.dataDir);
-      this.#isDurable = true;
-    }
-  }
-
-  #apply(event: KeyEvent): void {
-    this.keyring.apply(event);
-    if (event.event === "unbanned" || event.event === "reset") {
-      this.#options.onRelief?.(event);
     }
   }
 

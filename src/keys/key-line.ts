@@ -15,12 +15,10 @@
  * is the checksum of log/checksum.ts.
  */
 
-import { setImmediate as eventLoopTurn } from "node:timers/promises";
-
-import type { ReadableFile } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { createPlan, type Plan, type Quota, type QuotaChoice } from "../limits/plans.ts";
 import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum, viewOf } from "../log/checksum.ts";
-import { type LineFault, type LineReader, readLog } from "../log/reader.ts";
+import { type LineFault, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
 import { isKeyId, type KeyEvent } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 import { labelCodePointsMax } from "./label.ts";
@@ -116,29 +114,8 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** What is wrong with keys.jsonl. */
-export interface FileFault {
-  /** "torn": an unfinished line follows the sound ones. */
-  readonly kind: "torn" | "corrupt";
-  /** Continues a sentence after the file's name. */
-  readonly text: string;
-}
-
-/** Bytes of lines that are applied in one turn of the event loop: about 2 ms. */
-const turnBytesMax = 65_536;
-
-/** Applies the lines to the ring, up to the first fault. Resolves to the length of the sound lines. */
-export async function applyKeyLines(
-  content: Buffer,
-  ring: Keyring,
-): Promise<{ readonly lengthBytes: number; readonly fault: FileFault | undefined }> {
-  const inTurns: ReadableFile = {
-    read: async (target, position) => {
-      await eventLoopTurn();
-      return content.subarray(position, position + turnBytesMax).copy(target);
-    },
-    size: () => content.length,
-  };
+/** Applies the lines to the ring, up to the first fault. Resolves to how the file ends. */
+export async function applyKeyLines(file: ReadableFile, ring: Keyring): Promise<LogEnd> {
   const lines: LineReader = {
     take(bytes, start, lineEnd) {
       const event = decodeKeyEvent(bytes, start, lineEnd);
@@ -150,17 +127,18 @@ export async function applyKeyLines(
     },
     provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
   };
-  const end = await readLog(inTurns, lines, { tornBytesMax: keyLineBytesMax });
-  if (end.kind === "whole") {
-    return { lengthBytes: content.length, fault: undefined };
+  const end = await readLog(file, lines, { tornBytesMax: keyLineBytesMax, to: file.size() });
+  if (end.kind !== "torn") {
+    return end;
   }
-  const lengthBytes = end.kind === "torn" ? end.lengthBytes : end.offset;
+  const { lengthBytes: offset, lineCount, reason } = end;
+  const torn = Buffer.alloc(end.tornBytes);
+  await readFully(file, torn, offset);
   // A crash damages one line only. A newline does not show that another one follows: it may be junk.
-  if (end.kind === "torn" && !content.includes('\n{"event":"', lengthBytes)) {
-    const bytes = end.tornBytes === 1 ? "1 byte that is" : `${end.tornBytes} bytes that are`;
-    return { lengthBytes, fault: { kind: "torn", text: `ends in ${bytes} not a sound line: ${end.reason}` } };
-  }
-  const lineNumber = content.toString("latin1", 0, lengthBytes).split("\n").length;
-  const text = `is damaged at line ${lineNumber}, byte ${lengthBytes}: ${end.reason}`;
-  return { lengthBytes, fault: { kind: "corrupt", text } };
+  return torn.includes('\n{"event":"') ? { kind: "corrupt", lineNumber: lineCount + 1, offset, reason } : end;
+}
+
+export function tornKeyText(path: string, { tornBytes, reason }: TornEnd): string {
+  const bytes = tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`;
+  return `${path} ends in ${bytes} not a sound line: ${reason}`;
 }

@@ -11,8 +11,8 @@ export interface KeyLog {
   readonly keyring: Keyring;
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
   readonly exists: boolean;
-  /** Applies what others have appended. Never rejects. */
-  refresh(): Promise<void>;
+  /** Applies what others have appended, if any can. Never rejects. */
+  refresh?(): Promise<void>;
   /**
    * Appends the event that `decide` returns, if any, before anybody else appends one. `decide` may be called several
    * times. When this resolves, the event is durable, and the keyring has it. One call at a time.

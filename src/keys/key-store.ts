@@ -43,7 +43,7 @@ export class KeyStore extends KeyChanger {
 
   async list(): Promise<KeySummary[]> {
     const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
-    await this.#log.refresh();
+    await this.#log.refresh?.();
     const limiter = await readLimits(this.keyring);
     return this.keyring.list().map((key) => summaryOf(key, limiter, clock.wallMs()));
   }

@@ -31,23 +31,30 @@ export interface LineFault {
 }
 
 /** How a log ends. Offsets and lengths are in bytes from the start of the file. */
-export type LogEnd =
-  | { readonly kind: "whole"; readonly lengthBytes: number; readonly lineCount: number }
-  | {
-      readonly kind: "torn";
-      /** Of the sound part. */
-      readonly lengthBytes: number;
-      readonly lineCount: number;
-      readonly tornBytes: number;
-      readonly reason: string;
-    }
-  | {
-      readonly kind: "corrupt";
-      /** Counted from 1. */
-      readonly lineNumber: number;
-      readonly offset: number;
-      readonly reason: string;
-    };
+export type LogEnd = WholeEnd | TornEnd | CorruptEnd;
+
+interface WholeEnd {
+  readonly kind: "whole";
+  readonly lengthBytes: number;
+  readonly lineCount: number;
+}
+
+export interface TornEnd {
+  readonly kind: "torn";
+  /** Of the sound part. */
+  readonly lengthBytes: number;
+  readonly lineCount: number;
+  readonly tornBytes: number;
+  readonly reason: string;
+}
+
+export interface CorruptEnd {
+  readonly kind: "corrupt";
+  /** Counted from 1. */
+  readonly lineNumber: number;
+  readonly offset: number;
+  readonly reason: string;
+}
 
 export interface ReadLogOptions {
   /** The longest tail that a crash can damage: one group. A longer one is corruption. */
@@ -104,6 +111,10 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
     return corrupt(`${reason}; the damaged end has ${tornBytes} bytes, and a crash damages ${tornBytesMax} at most`);
   }
   return { kind: "torn", lengthBytes: offset, lineCount, tornBytes, reason };
+}
+
+export function damageText(path: string, { lineNumber, offset, reason }: CorruptEnd): string {
+  return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;
 }
 
 /** Cuts chunks into lines, up to the first fault. */

@@ -9,13 +9,14 @@ import type { Report } from "../base/report.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
-import { applyKeyLines } from "../keys/key-line.ts";
+import { applyKeyLines, tornKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { damageText } from "../log/reader.ts";
 import { type PetStatus, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
-import { damageText, loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
+import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "./database.ts";
 import { onceAge } from "./functions.ts";
 import { writeLimits } from "./limits-table.ts";
@@ -165,15 +166,19 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
   const keyring = new Keyring({ clock });
   const path = join(folder, keyFileName);
   const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
-  const { lengthBytes, fault } = await applyKeyLines(content, keyring);
-  if (fault?.kind === "corrupt") {
-    throw new Error(`${path} ${fault.text}`);
+  const file: ReadableFile = {
+    read: async (target, position) => content.subarray(position).copy(target),
+    size: () => content.length,
+  };
+  const end = await applyKeyLines(file, keyring);
+  if (end.kind === "corrupt") {
+    throw new Error(damageText(path, end));
   }
-  if (fault !== undefined) {
-    report(`${path} ${fault.text}; the keys before them are imported`, "warning");
+  if (end.kind === "torn") {
+    report(`${tornKeyText(path, end)}; the keys before them are imported`, "warning");
   }
   // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
-  await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
+  await query(appendText, [content.toString("utf8", 0, end.lengthBytes).split("\n").slice(0, -1)]);
   const saved = await readSavedLimits(disk, folder);
   if (typeof saved === "string") {
     report(`limits.json ${saved}; all limits start unused`, "warning");

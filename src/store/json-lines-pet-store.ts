@@ -16,6 +16,7 @@ import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
+import { damageText } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 import {
   type ChangeOutcome,
@@ -31,7 +32,7 @@ import {
 } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
-import { damageText, loadPets, petFileName, tornText } from "./load-pets.ts";
+import { loadPets, petFileName, tornText } from "./load-pets.ts";
 import { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { seedBytes } from "./idempotency-table.ts";
 import { type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";

@@ -16,7 +16,9 @@ import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readLines } from "../disk/read-lines.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
-import { type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../log/reader.ts";
+import {
+  damageText, type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd,
+} from "../log/reader.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
@@ -155,14 +157,7 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   }
 }
 
-type Corrupt = Extract<LogEnd, { readonly kind: "corrupt" }>;
-type Torn = Extract<LogEnd, { readonly kind: "torn" }>;
-
-export function damageText(path: string, { lineNumber, offset, reason }: Corrupt): string {
-  return `${path} is damaged at line ${lineNumber}, byte ${offset}: ${reason}`;
-}
-
-export function tornText(path: string, { lineCount, tornBytes, reason }: Torn): string {
+export function tornText(path: string, { lineCount, tornBytes, reason }: TornEnd): string {
   const place = `of ${path}, from line ${lineCount + 1} on,`;
   const last = tornBytes === 1 ? `byte ${place} is` : `${tornBytes} bytes ${place} are`;
   return `the last ${last} an unfinished write (${reason})`;
