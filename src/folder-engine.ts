@@ -14,7 +14,7 @@ import { KeyFile } from "./keys/key-file.ts";
 import { KeyStore } from "./keys/key-store.ts";
 import type { RandomBytes, Relief } from "./keys/key.ts";
 import { MemoryLimiter } from "./limits/memory-limiter.ts";
-import { LimitsFile } from "./limits/limits-file.ts";
+import { openLimitsFile } from "./limits/limits-file.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
@@ -99,7 +99,7 @@ export async function holdKeys(
     const limiter = new MemoryLimiter({ clock });
     const onRelief = ({ event, id }: Relief): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
     const opened = (keyFile = await KeyFile.open({ ...options, onRelief }));
-    const limitsFile = await LimitsFile.open({ ...options, lock, limiter, reliefs: opened.keyring });
+    const limitsFile = await openLimitsFile({ ...options, lock, limiter, reliefs: opened.keyring });
     const keys = new KeyStore(opened, { randomBytes, ...options, readLimits: async () => limiter });
     const door = openDoor(lock, { keys, store });
     const saving = setInterval(() => {

@@ -12,7 +12,8 @@ import { messageOf } from "../base/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyFile, keyFileName } from "../keys/key-file.ts";
-import { limitsFileName, readSavedLimits } from "../limits/limits-file.ts";
+import { limitsFileName, loadLimits } from "../limits/limits-file.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { checkRoom } from "./first-start.ts";
@@ -80,9 +81,9 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
 
 /** @throws {Error} why the server would not start */
 async function checkLimits(disk: Disk, dataDir: string): Promise<string> {
-  const saved = await readSavedLimits(disk, dataDir);
+  const fault = await loadLimits(disk, dataDir, new MemoryLimiter({ clock: systemClock }), new Map());
   const effect = "the server would move it away, and all limits would start unused";
-  return typeof saved === "string" ? `${join(dataDir, limitsFileName)} ${saved}; ${effect}` : "";
+  return fault === undefined ? "" : `${join(dataDir, limitsFileName)} ${fault}; ${effect}`;
 }
 
 /**

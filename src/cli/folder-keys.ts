@@ -14,7 +14,7 @@ import { KeyStore } from "../keys/key-store.ts";
 import type { KeySummary } from "../keys/key-summary.ts";
 import type { KeyEvent } from "../keys/key.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { limitsFileName, readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { limitsFileName, loadLimits } from "../limits/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 
 export interface FolderKeysOptions extends KeyChangerOptions {
@@ -70,11 +70,9 @@ export class FolderKeys extends KeyChanger {
     const keyFile = await KeyFile.open({ ...this.#options, dataDir: this.#dataDir, isReadOnly: true });
     const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
       const limiter = new MemoryLimiter({ clock });
-      const saved = await readSavedLimits(disk, this.#dataDir);
-      if (typeof saved === "string") {
-        report(`${limitsFileName} ${saved}; used requests and bans are not shown`, "warning");
-      } else if (saved !== undefined) {
-        restoreLimits(limiter, saved, keyring);
+      const fault = await loadLimits(disk, this.#dataDir, limiter, keyring);
+      if (fault !== undefined) {
+        report(`${limitsFileName} ${fault}; used requests and bans are not shown`, "warning");
       }
       return limiter;
     };

@@ -1,6 +1,6 @@
 /** The limits of one key, and what a response says of them: arithmetic, without clock or map. */
 
-import { type Ban, isBanned, noBan } from "./ban.ts";
+import { type Ban, banRule, isBanned, noBan } from "./ban.ts";
 import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, minuteMs } from "./bucket.ts";
 import type { Quota } from "./plans.ts";
 import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
@@ -22,13 +22,17 @@ export function unusedLimits(): KeyLimits {
   return { minute: closedBucket(), day: closedBucket(), ban: noBan(), lastMs: -Infinity };
 }
 
-/** The limits with instants that are later by `byMs`, as another clock shows them. */
-export function shifted({ minute, day, ban, lastMs }: Readonly<KeyLimits>, byMs: number): KeyLimits {
+/** The limits by another clock. @param map takes each instant, and how far it can be ahead */
+export function withInstants(
+  { minute, day, ban, lastMs }: Readonly<KeyLimits>,
+  map: (instantMs: number, aheadMsMax: number) => number,
+): KeyLimits {
+  const { secondEndsMs, untilMs, durationMs } = ban;
   return {
-    minute: { used: minute.used, endsMs: minute.endsMs + byMs },
-    day: { used: day.used, endsMs: day.endsMs + byMs },
-    ban: { ...ban, secondEndsMs: ban.secondEndsMs + byMs, untilMs: ban.untilMs + byMs },
-    lastMs: lastMs + byMs,
+    minute: { used: minute.used, endsMs: map(minute.endsMs, minuteMs) },
+    day: { used: day.used, endsMs: map(day.endsMs, dayMs) },
+    ban: { ...ban, secondEndsMs: map(secondEndsMs, banRule.secondMs), untilMs: map(untilMs, durationMs) },
+    lastMs: map(lastMs, 0),
   };
 }
 

@@ -15,9 +15,9 @@ import type { Report } from "../base/report.ts";
 import { readError } from "../disk/file-errors.ts";
 import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
-import { type Ban, banRule, isRemembered, noBan } from "./ban.ts";
-import { type Bucket, closedBucket, dayMs, isOpen, minuteMs } from "./bucket.ts";
-import { type KeyLimits, shifted } from "./key-limits.ts";
+import { type Ban, isRemembered, noBan } from "./ban.ts";
+import { type Bucket, closedBucket, dayMs, isOpen } from "./bucket.ts";
+import { type KeyLimits, withInstants } from "./key-limits.ts";
 import type { MemoryLimiter } from "./memory-limiter.ts";
 
 /** The limits of a key that are not over. Instants are Unix milliseconds. */
@@ -63,87 +63,77 @@ const formatVersion = 1;
 /** Keys that are encoded in one turn of the event loop. */
 const keysPerPiece = 500;
 
-export class LimitsFile {
-  readonly #options: LimitsFileOptions;
-  /** The limiter's `changeCount` that is on disk. */
-  #savedCount = 0;
-  #isFailing = false;
-  #lastSave: Promise<void> = Promise.resolve();
-  #waitingSave: Promise<void> | undefined;
-
-  /** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `readSavedLimits` */
-  static async open(options: LimitsFileOptions): Promise<LimitsFile> {
-    const { disk, dataDir, limiter, report, reliefs } = options;
-    const saved = await readSavedLimits(disk, dataDir);
-    const file = new LimitsFile(options);
-    if (typeof saved === "string") {
-      const path = join(dataDir, limitsFileName);
-      // A file that is mounted by itself cannot be moved. That is no reason not to serve.
-      const move = setFileAside(disk, path).then((asidePath) => `was moved to ${asidePath}`, cannotMove);
-      report(`${path} ${saved} and ${await move}; all limits start unused`, "warning");
-    } else if (saved !== undefined) {
-      restoreLimits(limiter, saved, reliefs);
-      if (saved.keys.some((key) => key.reliefs === undefined)) {
-        file.#savedCount = NaN; // From the next save on, the numbers tell which reliefs are new.
-      }
-    }
-    return file;
-  }
-
-  private constructor(options: LimitsFileOptions) {
-    this.#options = options;
-  }
-
+export interface LimitsFile {
   /**
    * Resolves when the limits as they are now, or later ones, are on disk, or could not be written, which is reported.
    * Saves never overlap: one runs, and at most one waits.
    */
-  save(): Promise<void> {
-    this.#waitingSave ??= this.#lastSave = this.#lastSave.then(() => {
-      this.#waitingSave = undefined;
-      return this.#save();
-    });
-    return this.#waitingSave;
-  }
+  save(): Promise<void>;
+}
 
-  async #save(): Promise<void> {
-    const { disk, dataDir, lock, limiter, reliefs } = this.#options;
+/** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `loadLimits` */
+export async function openLimitsFile(options: LimitsFileOptions): Promise<LimitsFile> {
+  const { disk, dataDir, lock, limiter, report, reliefs } = options;
+  const path = join(dataDir, limitsFileName);
+  const fault = await loadLimits(disk, dataDir, limiter, reliefs);
+  if (fault !== undefined) {
+    // A file that is mounted by itself cannot be moved. That is no reason not to serve.
+    const move = await setFileAside(disk, path).then(
+      (asidePath) => `was moved to ${asidePath}`,
+      (error: unknown) => `cannot be moved: ${messageOf(error)}`,
+    );
+    report(`${path} ${fault} and ${move}; all limits start unused`, "warning");
+  }
+  /** The limiter's `changeCount` that is on disk. */
+  let savedCount = 0;
+  let isFailing = false;
+  let lastSave: Promise<void> = Promise.resolve();
+  let waitingSave: Promise<void> | undefined;
+  const write = async (): Promise<void> => {
+    waitingSave = undefined;
     const { changeCount } = limiter;
-    if (changeCount === this.#savedCount) {
+    if (changeCount === savedCount) {
       return;
     }
+    let failure: string | undefined;
     try {
       if (!(await lock.isInPlace())) {
         throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
-      await replaceFile(disk, join(dataDir, limitsFileName), snapshotPieces(limiter, reliefs));
-      this.#savedCount = changeCount;
-      this.#reportChange(false, "the limits can be saved again");
+      await replaceFile(disk, path, snapshotPieces(limiter, reliefs));
+      savedCount = changeCount;
     } catch (error) {
-      this.#reportChange(true, `the limits cannot be saved, a restart would forget them: ${messageOf(error)}`);
+      failure = `the limits cannot be saved, a restart would forget them: ${messageOf(error)}`;
     }
-  }
-
-  /** Reports the first failure, and the first success after it. */
-  #reportChange(isFailing: boolean, message: string): void {
-    if (isFailing !== this.#isFailing) {
-      this.#isFailing = isFailing;
-      this.#options.report(message, isFailing ? "warning" : "info");
+    // The first failure is reported, and the first success after it.
+    if (isFailing !== (failure !== undefined)) {
+      isFailing = !isFailing;
+      report(failure ?? "the limits can be saved again", failure === undefined ? "info" : "warning");
     }
-  }
+  };
+  return { save: () => (waitingSave ??= lastSave = lastSave.then(write)) };
 }
 
-function cannotMove(error: unknown): string {
-  return `cannot be moved: ${messageOf(error)}`;
-}
-
-/** Resolves to undefined if there is no file. @throws {Error} naming the file, if it cannot be read */
-export async function readSavedLimits(disk: Disk, dataDir: string): Promise<SavedLimits | string | undefined> {
+/**
+ * Restores the limiter from the file, if there is one. Resolves to why it cannot be used: text that follows its name.
+ * @throws {Error} naming the file, if it cannot be read
+ */
+export async function loadLimits(
+  disk: Disk,
+  dataDir: string,
+  limiter: MemoryLimiter,
+  reliefs: Reliefs,
+): Promise<string | undefined> {
   const path = join(dataDir, limitsFileName);
   const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
     throw readError(path, error);
   });
-  return bytes && decodeSnapshot(bytes);
+  const saved = bytes && decodeSnapshot(bytes);
+  if (typeof saved === "object") {
+    restoreLimits(limiter, saved, reliefs);
+    return undefined;
+  }
+  return saved;
 }
 
 /** Returns the saved limits, or why they cannot be used: text that follows the file's name. */
@@ -161,14 +151,14 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
  * @param reliefs all of them have had their effect on the limiter; if undefined, so have all that a restart will know
  */
 export function* snapshotPieces(limiter: MemoryLimiter, reliefs?: Reliefs): Generator<string> {
-  const nowMs = limiter.timeline.nowMs();
-  const savedMs = limiter.timeline.toWallMs(nowMs);
+  const { timeline } = limiter;
+  const savedMs = timeline.toWallMs(timeline.nowMs());
   let crc = 0;
   let piece = `{"version":${formatVersion},"savedMs":${savedMs},"keys":[`;
   let separator = "";
   let keyCount = 0;
   for (const [keyId, limits] of limiter.keys) {
-    const saved = savedKey(keyId, shifted(limits, savedMs - nowMs), savedMs);
+    const saved = savedKey(keyId, withInstants(limits, (instantMs) => timeline.toWallMs(instantMs)), savedMs);
     if (saved === undefined) {
       limiter.keys.delete(keyId);
     } else {
@@ -212,25 +202,18 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, relief
   const nowMs = timeline.nowMs();
   const wallNowMs = Math.max(timeline.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
   const instantOf = (wallMs: number, aheadMsMax: number): number => nowMs + Math.min(wallMs - wallNowMs, aheadMsMax);
-  for (const { id, minute, day, streak, ban, lastMs = -Infinity, reliefs: appliedCount = Infinity } of saved.keys) {
-    const restored = (bucket: Readonly<Bucket> | undefined, windowMs: number): Bucket =>
-      bucket === undefined ? closedBucket() : { used: bucket.used, endsMs: instantOf(bucket.endsMs, windowMs) };
-    const restoredBan = noBan();
-    if (streak !== undefined) {
-      restoredBan.refusalCount = streak.refusalCount;
-      restoredBan.secondEndsMs = instantOf(streak.secondEndsMs, banRule.secondMs);
-    }
-    if (ban !== undefined) {
-      restoredBan.untilMs = instantOf(ban.untilMs, ban.durationMs);
-      restoredBan.durationMs = ban.durationMs;
-    }
-    const buckets = { minute: restored(minute, minuteMs), day: restored(day, dayMs) };
-    limiter.keys.set(id, { ...buckets, ban: restoredBan, lastMs: instantOf(lastMs, 0) });
+  for (const { id, minute = closedBucket(), day = closedBucket(), lastMs = -Infinity, ...key } of saved.keys) {
+    const limits = { minute, day, ban: { ...noBan(), ...key.streak, ...key.ban }, lastMs };
+    limiter.keys.set(id, withInstants(limits, instantOf));
     const { reliefCount, resetNumber } = reliefs.get(id) ?? { reliefCount: 0, resetNumber: 0 };
-    if (resetNumber > appliedCount) {
+    if (key.reliefs === undefined) {
+      limiter.changeCount += 1; // From the next save on, the numbers tell which reliefs are new.
+      continue;
+    }
+    if (resetNumber > key.reliefs) {
       limiter.reset(id);
     }
-    if (reliefCount > appliedCount) {
+    if (reliefCount > key.reliefs) {
       limiter.unban(id);
     }
   }

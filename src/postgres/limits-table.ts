@@ -4,7 +4,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { type KeyLimits, shifted } from "../limits/key-limits.ts";
+import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { Query } from "./database.ts";
 
@@ -26,7 +26,7 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
   const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
   for (const row of await query(readText)) {
     const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
-    limiter.keys.set(String(row["key_id"]), shifted(limitsOf(numbers), -aheadMs));
+    limiter.keys.set(String(row["key_id"]), withInstants(limitsOf(numbers), (ms) => ms - aheadMs));
   }
   return limiter;
 }
@@ -35,7 +35,7 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
 export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
   const rows = Array.from(keys, ([keyId, limits]) => {
-    const numbers = numbersOf(shifted(limits, aheadMs));
+    const numbers = numbersOf(withInstants(limits, (ms) => ms + aheadMs));
     const entries = columns.map((name, place) => [name, Math.max(0, numbers[place]!)]); // 0 or less is never.
     return { key_id: keyId, ...Object.fromEntries(entries) };
   });

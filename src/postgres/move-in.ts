@@ -12,7 +12,7 @@ import { keyFileName } from "../keys/key-file.ts";
 import { applyKeyLines, tornKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { readSavedLimits, restoreLimits } from "../limits/limits-file.ts";
+import { loadLimits } from "../limits/limits-file.ts";
 import { damageText } from "../log/reader.ts";
 import { type PetStatus, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
@@ -179,13 +179,11 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
   }
   // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
   await query(appendText, [content.toString("utf8", 0, end.lengthBytes).split("\n").slice(0, -1)]);
-  const saved = await readSavedLimits(disk, folder);
-  if (typeof saved === "string") {
-    report(`limits.json ${saved}; all limits start unused`, "warning");
-  } else if (saved !== undefined) {
-    const limiter = new MemoryLimiter({ clock });
-    restoreLimits(limiter, saved, keyring);
-    await writeLimits(query, limiter);
+  const limiter = new MemoryLimiter({ clock });
+  const fault = await loadLimits(disk, folder, limiter, keyring);
+  if (fault !== undefined) {
+    report(`limits.json ${fault}; all limits start unused`, "warning");
   }
+  await writeLimits(query, limiter);
   return keyring.list().length;
 }

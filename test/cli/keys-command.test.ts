@@ -8,7 +8,7 @@ import { keys as runKeys } from "../../src/cli/keys.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { withoutSecrets } from "../../src/base/redact-secrets.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
-import { LimitsFile } from "../../src/limits/limits-file.ts";
+import { openLimitsFile } from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { checkOptions } from "../../src/options.ts";
@@ -101,7 +101,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
     clock.advance(1_000);
   }
   const lock = { isInPlace: async () => true };
-  await (await LimitsFile.open({ disk: nodeDisk, dataDir, lock, limiter, reliefs: new Map(), report: assert.fail })).save();
+  await (await openLimitsFile({ disk: nodeDisk, dataDir, lock, limiter, reliefs: new Map(), report: assert.fail })).save();
   assert.match((await keys(folder, "list")).out, / {2}banned {2}enterprise {2}full {2}2\/2 {2}2\/7 {2}2026-11-21T12:05:11Z {2}/);
   assert.deepEqual(JSON.parse((await keys(folder, "list", "--json")).out), {
     id,

@@ -9,7 +9,9 @@ import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { decodeSnapshot, LimitsFile, type LimitsFileOptions, snapshotPieces } from "../../src/limits/limits-file.ts";
+import {
+  decodeSnapshot, type LimitsFile, type LimitsFileOptions, openLimitsFile, snapshotPieces,
+} from "../../src/limits/limits-file.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mockTimers } from "../support/mock-timers.ts";
@@ -55,7 +57,7 @@ class Folder {
     };
     const report = (message: string): void => void this.reports.push(message);
     const lock = { isInPlace: async () => true };
-    return LimitsFile.open({ disk, dataDir, lock, limiter, report, reliefs: new Map(), ...options });
+    return openLimitsFile({ disk, dataDir, lock, limiter, report, reliefs: new Map(), ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
