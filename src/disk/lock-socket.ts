@@ -6,11 +6,13 @@
  * folder, or, on Linux, a path through this process's own handle on the folder.
  */
 
+import { once } from "node:events";
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { userInfo } from "node:os";
 import { join, relative, resolve } from "node:path";
 
+import type { Lock } from "./disk.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
 
 /** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
@@ -27,13 +29,20 @@ const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", 
 /** Those beyond it are closed at once. They are of processes that may write to the folder. */
 const connectionsMax = 32;
 
-/** Connections that nobody takes stay open until it closes. */
-export class LockSocket {
+/**
+ * A socket that listens to hold the name `path`, or to contend for it. Connections that nobody takes stay open until it
+ * closes.
+ */
+export class LockSocket implements Lock {
   readonly server: Server;
+  /** Undefined until it is known. */
+  identity: string | undefined;
+  readonly #path: string;
   readonly #connections = new Set<Socket>();
   #take: ((connection: Socket) => void) | undefined;
 
-  constructor() {
+  constructor(path: string) {
+    this.#path = path;
     this.server = createServer({ allowHalfOpen: true }, (connection) => {
       this.#connections.add(connection);
       connection.unref();
@@ -49,12 +58,33 @@ export class LockSocket {
     this.#connections.forEach(take);
   }
 
+  async isInPlace(): Promise<boolean> {
+    return this.identity !== undefined && (await identityOf(this.#path)) === this.identity;
+  }
+
+  /** Removes the name while the socket still listens, so that no process finds a stale one. */
+  async release(): Promise<void> {
+    try {
+      if (await this.isInPlace()) {
+        await undefinedIfAbsent(fs.unlink(this.#path));
+      }
+    } finally {
+      await this.close(); // Even if the name stays: it is then stale, and the next process replaces it.
+    }
+  }
+
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
       this.#connections.forEach((connection) => connection.destroy());
     });
   }
+}
+
+/** Which socket the path leads to: inodes are reused, but not at the same nanosecond. */
+export async function identityOf(path: string): Promise<string | undefined> {
+  const found = await undefinedIfAbsent(fs.lstat(path, { bigint: true }));
+  return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
 /** A container may run as a user without a name. */
@@ -82,22 +112,20 @@ export class SocketFolder {
     return new SocketFolder(absolute, needsHandle ? await fs.open(absolute) : undefined);
   }
 
-  /** The socket does not keep the process alive. */
-  listen(name: string): Promise<LockSocket> {
-    const path = this.#address(name);
-    return new Promise((resolve, reject) => {
-      const socket = new LockSocket();
-      const { server } = socket;
-      const fail = (error: NodeJS.ErrnoException): void => reject(this.failure(error));
-      server.once("error", fail);
-      server.listen({ path, exclusive: true }, () => {
-        server.off("error", fail);
-        // From now on only accepting can fail. Even then the other process is connected, and needs no more.
-        server.on("error", () => undefined);
-        server.unref();
-        resolve(socket);
-      });
-    });
+  /** The socket does not keep the process alive. @param heldPath the name that it is for */
+  async listen(name: string, heldPath: string): Promise<LockSocket> {
+    const socket = new LockSocket(heldPath);
+    const { server } = socket;
+    server.listen({ path: this.#address(name), exclusive: true });
+    try {
+      await once(server, "listening");
+    } catch (error) {
+      throw this.failure(error as NodeJS.ErrnoException); // Node's own.
+    }
+    // From now on only accepting can fail. Even then the other process is connected, and needs no more.
+    server.on("error", () => undefined);
+    server.unref();
+    return socket;
   }
 
   /**

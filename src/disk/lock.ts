@@ -26,7 +26,7 @@ import type { Disk, Lock } from "./disk.ts";
 import { ownerToBe } from "./owner.ts";
 import { codeOf, hasCode } from "../base/error-message.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
-import { type LockSocket, SocketFolder } from "./lock-socket.ts";
+import { identityOf, SocketFolder } from "./lock-socket.ts";
 
 /** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
@@ -68,64 +68,49 @@ export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boole
  * @throws {Error} if the file system has no sockets or hard links, the path is too long for a socket, this process may
  * not connect to it, or something else has the name
  */
-export async function lock(path: string): Promise<Lock | undefined> {
-  const folder = await SocketFolder.open(dirname(path));
-  try {
-    return await contend(folder, basename(path));
-  } finally {
-    await folder.close();
-  }
+export function lock(path: string): Promise<Lock | undefined> {
+  return inFolderOf(path, contend);
 }
 
 /** Whether a living process holds the name `path`. Changes nothing. @throws {Error} as `lock` */
-export async function isLocked(path: string): Promise<boolean> {
-  const folder = await SocketFolder.open(dirname(path));
-  try {
-    return (await folder.stateOf(basename(path))) === "alive";
-  } finally {
-    await folder.close();
-  }
+export function isLocked(path: string): Promise<boolean> {
+  return inFolderOf(path, async (folder, name) => (await folder.stateOf(name)) === "alive");
 }
 
 /** A connection to the process that holds the name `path`; undefined if none does. @throws {Error} as `lock` */
-export async function reach(path: string): Promise<Socket | undefined> {
-  const folder = await SocketFolder.open(dirname(path));
-  try {
-    return await folder.reach(basename(path));
-  } finally {
-    await folder.close();
-  }
+export function reach(path: string): Promise<Socket | undefined> {
+  return inFolderOf(path, (folder, name) => folder.reach(name));
 }
 
-type Attempt = "ours" | "held" | "swept";
+async function inFolderOf<Result>(
+  path: string,
+  use: (folder: SocketFolder, name: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await SocketFolder.open(dirname(path));
+  return use(folder, basename(path)).finally(() => folder.close());
+}
 
 /** Resolves to undefined if another process has the name. */
 async function contend(folder: SocketFolder, name: string): Promise<Lock | undefined> {
-  const path = join(folder.path, name);
   while ((await folder.stateOf(name)) !== "alive") {
     const temporaryName = `${name}.${randomBytes(8).toString("hex")}`;
-    const socket = await folder.listen(temporaryName);
     const temporaryPath = join(folder.path, temporaryName);
-    let identity: string | undefined;
+    const socket = await folder.listen(temporaryName, join(folder.path, name));
     try {
       await undefinedIfAbsent(openToWriters(temporaryPath, folder.path)); // It may have been swept.
-      identity = await identityOf(temporaryPath);
+      socket.identity = await identityOf(temporaryPath);
       const attempt = await take(folder, name, temporaryPath);
       await unlinkIfThere(temporaryPath);
       if (attempt === "ours") {
         await sweep(folder, name);
-        return {
-          answer: (take) => socket.answer(take),
-          isInPlace: () => isInPlace(path, identity),
-          release: () => release(path, socket, identity),
-        };
+        return socket;
       }
       await socket.close();
       if (attempt === "held") {
         return undefined;
       }
     } catch (error) {
-      await release(path, socket, identity);
+      await socket.release();
       throw codeOf(error) === undefined ? error : folder.failure(error as NodeJS.ErrnoException); // It has a code.
     }
   }
@@ -146,13 +131,23 @@ async function openToWriters(path: string, folder: string): Promise<void> {
   }
 }
 
+/** "swept": a new holder removed the socket, which looked stale before it listened. The caller makes another. */
+type Attempt = "ours" | "held" | "swept";
+
 /** Gives the socket at `temporaryPath` the name `target`: `name`, or the right to replace a socket there. */
 async function take(folder: SocketFolder, name: string, temporaryPath: string, target = name): Promise<Attempt> {
   const path = join(folder.path, target);
   for (let attempts = 0; attempts < attemptsMax; attempts++) {
-    const linking = await linkIfFree(temporaryPath, path);
-    if (linking !== "taken") {
-      return linking;
+    try {
+      await fs.link(temporaryPath, path);
+      return "ours";
+    } catch (error) {
+      if (hasCode(error, "ENOENT")) {
+        return "swept";
+      }
+      if (!hasCode(error, "EEXIST")) {
+        throw error;
+      }
     }
     const identity = await identityOf(path);
     if ((await folder.stateOf(target)) === "alive") {
@@ -180,60 +175,17 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
 /** Removes the temporary sockets of dead processes after the name has been locked. */
 async function sweep(folder: SocketFolder, name: string): Promise<void> {
   for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
-    const isLeftover = entry.isSocket() && entry.name.startsWith(`${name}.`);
-    if (isLeftover && (await isStale(folder, entry.name))) {
-      await unlinkIfThere(join(folder.path, entry.name));
+    if (entry.isSocket() && entry.name.startsWith(`${name}.`)) {
+      const state = await folder.stateOf(entry.name).catch((error: unknown) => {
+        if (!hasCode(error, "EACCES")) { // Another user's stays.
+          throw error;
+        }
+      });
+      if (state === "stale") {
+        await unlinkIfThere(join(folder.path, entry.name));
+      }
     }
   }
-}
-
-/** A leftover that this process may not connect to is another user's, and stays. */
-async function isStale(folder: SocketFolder, name: string): Promise<boolean> {
-  try {
-    return (await folder.stateOf(name)) === "stale";
-  } catch (error) {
-    if (hasCode(error, "EACCES")) {
-      return false;
-    }
-    throw error;
-  }
-}
-
-async function isInPlace(path: string, identity: string | undefined): Promise<boolean> {
-  return identity !== undefined && (await identityOf(path)) === identity;
-}
-
-/** Removes the name while its socket still listens, so that no process finds a stale one. */
-async function release(path: string, socket: LockSocket, identity: string | undefined): Promise<void> {
-  try {
-    if (await isInPlace(path, identity)) {
-      await unlinkIfThere(path);
-    }
-  } finally {
-    await socket.close(); // Even if the name stays: it is then stale, and the next process replaces it.
-  }
-}
-
-/** "swept": a new holder removed the socket, which looked stale before it listened. The caller makes another. */
-async function linkIfFree(temporaryPath: string, path: string): Promise<"ours" | "taken" | "swept"> {
-  try {
-    await fs.link(temporaryPath, path);
-    return "ours";
-  } catch (error) {
-    if (hasCode(error, "EEXIST")) {
-      return "taken";
-    }
-    if (hasCode(error, "ENOENT")) {
-      return "swept";
-    }
-    throw error;
-  }
-}
-
-/** Which socket the path leads to: inodes are reused, but not at the same nanosecond. */
-async function identityOf(path: string): Promise<string | undefined> {
-  const found = await undefinedIfAbsent(fs.lstat(path, { bigint: true }));
-  return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
 async function unlinkIfThere(path: string): Promise<void> {

@@ -161,8 +161,9 @@ test("a stop succeeds on a disk that has become read-only or unreadable, and say
       ...nodeDisk,
       openToAppend: async (path) => Object.assign(await nodeDisk.openToAppend(path), { isInPlace: fail("stat") }),
       lock: async (path) => {
-        const lock = await nodeDisk.lock(path);
-        return lock && { ...lock, release: () => lock.release().then(fail("unlink")) };
+        const lock = (await nodeDisk.lock(path)) ?? assert.fail();
+        const release = lock.release.bind(lock);
+        return Object.assign(lock, { release: () => release().then(fail("unlink")) });
       },
     },
   });

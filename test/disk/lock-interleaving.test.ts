@@ -34,7 +34,7 @@ afterEach(async () => {
 /** What a killed holder leaves. */
 async function leaveStale(): Promise<void> {
   const sockets = await SocketFolder.open(folder);
-  const socket = await sockets.listen("dead");
+  const socket = await sockets.listen("dead", path);
   await link(join(folder, "dead"), path);
   await socket.close(); // Takes "dead" away, and leaves the other name.
   await sockets.close();
