@@ -94,7 +94,7 @@ async function checkLimits(disk: Disk, dataDir: string): Promise<string> {
  */
 async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   let folder = resolve(dataDir);
-  while (folder !== dirname(folder) && (await disk.status(folder)) === undefined) {
+  while (folder !== dirname(folder) && !(await disk.exists(folder))) {
     if (targetOf(folder) !== undefined) {
       throw new Error(`${folder} is not a folder, nor a link to one`);
     }
@@ -106,11 +106,11 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
   // A name like those of the server's own temporary locks: if this process dies, the next server removes the lock.
   const path = join(folder, `server.lock.${randomBytes(8).toString("hex")}`);
   await (await disk.lock(path))?.release();
-  if ((await disk.status(join(dataDir, keyFileName))) === undefined) {
+  if (!(await disk.exists(join(dataDir, keyFileName)))) {
     await checkRoom(disk, `${path}.new`);
   }
   const petPath = join(dataDir, petFileName);
-  if ((await disk.status(petPath)) !== undefined) {
+  if (await disk.exists(petPath)) {
     await (await disk.openToAppend(petPath)).close();
   }
   return "";
@@ -119,10 +119,10 @@ async function checkRights(disk: Disk, dataDir: string): Promise<string> {
 /** A start makes a file that does not exist, also where a link leads, but not the folder of that place. */
 async function checkPlace(disk: Disk, path: string): Promise<void> {
   const target = targetOf(path);
-  if (target === undefined || (await disk.status(target)) !== undefined) {
+  if (target === undefined || (await disk.exists(target))) {
     return;
   }
-  if ((await disk.status(dirname(target))) === undefined) {
+  if (!(await disk.exists(dirname(target)))) {
     throw new Error(`${path} is a link into ${dirname(target)}, which does not exist`);
   }
   await checkPlace(disk, target);

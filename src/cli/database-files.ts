@@ -54,8 +54,8 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
 
 /** Moves a data folder that no server holds, likewise. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
-  const statuses = await Promise.all(movedFileNames.map((name) => nodeDisk.status(join(folder, name))));
-  if (statuses.every((status) => status === undefined)) {
+  const areThere = await Promise.all(movedFileNames.map((name) => nodeDisk.exists(join(folder, name))));
+  if (!areThere.includes(true)) {
     throw new Error(`Cannot import ${folder}: it has none of ${movedFileNames.join(", ")}`);
   }
   const lock = await lockFolder(nodeDisk, folder);

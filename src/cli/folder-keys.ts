@@ -36,7 +36,7 @@ export class FolderKeys extends KeyChanger {
     const dataDir = this.#dataDir;
     const { disk } = this.#options;
     const work = async (): Promise<{ readonly result: KeySummary[] } | undefined> => {
-      const isHeld = (await this.#exists()) && (await disk.isLocked(folderLockPath(dataDir)));
+      const isHeld = (await disk.exists(dataDir)) && (await disk.isLocked(folderLockPath(dataDir)));
       return isHeld ? undefined : { result: await (await this.#read()).list() };
     };
     return workOrAsk(dataDir, work, () => listThroughDoor(disk, dataDir));
@@ -45,7 +45,7 @@ export class FolderKeys extends KeyChanger {
   async change(event: KeyEvent): Promise<boolean> {
     const dataDir = this.#dataDir;
     const { disk } = this.#options;
-    if (event.event !== "made" && !(await this.#exists())) {
+    if (event.event !== "made" && !(await disk.exists(dataDir))) {
       return (await this.#read()).change(event); // Makes no folder for a key that cannot be known.
     }
     await disk.makeFolder(dataDir);
@@ -58,10 +58,6 @@ export class FolderKeys extends KeyChanger {
       return { result: await held.keys.change(event).finally(() => held.close()) };
     };
     return workOrAsk(dataDir, work, () => changeThroughDoor(disk, dataDir, event));
-  }
-
-  async #exists(): Promise<boolean> {
-    return (await this.#options.disk.status(this.#dataDir)) !== undefined;
   }
 
   /** As the last save left them. Writes nothing: the keys of a folder that cannot be written are shown, too. */

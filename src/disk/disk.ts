@@ -24,11 +24,6 @@ export interface DiskFile {
   close(): Promise<void>;
 }
 
-export interface FileStatus {
-  readonly size: number;
-  readonly modifiedMs: number;
-}
-
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
   /** From now on `take` gets each connection of `reach`, also those that wait already. */
@@ -43,8 +38,8 @@ export interface Disk {
   openToRead(path: string): Promise<DiskFile | undefined>;
   /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
-  /** Resolves to undefined if there is no such file. */
-  status(path: string): Promise<FileStatus | undefined>;
+  /** Whether there is such a file or folder. */
+  exists(path: string): Promise<boolean>;
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;

@@ -60,7 +60,7 @@ export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
 
 /** @internal */
 export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boolean> {
-  return (await disk.status(dataDir)) !== undefined && disk.isLocked(folderLockPath(dataDir));
+  return (await disk.exists(dataDir)) && disk.isLocked(folderLockPath(dataDir));
 }
 
 /**

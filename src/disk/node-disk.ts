@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/prom
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import type { Disk, DiskFile, FileStatus } from "./disk.ts";
+import type { Disk, DiskFile } from "./disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode } from "../base/error-message.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
@@ -22,7 +22,7 @@ const folderMode = 0o700;
 export const nodeDisk: Disk = {
   openToRead: (path) => undefinedIfAbsent(openFile(path, O_RDONLY)),
   openToAppend,
-  status,
+  exists: async (path) => (await undefinedIfAbsent(stat(path))) !== undefined,
   rename,
   remove: (path) => undefinedIfAbsent(unlink(path)),
   makeFolder,
@@ -108,11 +108,6 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
     }
     await handle[call]();
   }
-}
-
-async function status(path: string): Promise<FileStatus | undefined> {
-  const found = await undefinedIfAbsent(stat(path));
-  return found && { size: found.size, modifiedMs: found.mtimeMs };
 }
 
 /**

@@ -11,7 +11,7 @@ const markName = "export.unfinished";
 
 /** @throws {Error} the folder is not whole */
 export async function checkWhole(disk: Disk, folder: string): Promise<void> {
-  if ((await disk.status(join(folder, markName))) !== undefined) {
+  if (await disk.exists(join(folder, markName))) {
     throw new Error(`Cannot use ${folder}: an export into it was not finished; run the export again`);
   }
 }
@@ -28,9 +28,9 @@ export async function fillFolder<Result>(
   write: () => Promise<Result>,
 ): Promise<Result> {
   const mark = join(folder, markName);
-  const isMarked = (await disk.status(mark)) !== undefined;
+  const isMarked = await disk.exists(mark);
   for (const name of isMarked ? [] : names) {
-    if ((await disk.status(join(folder, name))) !== undefined) {
+    if (await disk.exists(join(folder, name))) {
       throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
     }
   }

@@ -67,8 +67,8 @@ export class KeyFile implements KeyLog {
     const path = keys.#path;
     let file: DiskFile | undefined;
     try {
-      const isThere = (await disk.status(path)) !== undefined;
-      file = isThere && !isReadOnly ? await disk.openToAppend(path) : await disk.openToRead(path);
+      const isToAppend = !isReadOnly && (await disk.exists(path));
+      file = isToAppend ? await disk.openToAppend(path) : await disk.openToRead(path);
       if (file !== undefined) {
         await keys.#read(file);
       }
@@ -122,7 +122,7 @@ export class KeyFile implements KeyLog {
 
   async #appendEvent(event: KeyEvent | undefined): Promise<void> {
     const { disk, dataDir, onRelief } = this.#options;
-    const isNew = this.#appender === undefined && (await disk.status(this.#path)) === undefined;
+    const isNew = this.#appender === undefined && !(await disk.exists(this.#path));
     let effect = "was not stored";
     try {
       const appender = this.#appender ?? (await this.#create());

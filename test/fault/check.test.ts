@@ -62,7 +62,7 @@ async function checked(disk: SimulatedDisk): Promise<CheckOutput> {
   // A lock that is taken and released at once, and the catalogue opened for writing, try the rights. Where a start would
   // make the first key, a file that is removed at once tries the room.
   const trying = disk.names().includes("/data/keys.jsonl") ? [] : ["append", "remove"];
-  const reading = ["close", "isLocked", "lock", "openToAppend", "openToRead", "read", "release", "status", ...trying];
+  const reading = ["close", "exists", "isLocked", "lock", "openToAppend", "openToRead", "read", "release", ...trying];
   assert.deepEqual([...calls].filter((name) => !reading.includes(name)), [], "check changes nothing");
   assert.deepEqual(disk.names(), namesBefore, "and leaves nothing");
   return { code, stdout };

@@ -31,7 +31,6 @@ interface File {
   readonly versions: Map<number, Buffer[]>;
   /** Sizes since the last sync, the synced one first. */
   sizes: number[];
-  modifiedMs: number;
 }
 
 const never = new Promise<never>(() => undefined);
@@ -47,8 +46,6 @@ export class SimulatedDisk {
   #seenNames = new Map<string, File>();
   #keptNames = new Map<string, File>();
   #locks = new Set<string>();
-  /** Passes with every change of a file. */
-  #nowMs = 0;
 
   constructor(random: SeededRandom) {
     this.#random = random;
@@ -125,11 +122,7 @@ export class SimulatedDisk {
           this.#seenNames.set(path, this.#seenNames.get(path) ?? this.#newFile());
           return this.#handle(path, call);
         }),
-      status: (path) =>
-        call("status", () => {
-          const file = this.#seenNames.get(path);
-          return file && { size: file.seen.length, modifiedMs: file.modifiedMs };
-        }),
+      exists: (path) => call("exists", () => this.#seenNames.has(path)),
       rename: (from, to) =>
         call("rename", () => {
           this.#seenNames.set(to, this.#file(from));
@@ -210,7 +203,6 @@ export class SimulatedDisk {
     file.seen.copy(seen);
     seen.set(bytes, position);
     file.seen = seen;
-    file.modifiedMs = ++this.#nowMs;
     file.sizes.push(seen.length);
     for (let page = Math.floor(position / pageBytes); page * pageBytes < end; page++) {
       const versions = file.versions.get(page) ?? [];
@@ -221,7 +213,6 @@ export class SimulatedDisk {
 
   #truncate(file: File, size: number): void {
     file.seen = Buffer.from(file.seen.subarray(0, size));
-    file.modifiedMs = ++this.#nowMs;
     file.sizes.push(size);
   }
 
@@ -298,6 +289,6 @@ export class SimulatedDisk {
 
   #newFile(): File {
     const empty = Buffer.alloc(0);
-    return { seen: empty, kept: empty, versions: new Map(), sizes: [0], modifiedMs: ++this.#nowMs };
+    return { seen: empty, kept: empty, versions: new Map(), sizes: [0] };
   }
 }
