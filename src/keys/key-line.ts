@@ -16,7 +16,7 @@
  */
 
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
-import { createPlan, type Plan, type Quota, type QuotaChoice } from "../limits/plans.ts";
+import { createPlan, type Quota, type QuotaChoice } from "../limits/plans.ts";
 import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum, viewOf } from "../log/checksum.ts";
 import { type LineFault, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
 import { isKeyId, type KeyEvent } from "./key.ts";
@@ -76,25 +76,28 @@ export function decodeKeyText(line: string): KeyEvent | LineFault {
 
 type Members = Readonly<Record<string, unknown>>;
 
-function eventOf(members: Members): KeyEvent | undefined {
-  const { event, time, id, sha256, label, expires, readOnly, graceUntil, ...plan } = members;
-  const happened = { timeMs: Date.parse(textOf(time)), id: textOf(id) };
-  const digest = textOf(sha256);
-  // Only the label's length is checked: which characters are printable depends on the Unicode version of Node.
-  const isLong = [...textOf(label)].length > labelCodePointsMax;
-  if (!isKeyId(happened.id) || (sha256 !== undefined && !/^[0-9a-f]{64}$/.test(digest)) || isLong) {
+function eventOf({ perMinute, perDay, readOnly, ...others }: Members): KeyEvent | undefined {
+  if (!Object.values(others).every((value) => typeof value === "string")) {
     return undefined;
   }
+  const texts = others as Readonly<Record<string, string>>;
+  const { event, time = "", id = "", sha256 = "", plan = "", label, expires, graceUntil = "" } = texts;
+  // Only the label's length is checked: which characters are printable depends on the Unicode version of Node.
+  if (!isKeyId(id) || !/^([0-9a-f]{64})?$/.test(sha256) || [...(label ?? "")].length > labelCodePointsMax) {
+    return undefined;
+  }
+  const happened = { timeMs: Date.parse(time), id };
+  const quota = { perMinute, perDay } as QuotaChoice; // Its numbers are checked.
   switch (event) {
     case "made": {
-      const expiresMs = expires === undefined ? undefined : Date.parse(textOf(expires));
-      const choice = { label: label === undefined ? undefined : textOf(label), isReadOnly: readOnly === true };
-      return { event, ...happened, sha256: digest, plan: planOf(plan), expiresMs, ...choice };
+      const expiresMs = expires === undefined ? undefined : Date.parse(expires);
+      const isReadOnly = readOnly === true;
+      return { event, ...happened, sha256, plan: createPlan(plan, quota), label, expiresMs, isReadOnly };
     }
     case "plan":
-      return { event, ...happened, plan: planOf(plan) };
+      return { event, ...happened, plan: createPlan(plan, quota) };
     case "rotated":
-      return { event, ...happened, sha256: digest, graceUntilMs: Date.parse(textOf(graceUntil)) };
+      return { event, ...happened, sha256, graceUntilMs: Date.parse(graceUntil) };
     case "revoked":
     case "unbanned":
     case "reset":
@@ -102,16 +105,6 @@ function eventOf(members: Members): KeyEvent | undefined {
     default:
       return undefined;
   }
-}
-
-/** @throws {RangeError} there is no such plan, or its numbers are none */
-function planOf({ plan, ...quota }: Members): Plan {
-  return createPlan(textOf(plan), quota as QuotaChoice);
-}
-
-/** A value that is no text becomes "", which is encoded to other bytes. */
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
 }
 
 /** Applies the lines to the ring, up to the first fault. Resolves to how the file ends. */
