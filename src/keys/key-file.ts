@@ -17,7 +17,7 @@ import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.t
 import { damageText, lineBytesMax } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 import { applyKeyLines, encodeKeyEvent, tornKeyText } from "./key-line.ts";
-import type { KeyLog } from "./key-log.ts";
+import type { KeyLog } from "./key-store.ts";
 import { KeyError, type KeyEvent, type Relief } from "./key.ts";
 import { Keyring } from "./keyring.ts";
 

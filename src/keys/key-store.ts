@@ -9,10 +9,30 @@ import { isDeepStrictEqual } from "node:util";
 
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { KeyChanger, type KeyChangerOptions, verbs } from "./key-changer.ts";
-import type { KeyLog } from "./key-log.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
 import { KeyError, type KeyEvent, keyState } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
+
+/**
+ * @internal The log of key events. One log is a file (key-file.ts), another one a table that several processes share
+ * (postgres/postgres-key-log.ts).
+ */
+export interface KeyLog {
+  /** The keys that the events read so far give. Always the same object. */
+  readonly keyring: Keyring;
+  /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
+  readonly exists: boolean;
+  /** Applies what others have appended, if any can. Never rejects. */
+  refresh?(): Promise<void>;
+  /**
+   * Appends the event that `decide` returns, if any, before anybody else appends one. `decide` may be called several
+   * times. When this resolves, the event is durable, and the keyring has it. One call at a time.
+   * @throws {Error} what `decide` throws, or why the log cannot be read or written
+   */
+  append(decide: () => KeyEvent | undefined): Promise<void>;
+  /** Resolves when every resource is released. */
+  close(): Promise<void>;
+}
 
 /** @internal */
 export interface KeyStoreOptions extends KeyChangerOptions {
@@ -23,6 +43,8 @@ export interface KeyStoreOptions extends KeyChangerOptions {
 export class KeyStore extends KeyChanger {
   /** Whether there was a log when this store was made, even an empty one. If not, this is a first start. */
   readonly exists: boolean;
+  /** @internal */
+  readonly keyring: Keyring;
   readonly #options: KeyStoreOptions;
   readonly #log: KeyLog;
   #isClosed = false;
@@ -34,11 +56,7 @@ export class KeyStore extends KeyChanger {
     this.#options = options;
     this.#log = log;
     this.exists = log.exists;
-  }
-
-  /** @internal Always the same object. */
-  get keyring(): Keyring {
-    return this.#log.keyring;
+    this.keyring = log.keyring;
   }
 
   async list(): Promise<KeySummary[]> {

@@ -15,7 +15,7 @@ import { messageOf } from "../base/error-message.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
 import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
-import type { KeyLog } from "../keys/key-log.ts";
+import type { KeyLog } from "../keys/key-store.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { type Database, decisionMs } from "./database.ts";
