@@ -48,11 +48,3 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
     await file.close();
   }
 }
-
-/** Moves a damaged file to `PATH.damaged`, and replaces an earlier one. Resolves to the new path. */
-export async function setFileAside(disk: Disk, path: string): Promise<string> {
-  const asidePath = `${path}.damaged`;
-  await disk.rename(path, asidePath);
-  await disk.syncFolder(dirname(path));
-  return asidePath;
-}

@@ -13,7 +13,7 @@ import type { Disk, Lock } from "../disk/disk.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { readError } from "../disk/file-errors.ts";
-import { readWholeFile, replaceFile, setFileAside } from "../disk/replace-file.ts";
+import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
 import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
 import { type Ban, isRemembered, noBan } from "./ban.ts";
 import { type Bucket, closedBucket, dayMs, isOpen } from "./bucket.ts";
@@ -78,8 +78,9 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
   const fault = await loadLimits(disk, dataDir, limiter, reliefs);
   if (fault !== undefined) {
     // A file that is mounted by itself cannot be moved. That is no reason not to serve.
-    const move = await setFileAside(disk, path).then(
-      (asidePath) => `was moved to ${asidePath}`,
+    const asidePath = `${path}.damaged`; // An earlier one there is replaced.
+    const move = await disk.rename(path, asidePath).then(() => disk.syncFolder(dataDir)).then(
+      () => `was moved to ${asidePath}`,
       (error: unknown) => `cannot be moved: ${messageOf(error)}`,
     );
     report(`${path} ${fault} and ${move}; all limits start unused`, "warning");
