@@ -111,19 +111,10 @@ export class KeyFile implements KeyLog {
   /** @throws {Error} whose text says whether the change may have been stored */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
     const event = decide();
-    this.#isAppending = true;
-    try {
-      await this.#appendEvent(event);
-    } finally {
-      this.#isAppending = false;
-      this.check();
-    }
-  }
-
-  async #appendEvent(event: KeyEvent | undefined): Promise<void> {
     const { disk, dataDir, onRelief } = this.#options;
     const isNew = this.#appender === undefined && !(await disk.exists(this.#path));
     let effect = "was not stored";
+    this.#isAppending = true;
     try {
       const appender = this.#appender ?? (await this.#create());
       // A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would
@@ -148,6 +139,9 @@ export class KeyFile implements KeyLog {
         await this.#remove().catch(() => undefined); // The first failure is the one to report.
       }
       throw new Error(`Cannot change keys: ${messageOf(error)}, so the change ${effect}`, { cause: error });
+    } finally {
+      this.#isAppending = false;
+      this.check();
     }
   }
 
