@@ -5,7 +5,7 @@
 
 import type { Report } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
-import { folderLockPath } from "../disk/lock.ts";
+import { folderLockPath, isFolderLocked } from "../disk/lock.ts";
 import { changeThroughDoor, listThroughDoor, workOrAsk } from "../door/ask.ts";
 import { holdKeys } from "../folder-engine.ts";
 import { KeyChanger, type KeyChangerOptions } from "../keys/key-changer.ts";
@@ -35,11 +35,11 @@ export class FolderKeys extends KeyChanger {
   async list(): Promise<KeySummary[]> {
     const dataDir = this.#dataDir;
     const { disk } = this.#options;
-    const work = async (): Promise<{ readonly result: KeySummary[] } | undefined> => {
-      const isHeld = (await disk.exists(dataDir)) && (await disk.isLocked(folderLockPath(dataDir)));
-      return isHeld ? undefined : { result: await (await this.#read()).list() };
-    };
-    return workOrAsk(dataDir, work, () => listThroughDoor(disk, dataDir));
+    return workOrAsk(
+      dataDir,
+      async () => ((await isFolderLocked(disk, dataDir)) ? undefined : (await this.#read()).list()),
+      () => listThroughDoor(disk, dataDir),
+    );
   }
 
   async change(event: KeyEvent): Promise<boolean> {
@@ -49,13 +49,13 @@ export class FolderKeys extends KeyChanger {
       return (await this.#read()).change(event); // Makes no folder for a key that cannot be known.
     }
     await disk.makeFolder(dataDir);
-    const work = async (): Promise<{ readonly result: boolean } | undefined> => {
+    const work = async (): Promise<boolean | undefined> => {
       const lock = await disk.lock(folderLockPath(dataDir));
       if (lock === undefined) {
         return undefined;
       }
       const held = await holdKeys(lock, { ...this.#options, dataDir }, () => undefined);
-      return { result: await held.keys.change(event).finally(() => held.close()) };
+      return held.keys.change(event).finally(() => held.close());
     };
     return workOrAsk(dataDir, work, () => changeThroughDoor(disk, dataDir, event));
   }

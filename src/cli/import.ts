@@ -161,7 +161,7 @@ async function withAdder(storage: Storage, terminal: Terminal, use: (add: Add) =
   }
   const { dataDir } = storage;
   await nodeDisk.makeFolder(dataDir);
-  const work = async (): Promise<{ readonly result: boolean } | undefined> => {
+  const work = async (): Promise<boolean | undefined> => {
     const lock = await nodeDisk.lock(folderLockPath(dataDir));
     if (lock === undefined) {
       return undefined;
@@ -170,7 +170,7 @@ async function withAdder(storage: Storage, terminal: Terminal, use: (add: Add) =
     const options = { disk: nodeDisk, clock: systemClock, dataDir, report: workReport(terminal), ...nothingElse };
     const engine = await openLockedFolder(lock, options);
     await use((newPets) => addBatch(engine.store, newPets)).finally(() => engine.close());
-    return { result: true };
+    return true;
   };
   const isDone = await workOrAsk(dataDir, work, async () => {
     const { failure } = await addThroughDoor(nodeDisk, dataDir, []); // Until it is answered, nothing has been done.

@@ -28,16 +28,16 @@ const retryMs = 50;
  * Works on a folder by `work`, which resolves to undefined while another process holds it, or by `askHolder`, through
  * that process. Both may be called again, as long as nothing has been done.
  */
-export async function workOrAsk<Result>(
+export async function workOrAsk<Result extends object | boolean>(
   dataDir: string,
-  work: () => Promise<{ readonly result: Result } | undefined>,
+  work: () => Promise<Result | undefined>,
   askHolder: () => Promise<Result>,
 ): Promise<Result> {
   const deadlineMs = systemClock.monotonicMs() + doorMs;
   for (let unansweredCount = 0; ; ) {
-    const done = await work();
-    if (done !== undefined) {
-      return done.result;
+    const result = await work();
+    if (result !== undefined) {
+      return result;
     }
     try {
       return await askHolder();
