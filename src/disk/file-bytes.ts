@@ -16,11 +16,6 @@ export async function readFully(file: ReadableFile, target: Uint8Array, position
   return filled;
 }
 
-export async function readWhole(file: ReadableFile): Promise<Buffer> {
-  const content = Buffer.alloc(file.size());
-  return content.subarray(0, await readFully(file, content, 0));
-}
-
 /** The file as if it ended at `endBytes`. */
 export function upTo(file: ReadableFile, endBytes: number): ReadableFile {
   return {

@@ -2,7 +2,7 @@ import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import type { Disk } from "./disk.ts";
-import { appendAll, readWhole } from "./file-bytes.ts";
+import { appendAll, readFully } from "./file-bytes.ts";
 
 /** Atomically: a reader finds the old content or the new one, also after a loss of power or a failure. */
 export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
@@ -43,7 +43,8 @@ export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | 
     return undefined;
   }
   try {
-    return await readWhole(file);
+    const content = Buffer.alloc(file.size());
+    return content.subarray(0, await readFully(file, content, 0));
   } finally {
     await file.close();
   }
