@@ -36,21 +36,19 @@ export const fieldsMax = 10_000;
 /** Only fields of this length are cached: values padded with spaces would need more memory. */
 const usualFieldLength = "Bearer ".length + secretLength;
 
-/** A scheme is a whole token (RFC 9110, 11.1): `Bearers` and `Bearer-2` are other schemes. */
-const bearerScheme = /^Bearer(?![!#$%&'*+\-.^_`|~0-9A-Za-z])/i;
-
-/** RFC 6750, 2.1. Linear in the field's length: no character fits two neighbouring parts. */
-const bearerCredentials = /^Bearer +([0-9A-Za-z\-._~+/]+=*)$/i;
+/**
+ * RFC 6750, 2.1. A scheme is a whole token (RFC 9110, 11.1): `Bearers` and `Bearer-2` are other schemes. Linear in the
+ * field's length: no character fits two neighbouring parts.
+ */
+const bearer = /^Bearer(?![!#$%&'*+\-.^_`|~0-9A-Za-z])(?: +([0-9A-Za-z\-._~+/]+=*)$)?/i;
 
 /**
  * Returns the token of an Authorization field. Returns undefined if there is no field or it has another scheme: the
  * client has sent no key. Returns "" if no well-formed token follows: it has sent a wrong key, because no key is empty.
  */
 export function bearerToken(field: string | undefined): string | undefined {
-  if (field === undefined || !bearerScheme.test(field)) {
-    return undefined;
-  }
-  return bearerCredentials.exec(field)?.[1] ?? "";
+  const match = bearer.exec(field ?? "");
+  return match === null ? undefined : (match[1] ?? "");
 }
 
 export class Keyring {
