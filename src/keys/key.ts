@@ -35,16 +35,12 @@ interface EventBase {
   readonly id: string;
 }
 
+/** What a key is made with. */
+type Choice = Pick<ApiKey, "plan" | "label" | "expiresMs" | "isReadOnly">;
+
 /** What can happen to a key. Digests are SHA-256 in hexadecimal. */
 export type KeyEvent =
-  | (EventBase & {
-      readonly event: "made";
-      readonly sha256: string;
-      readonly plan: Plan;
-      readonly label: string | undefined;
-      readonly expiresMs: number | undefined;
-      readonly isReadOnly: boolean;
-    })
+  | (EventBase & Choice & { readonly event: "made"; readonly sha256: string })
   | (EventBase & { readonly event: "revoked" })
   | (EventBase & { readonly event: "plan"; readonly plan: Plan })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
