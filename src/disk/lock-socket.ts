@@ -10,7 +10,7 @@ import { once } from "node:events";
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { userInfo } from "node:os";
-import { join, relative, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 
 import type { Lock } from "./disk.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
@@ -96,20 +96,25 @@ function userName(): string {
   }
 }
 
+/** Calls `use` with the folder of the name `path`. Sockets that it opens stay open. */
+export async function inFolderOf<Result>(
+  path: string,
+  use: (folder: SocketFolder, name: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = dirname(resolve(path));
+  const shortest = Math.min(Buffer.byteLength(folder), Buffer.byteLength(relative("", folder)));
+  const needsHandle = process.platform === "linux" && shortest + nameBytesReserved > addressBytesMax;
+  const handle = needsHandle ? await fs.open(folder) : undefined;
+  return use(new SocketFolder(folder, handle), basename(path)).finally(() => handle?.close());
+}
+
 export class SocketFolder {
   readonly path: string;
   readonly #handle: fs.FileHandle | undefined;
 
-  private constructor(path: string, handle: fs.FileHandle | undefined) {
+  constructor(path: string, handle: fs.FileHandle | undefined) {
     this.path = path;
     this.#handle = handle;
-  }
-
-  static async open(path: string): Promise<SocketFolder> {
-    const absolute = resolve(path);
-    const shortest = Math.min(Buffer.byteLength(absolute), Buffer.byteLength(relative("", absolute)));
-    const needsHandle = process.platform === "linux" && shortest + nameBytesReserved > addressBytesMax;
-    return new SocketFolder(absolute, needsHandle ? await fs.open(absolute) : undefined);
   }
 
   /** The socket does not keep the process alive. @param heldPath the name that it is for */
@@ -173,11 +178,6 @@ export class SocketFolder {
         }
       });
     });
-  }
-
-  /** Ends the use of addresses through the handle. Sockets that are open stay open. */
-  async close(): Promise<void> {
-    await this.#handle?.close();
   }
 
   /** Node's own message names a temporary file, and a call as for the network. */

@@ -19,14 +19,14 @@
 import { randomBytes } from "node:crypto";
 import * as fs from "node:fs/promises";
 import type { Socket } from "node:net";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { Disk, Lock } from "./disk.ts";
 import { ownerToBe } from "./owner.ts";
 import { codeOf, hasCode } from "../base/error-message.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
-import { identityOf, SocketFolder } from "./lock-socket.ts";
+import { identityOf, inFolderOf, type SocketFolder } from "./lock-socket.ts";
 
 /** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
@@ -80,14 +80,6 @@ export function isLocked(path: string): Promise<boolean> {
 /** A connection to the process that holds the name `path`; undefined if none does. @throws {Error} as `lock` */
 export function reach(path: string): Promise<Socket | undefined> {
   return inFolderOf(path, (folder, name) => folder.reach(name));
-}
-
-async function inFolderOf<Result>(
-  path: string,
-  use: (folder: SocketFolder, name: string) => Promise<Result>,
-): Promise<Result> {
-  const folder = await SocketFolder.open(dirname(path));
-  return use(folder, basename(path)).finally(() => folder.close());
 }
 
 /** Resolves to undefined if another process has the name. */

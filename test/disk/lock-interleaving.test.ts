@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
 import { lock, isLocked } from "../../src/disk/lock.ts";
-import { SocketFolder } from "../../src/disk/lock-socket.ts";
+import { inFolderOf } from "../../src/disk/lock-socket.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
 import { makeLocksStepwise, StepwiseLock } from "./stepwise-lock.ts";
 
@@ -33,11 +33,9 @@ afterEach(async () => {
 
 /** What a killed holder leaves. */
 async function leaveStale(): Promise<void> {
-  const sockets = await SocketFolder.open(folder);
-  const socket = await sockets.listen("dead", path);
+  const socket = await inFolderOf(path, (sockets) => sockets.listen("dead", path));
   await link(join(folder, "dead"), path);
   await socket.close(); // Takes "dead" away, and leaves the other name.
-  await sockets.close();
   assert.deepEqual(await readdir(folder), [name]);
 }
 
