@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
@@ -195,6 +195,20 @@ test("root gives no file away that was there, nor what a link leads to", { skip:
     await (await nodeDisk.openToAppend(join(folder, file))).close();
     assert.equal((await stat(join(folder, file))).uid, 0, file);
   }
+});
+
+test("release() leaves the name to whoever has it by then", async (t) => {
+  const folder = temporaryFolder(t);
+  const path = join(folder, name);
+  const first = await lock(path);
+  await rename(path, join(folder, "moved"));
+  const second = await lock(path);
+  assert.ok(first && second);
+  assert.deepEqual([await first.isInPlace(), await second.isInPlace()], [false, true]);
+  await first.release();
+  assert.equal(await isLocked(path), true);
+  await second.release();
+  assert.deepEqual(await readdir(folder), ["moved"]);
 });
 
 test("lock() leaves the sockets of other names where they are", async (t) => {
