@@ -41,8 +41,7 @@ export class KeyFile implements KeyLog {
   exists = false;
   readonly #options: KeyFileOptions;
   readonly #path: string;
-  /** Both are undefined if there is no file yet. */
-  #file: DiskFile | undefined;
+  /** Undefined if there is no file yet. */
   #appender: Appender | undefined;
   /** Whether what was read, or made, is synced, and its name, too. */
   #isDurable = false;
@@ -98,14 +97,12 @@ export class KeyFile implements KeyLog {
     }
     const torn = kind === "torn" ? { bytes: end.tornBytes, text: `the last line of ${path} is unfinished` } : undefined;
     const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax: lineBytesMax, report });
-    this.#take(file, lengthBytes, tail);
+    this.#appender = this.#appenderOf(file, lengthBytes, tail);
   }
 
-  #take(file: DiskFile, lengthBytes: number, tail: Tail | undefined): Appender {
-    this.#file = file;
-    // What the appender would report is thrown, or reported by `check`.
-    this.#appender = new Appender({ file, path: this.#path, lengthBytes, tail, report: () => undefined });
-    return this.#appender;
+  /** What it would report is thrown, or reported by `check`. */
+  #appenderOf(file: DiskFile, lengthBytes: number, tail: Tail | undefined): Appender {
+    return new Appender({ file, path: this.#path, lengthBytes, tail, report: () => undefined });
   }
 
   /** @throws {Error} whose text says whether the change may have been stored */
@@ -113,10 +110,17 @@ export class KeyFile implements KeyLog {
     const event = decide();
     const { disk, dataDir, onRelief } = this.#options;
     const isNew = this.#appender === undefined && !(await disk.exists(this.#path));
+    let made: DiskFile | undefined;
     let effect = "was not stored";
     this.#isAppending = true;
     try {
-      const appender = this.#appender ?? (await this.#create());
+      if (this.#appender === undefined) {
+        await disk.makeFolder(dataDir);
+        made = await disk.openToAppend(this.#path);
+        // If another process has made a file meanwhile, the appender finds it longer than it should be.
+        this.#appender = this.#appenderOf(made, 0, undefined);
+      }
+      const appender = this.#appender;
       // A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would
       // not look like one that a crash tore. Who is told that nothing was to be changed relies on this, too.
       if (!this.#isDurable) {
@@ -135,8 +139,8 @@ export class KeyFile implements KeyLog {
         onRelief?.(event);
       }
     } catch (error) {
-      if (isNew) {
-        await this.#remove().catch(() => undefined); // The first failure is the one to report.
+      if (isNew && made !== undefined) {
+        await this.#remove(made).catch(() => undefined); // The first failure is the one to report.
       }
       throw new Error(`Cannot change keys: ${messageOf(error)}, so the change ${effect}`, { cause: error });
     } finally {
@@ -145,21 +149,13 @@ export class KeyFile implements KeyLog {
     }
   }
 
-  /** If another process has made a file meanwhile, the appender finds it longer than it should be. */
-  async #create(): Promise<Appender> {
-    const { disk, dataDir } = this.#options;
-    await disk.makeFolder(dataDir);
-    return this.#take(await disk.openToAppend(this.#path), 0, undefined);
-  }
-
   /** An empty file would look as if its lines had been lost. */
-  async #remove(): Promise<void> {
-    const [file, appender] = [this.#file, this.#appender];
-    if (file?.isInPlace() === true) {
+  async #remove(file: DiskFile): Promise<void> {
+    if (file.isInPlace()) {
       await this.#options.disk.remove(this.#path);
       this.#appender = undefined;
       this.#isDurable = false;
-      await appender?.close();
+      await file.close();
     }
   }
 

@@ -148,8 +148,7 @@ test("KeyStore.create() leaves no empty file if its first append fails, and one 
     assert.deepEqual(disk.names(), [], call);
     let syncCount = 0;
     disk.plan = (_, name) => {
-      syncCount += name === "sync" ? 1 : 0;
-      if (syncCount === 2) {
+      if (name === "sync" && ++syncCount === 2) {
         disk.place("/keys/keys.jsonl", Buffer.from("restored\n"));
       }
       return "none";
