@@ -115,25 +115,21 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
  * Node's `recursive` never returns in a place like /proc, where no folder can be made.
  */
 async function makeFolder(path: string): Promise<void> {
-  const missing: string[] = [];
-  for (let folder = resolve(path); !(await isFolder(folder)); folder = dirname(folder)) {
-    missing.unshift(folder);
+  const folder = resolve(path);
+  if (await isFolder(folder)) {
+    return;
   }
-  for (const folder of missing) {
-    try {
-      await mkdir(folder, folderMode);
-    } catch (error) {
-      if (!(await isFolder(folder))) {
-        throw hasCode(error, "EEXIST") ? notFolder(folder) : error;
-      }
+  await makeFolder(dirname(folder));
+  try {
+    await mkdir(folder, folderMode);
+  } catch (error) {
+    if (!(await isFolder(folder))) {
+      // A link whose volume is not mounted is one of these too.
+      const reason = `${folder} is not a folder, nor a link to one`;
+      throw hasCode(error, "EEXIST") ? Object.assign(new Error(reason), { code: "EEXIST", path: folder }) : error;
     }
-    await syncFolder(dirname(folder)); // Also if another process has just made it: it may not be synced yet.
   }
-}
-
-/** A link whose volume is not mounted is one of these too. */
-function notFolder(path: string): Error {
-  return Object.assign(new Error(`${path} is not a folder, nor a link to one`), { code: "EEXIST", path });
+  await syncFolder(dirname(folder)); // Also if another process has just made it: it may not be synced yet.
 }
 
 async function isFolder(path: string): Promise<boolean> {
