@@ -1,5 +1,7 @@
 /** The address of a database, as an operator gives it. It may contain a password, so it is printed only masked. */
 
+import { isPercentEncoded } from "../base/percent-encoding.ts";
+
 /** @throws {RangeError} saying what it must be */
 export function parseDatabaseAddress(text: string): string {
   if (!/^postgres(ql)?:\/\//.test(text)) {
@@ -8,7 +10,7 @@ export function parseDatabaseAddress(text: string): string {
   const atSigns = text.split("@").length - 1;
   const hasStrayCharacter = atSigns > 1 || /[#\s\0]/.test(text) || /[/?].*@/.test(text.slice(text.indexOf("//") + 2));
   // Without a host there is a socket: postgres://app@/store?host=/run/postgresql
-  if (hasStrayCharacter || !URL.canParse(text.replace("@/", "@localhost/")) || !isDecodable(text)) {
+  if (hasStrayCharacter || !URL.canParse(text.replace("@/", "@localhost/")) || !isPercentEncoded(text)) {
     throw new RangeError(
       "must be a URL such as postgres://app@localhost:5432/store; " +
         "in a password, percent-encode all but letters and digits",
@@ -35,13 +37,4 @@ export function maskedAddress(text: string): string {
 /** The text with every address in it masked. Where it is JSON, the end of the string stays. */
 export function withoutPasswords(text: string): string {
   return text.replaceAll(/postgres(?:ql)?:\/\/\S*[^\s:;,"\\}]/g, maskedAddress);
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
 }

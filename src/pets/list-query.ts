@@ -1,3 +1,4 @@
+import { isPercentEncoded } from "../base/percent-encoding.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";
@@ -56,20 +57,11 @@ function pairsOf(query: string): URLSearchParams {
 /** URLSearchParams lets these pass: it replaces what is not UTF-8, and keeps a percent sign that encodes nothing. */
 function findBadEncodings(query: string, faults: Faults): void {
   for (const pair of query.split("&")) {
-    if (!isPercentEncodedUtf8(pair)) {
+    if (!isPercentEncoded(pair)) {
       for (const name of pairsOf(pair).keys()) {
         faults.add(name, "is not percent-encoded UTF-8");
       }
     }
-  }
-}
-
-function isPercentEncodedUtf8(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
   }
 }
 
