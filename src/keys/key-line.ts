@@ -120,7 +120,7 @@ export async function applyKeyLines(file: ReadableFile, ring: Keyring): Promise<
     },
     provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
   };
-  const end = await readLog(file, lines, { tornBytesMax: keyLineBytesMax, to: file.size() });
+  const end = await readLog(file, lines, { tornBytesMax: keyLineBytesMax });
   if (end.kind !== "torn") {
     return end;
   }

@@ -59,8 +59,6 @@ export interface CorruptEnd {
 export interface ReadLogOptions {
   /** The longest tail that a crash can damage: one group. A longer one is corruption. */
   readonly tornBytesMax: number;
-  /** Where to end, as if the file ended there. */
-  readonly to?: number;
   readonly onProgress?: (bytesRead: number) => void;
   /** Ends the reading at the next chunk. */
   readonly signal?: AbortSignal | undefined;
@@ -73,11 +71,11 @@ const newline = 0x0a;
 const objectStart = Buffer.from('{"', "latin1");
 
 /**
- * Gives each line to `reader` in order, up to the end or the first fault.
+ * Gives each line to `reader` in order, up to the end that the file has now, or the first fault.
  * @throws {Error} of the disk, or the reason of `signal`
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
-  const file = options.to === undefined ? log : upTo(log, options.to);
+  const file = upTo(log, log.size()); // A half-written line of a running server is no damage if more lines follow it.
   const scan = new LineScan(reader);
   const chunks = new Chunks(file, lineBytesMax);
   try {

@@ -64,7 +64,7 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
   const copy = new CatalogueCopy();
   const to = file.size();
   const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
-  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { hashes: copy, to, onProgress });
+  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { hashes: copy, onProgress });
   if (end.kind === "corrupt") {
     throw new Error(damageText(path, end));
   }

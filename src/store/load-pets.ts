@@ -37,7 +37,7 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 export async function loadPets(
   file: ReadableFile,
   sink: PetSink,
-  { hashes, ...options }: LoadOptions,
+  { hashes, ...options }: LoadOptions = {},
 ): Promise<LogEnd> {
   const end = await readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
   if (end.kind !== "corrupt") {
@@ -136,10 +136,9 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
     return `${path} does not exist: a start would create it`;
   }
   try {
-    // Up to the present size: a half-written line of a running server is not damage if more lines follow it later.
     let animalCount = 0;
     const sink: PetSink = { append: () => void animalCount++, changeStatus: () => undefined };
-    const end = await loadPets(file, sink, { to: file.size() }).catch((error: unknown) => {
+    const end = await loadPets(file, sink).catch((error: unknown) => {
       throw readError(path, error);
     });
     if (end.kind === "corrupt") {
