@@ -31,11 +31,11 @@ export async function run(
   const [name = "", ...rest] = args;
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
-    if (args.includes("--version")) {
+    if (name === "version" || name === "-v" || args.includes("--version")) {
       terminal.stdout(`${version}\n`);
-    } else if (args.includes("--help") || args.includes("-h")) {
+    } else if (name === "help" || args.includes("--help") || args.includes("-h")) {
       const { helpText } = await import("./help.ts");
-      terminal.stdout(helpText(args));
+      terminal.stdout(helpText(name === "help" ? rest : args));
     } else if (load !== undefined) {
       const command = await load();
       return await command(rest, terminal);

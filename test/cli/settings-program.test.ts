@@ -139,6 +139,15 @@ test("with --log requests every line on standard error is one JSON object with t
   assert.match(message ?? "", /^Cannot use --port http/);
 });
 
+test("version, -v, and help before a command are what people try first, and work", async () => {
+  for (const name of ["version", "-v"]) {
+    assert.deepEqual(await runHere([name]), await runHere(["--version"]));
+  }
+  for (const place of [[], ["keys"], ["keys", "create"], ["import"]]) {
+    assert.deepEqual(await runHere(["help", ...place]), await runHere([...place, "--help"]));
+  }
+});
+
 test("--help and --version work everywhere, do nothing else, and exit 0", async (context) => {
   const folder = temporaryFolder(context);
   const wrong = [["--port", "bad"], ["constructor"], ["__proto__"]];
