@@ -73,6 +73,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 /** Modules with effects on the world outside, and the only rooms that may call them; types are free. */
 const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["http"],
+  "node:https": ["http"],
   "node:fs": ["disk", "cli"],
   "node:fs/promises": ["disk"],
   "node:child_process": [],

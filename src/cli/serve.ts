@@ -1,15 +1,15 @@
 /** The server: opens the service, listens, and stops cleanly. */
 
 import { once } from "node:events";
-import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
+import type { Server as TlsServer } from "node:tls";
 
 import { systemClock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
-import { createListener, listenerLimits } from "../http/listener.ts";
+import { createListener, type Listener, listenerLimits } from "../http/listener.ts";
 import { createMetricsListener, metricsConnectionsMax } from "../http/metrics-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
 import { KeyError, keyState } from "../keys/key.ts";
@@ -17,6 +17,8 @@ import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
+import { readCertificate, renewCertificate } from "./certificate.ts";
+import type { Certificate, CertificatePaths, Renewal } from "./certificate.ts";
 import { connectionsMax } from "./connections-max.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
@@ -29,6 +31,7 @@ interface Start extends SettingsRead {
   readonly terminal: Terminal;
   readonly options: CheckedOptions;
   readonly observers: Observers | undefined;
+  readonly certificate: Certificate | undefined;
   readonly stopping: AbortSignal;
 }
 
@@ -64,9 +67,9 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     report: settings.log === "off" ? () => undefined : terminal.report,
   });
   warnings.forEach((warning) => options.report(warning, "warning"));
-  stopping.addEventListener("hangup", () => options.report("SIGHUP has no effect: there is nothing to read again"));
+  const certificate = settings.tls && readPair(settings.tls, read);
   const observers = await makeObservers(settings, terminal);
-  const start: Start = { ...read, terminal, options, observers, stopping };
+  const start: Start = { ...read, terminal, options, observers, certificate, stopping };
   keepTickShape();
   const publicPages = settings.hasConsole ? consolePages() : [];
   try {
@@ -77,6 +80,15 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     if (!isAbort(error)) {
       throw error;
     }
+  }
+}
+
+/** @throws {UsageError} it cannot be used */
+function readPair(paths: CertificatePaths, { cite }: SettingsRead): Certificate {
+  try {
+    return readCertificate(paths);
+  } catch (error) {
+    throw new UsageError(`Cannot use ${cite("tls-cert")} with ${cite("tls-key")}: ${messageOf(error)}`);
   }
 }
 
@@ -109,13 +121,16 @@ function failStart(error: unknown, { settings, cite }: Start): never {
 
 /** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
-  const { settings, observers, stopping, options: { report } } = start;
-  const listener = createListener(service.pipeline, { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 });
+  const { settings, observers, certificate, stopping, options: { report } } = start;
+  const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
+  const listener = createListener(service.pipeline, limits, certificate);
+  const scheme = certificate === undefined ? "http" : "https";
   const metrics = observers?.metrics;
   const metricsServer = metrics && createMetricsListener({
     contentType: metrics.contentType,
     content: () => service.metrics(),
   });
+  const renewal = keepCertificate(listener.server, start);
   listener.server.maxConnections = connectionsMax(metricsServer === undefined ? 0 : metricsConnectionsMax);
   try {
     const fail = (error: unknown): never => failStart(error, start);
@@ -133,14 +148,15 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     }
     warnOfClearText(start);
     const reachedHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    await showFirstKey(service, `http://${hostInUrl(reachedHost)}:${opened}`, start).catch(fail);
-    const url = `http://${hostInUrl(host)}:${opened}${service.options.basePath}`;
+    await showFirstKey(service, `${scheme}://${hostInUrl(reachedHost)}:${opened}`, start).catch(fail);
+    const url = `${scheme}://${hostInUrl(host)}:${opened}${service.options.basePath}`;
     start.terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
     if (!stopping.aborted) {
       await once(stopping, "abort");
     }
     report("stopping: finishing the requests under way");
   } finally {
+    renewal?.stop();
     service.beginStopping();
     await listener.stop(bounds.stopMs);
     metricsServer?.closeAllConnections();
@@ -148,6 +164,15 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
     await service.close().finally(() => observers?.flush());
   }
+}
+
+/** Reads it again at times, and at SIGHUP, by which certbot and others say that it has changed. */
+function keepCertificate(server: Listener["server"], start: Start): Renewal | undefined {
+  const { settings: { tls }, certificate, stopping, options: { report } } = start;
+  const renewal = tls && certificate && renewCertificate(server as TlsServer, tls, certificate, report);
+  const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
+  stopping.addEventListener("hangup", renewal?.check ?? noEffect);
+  return renewal;
 }
 
 /** An operator who has mistyped the folder sees it here: a new one, and no animals. */
@@ -163,7 +188,8 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
 type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metrics-" };
 
 /** Resolves to the port. @throws {UsageError} the address is taken, or not one of this machine */
-function listen(server: Server, { port, host, prefix }: Address, { cite, options }: Start): Promise<number> {
+function listen(server: Listener["server"], address: Address, { cite, options }: Start): Promise<number> {
+  const { port, host, prefix } = address;
   return new Promise((resolve, reject) => {
     let isWarned = false;
     const warn = (reason: string): void => {
@@ -186,10 +212,10 @@ function listen(server: Server, { port, host, prefix }: Address, { cite, options
   });
 }
 
-function warnOfClearText({ settings: { host, baseUrl }, options: { report } }: Start): void {
+function warnOfClearText({ settings: { host, baseUrl, tls }, options: { report } }: Start): void {
   const isLoopback = host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host);
-  if (!isLoopback && !baseUrl?.startsWith("https:")) {
-    const advice = "put a TLS proxy in front and set --base-url https://…/v1";
+  if (tls === undefined && !isLoopback && !baseUrl?.startsWith("https:")) {
+    const advice = "set --tls-cert and --tls-key, or put a TLS proxy in front and set --base-url https://…/v1";
     report(`API keys travel unencrypted to ${host}; ${advice}`, "warning");
   }
 }

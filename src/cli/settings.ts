@@ -6,6 +6,7 @@
 
 import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
+import type { CertificatePaths } from "./certificate.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
@@ -25,6 +26,8 @@ export interface Settings {
   /** Origins as browsers send them, or "*". Empty: CORS is off. */
   readonly corsOrigins: readonly string[];
   readonly log: "off" | "lifecycle" | "requests";
+  /** Paths of PEM files. Undefined: plain HTTP. */
+  readonly tls: CertificatePaths | undefined;
   readonly hasConsole: boolean;
   readonly metricsPort: number | undefined;
   readonly metricsHost: string;
@@ -39,7 +42,7 @@ interface Setting {
 
 export type SettingName =
   | ("port" | "host" | "data" | "database" | "base-url" | "staging-base-url" | "trust-proxy" | "cors-origin")
-  | ("idle-seconds" | "log" | "console" | "metrics-port" | "metrics-host");
+  | ("tls-cert" | "tls-key" | "idle-seconds" | "log" | "console" | "metrics-port" | "metrics-host");
 
 type Row = readonly [placeholder: string, meaning: string, fallback?: string];
 
@@ -49,6 +52,8 @@ const table: Readonly<Record<SettingName, Row>> = {
   host: ["HOST", "address to bind", "127.0.0.1"],
   data: ["FOLDER", "folder of keys, limits and catalogue", "data"],
   database: ["URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers"],
+  "tls-cert": ["FILE", "certificates as PEM: the port speaks HTTPS; read again when it changes, and at SIGHUP"],
+  "tls-key": ["FILE", "the key of the certificate, likewise"],
   "base-url": ["URL", "public base address; its path ends in /v1 and is where the API is mounted"],
   "staging-base-url": ["URL", "base address of the staging deployment, named in the OpenAPI description"],
   "trust-proxy": ["COUNT", "how many proxies in front append to X-Forwarded-For", "0"],
@@ -88,11 +93,12 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     throw new UsageError(`Cannot use "${word}": ${reason}; see --help`);
   }
   const ownVariables = withoutServices(environment);
-  const { cite, read, readRequired, storage } = givenSettings(values, ownVariables);
+  const { cite, read, readRequired, storage, tls } = givenSettings(values, ownVariables);
   const settings: Settings = {
     port: readRequired("port", parsePort),
     host: readRequired("host", parseText),
     storage: storage(),
+    tls: tls(),
     baseUrl: read("base-url", parseBaseUrl),
     stagingBaseUrl: read("staging-base-url", parseBaseUrl),
     trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, { max: trustedProxyCountMax })),
@@ -155,7 +161,15 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     }
     return { kind: "database", address, cited };
   };
-  return { cite, read, readRequired, storage };
+  const tls = (): CertificatePaths | undefined => {
+    const [cert, key] = [read("tls-cert", parseText), read("tls-key", parseText)];
+    if ((cert === undefined) !== (key === undefined)) {
+      const given = key === undefined ? "tls-cert" : "tls-key";
+      throw new UsageError(`Cannot use ${cite(given)}: must be given with the other one of --tls-cert and --tls-key`);
+    }
+    return cert === undefined || key === undefined ? undefined : { cert, key };
+  };
+  return { cite, read, readRequired, storage, tls };
 }
 
 /**

@@ -1,11 +1,13 @@
 /**
- * Connects the server to node:http: sets the time-outs, gives each connection what Node would respond to by itself, or
- * drop without a response, and stops without cutting off responses.
+ * Connects the server to node:http, or node:https: sets the time-outs, gives each connection what Node would respond to
+ * by itself, or drop without a response, and stops without cutting off responses.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { Server as NetServer, Socket } from "node:net";
 import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timers";
+import type { SecureContextOptions } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
@@ -26,21 +28,32 @@ export const listenerLimits = {
 export type ListenerLimits = Readonly<Record<keyof typeof listenerLimits, number>>;
 
 export interface Listener {
-  readonly server: Server;
+  /** A `TlsServer` if a certificate was given. */
+  readonly server: Server | TlsServer;
   /** Takes no new connections, and closes each present one after its response, or after `graceMs`. Then resolves. */
   stop(graceMs: number): Promise<void>;
 }
 
 type Connections = ReadonlyMap<Socket, Connection>;
 
-export function createListener(handler: RequestHandler, limits: ListenerLimits = listenerLimits): Listener {
-  const server = createHttpServer(limits);
+/** @param certificate with its key: the server speaks HTTPS */
+export function createListener(
+  handler: RequestHandler,
+  limits: ListenerLimits = listenerLimits,
+  certificate?: SecureContextOptions,
+): Listener {
+  const server = createHttpServer(limits, certificate);
   const connections = new Map<Socket, Connection>();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
     connections.get(incoming.socket)?.take(incoming, outgoing, expectsContinue);
-  server.on("connection", (socket: Socket) => {
-    connections.set(socket, new Connection(socket, handler, connections));
+  // What ends before it is secure was no connection of HTTP.
+  server.on(certificate === undefined ? "connection" : "secureConnection", (socket: Socket) => {
+    const connection = new Connection(socket, handler, connections);
+    connections.set(socket, connection);
     socket.once("close", () => connections.delete(socket));
+    if (!server.listening) {
+      connection.stop(); // It became secure after the stop had begun.
+    }
   });
   server.on("request", (incoming, outgoing) => take(incoming, outgoing, false));
   server.on("checkContinue", (incoming, outgoing) => take(incoming, outgoing, true));
@@ -53,17 +66,20 @@ export function createListener(handler: RequestHandler, limits: ListenerLimits =
     socket.on("timeout", () => server.emit("timeout", socket));
     connections.get(socket)?.connect(incoming);
   });
-  server.on("clientError", (error, socket) => {
-    if (socket instanceof Socket) { // Only a TLS server has other streams here.
-      connections.get(socket)?.fail(error, limits.fieldsMs);
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    const connection = connections.get(socket);
+    if (connection === undefined) {
+      socket.destroy(); // Its handshake failed.
+    } else {
+      connection.fail(error, limits.fieldsMs);
     }
   });
   cutOffStalledReaders(server, connections, limits);
   return { server, stop: (graceMs) => stopServer(server, connections, limits.stopIdleMs, graceMs) };
 }
 
-function createHttpServer(limits: ListenerLimits): Server {
-  const server = createServer({
+function createHttpServer(limits: ListenerLimits, certificate: SecureContextOptions | undefined): Server | TlsServer {
+  const options = {
     maxHeaderSize: bounds.fieldBytesMax + 1, // Node refuses this length.
     headersTimeout: limits.fieldsMs,
     requestTimeout: limits.requestMs,
@@ -72,9 +88,11 @@ function createHttpServer(limits: ListenerLimits): Server {
     insecureHTTPParser: false,
     requireHostHeader: false, // Node's response would have no content: `messageFault` checks Host instead.
     noDelay: true,
-  });
+  };
+  const secure = { minVersion: "TLSv1.2", handshakeTimeout: limits.fieldsMs, allowHalfOpen: true } as const;
+  const server = certificate ? createTlsServer({ ...options, ...secure, ...certificate }) : createServer(options);
   // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types lack this.
-  (server as Server & { httpAllowHalfOpen: boolean }).httpAllowHalfOpen = true;
+  Object.assign(server, { httpAllowHalfOpen: true });
   server.maxHeadersCount = bounds.fieldCountMax + 1; // Node drops the fields beyond it: one more shows that there are.
   return server;
 }
@@ -83,7 +101,7 @@ function createHttpServer(limits: ListenerLimits): Server {
  * Gives a time-out to sockets with waiting output, by a periodic look at all: `server.setTimeout` takes 3 % of each
  * request's time. If the client has read anything meanwhile, Node begins another time-out instead of emitting it.
  */
-function cutOffStalledReaders(server: Server, connections: Connections, limits: ListenerLimits): void {
+function cutOffStalledReaders(server: Server | TlsServer, connections: Connections, limits: ListenerLimits): void {
   const timer = setInterval(() => {
     for (const socket of connections.keys()) {
       // Node may remove a time-out at the next request.
@@ -103,7 +121,12 @@ function cutOffStalledReaders(server: Server, connections: Connections, limits: 
 }
 
 /** Idle connections are closed only every `idleMs`: a request may be on its way. */
-async function stopServer(server: Server, connections: Connections, idleMs: number, graceMs: number): Promise<void> {
+async function stopServer(
+  server: Server | TlsServer,
+  connections: Connections,
+  idleMs: number,
+  graceMs: number,
+): Promise<void> {
   // Not the method of node:http: that destroys connections whose response is written but not yet read by the client.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   connections.forEach((connection) => connection.stop());

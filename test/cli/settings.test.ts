@@ -18,6 +18,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
     trustedProxyCount: 0,
     idleSeconds: 75,
     corsOrigins: [],
+    tls: undefined,
     log: "lifecycle",
     hasConsole: true,
     metricsPort: undefined,
@@ -33,6 +34,8 @@ const variables: Readonly<Record<SettingName, string>> = {
   host: "ANIMAL_STORE_HOST",
   data: "ANIMAL_STORE_DATA",
   database: "ANIMAL_STORE_DATABASE",
+  "tls-cert": "ANIMAL_STORE_TLS_CERT",
+  "tls-key": "ANIMAL_STORE_TLS_KEY",
   "base-url": "ANIMAL_STORE_BASE_URL",
   "staging-base-url": "ANIMAL_STORE_STAGING_BASE_URL",
   "trust-proxy": "ANIMAL_STORE_TRUST_PROXY",
@@ -67,6 +70,8 @@ const rows: readonly Row[] = [
     bad: [" ", "a\0b"],
   },
   { name: "database", member: "storage", good: [], bad: ["***"] }, // More in database-address.test.ts.
+  { name: "tls-cert", member: "tls", good: [], bad: [" ", "a.pem"] }, // Together in tls.test.ts.
+  { name: "tls-key", member: "tls", good: [], bad: [" ", "a.key"] },
   {
     name: "base-url",
     member: "baseUrl",
@@ -154,7 +159,11 @@ for (const { name, member, good, bad } of rows) {
 }
 
 test("no setting takes a text in quotation marks, or with a control character", () => {
-  const others: Partial<Record<SettingName, string>> = { database: "postgres://app@127.0.0.1/store" };
+  const others: Partial<Record<SettingName, string>> = {
+    database: "postgres://app@127.0.0.1/store",
+    "tls-cert": "a.pem",
+    "tls-key": "a.key",
+  };
   for (const { name, good } of rows) {
     const text = others[name] ?? good[0]?.[0] ?? assert.fail(name);
     const variable = variables[name];

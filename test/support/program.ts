@@ -88,7 +88,7 @@ export async function createKey(store: readonly string[], plan = "enterprise", h
 /** Starts the server on a free port. Resolves once it listens; rejects with its output if it ends before. */
 export async function start(context: Context | undefined, args: readonly string[], how: How = {}): Promise<RunningProgram> {
   const [command, rest, options] = commandOf(["--port", "0", ...args], how);
-  const program = await startProcess(context, command, rest, /^listening on (http:\/\/\S+)/m, options);
+  const program = await startProcess(context, command, rest, /^listening on (https?:\/\/\S+)/m, options);
   const { stdout } = program.output();
   return {
     ...program,

@@ -7,6 +7,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
+import type { SecureContextOptions } from "node:tls";
 
 import type { Clock } from "../../src/base/clock.ts";
 import { createListener, type Listener, type ListenerLimits, listenerLimits } from "../../src/http/listener.ts";
@@ -14,6 +15,7 @@ import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
 import { openService, type Service } from "../../src/service.ts";
+import { one } from "./certificates.ts";
 
 export interface RunningService {
   readonly service: Service;
@@ -33,6 +35,8 @@ export interface Start {
   readonly clock?: Clock;
   readonly observers?: Observers;
   readonly publicPages?: readonly PublicPage[];
+  /** It speaks HTTPS. */
+  readonly certificate?: SecureContextOptions;
 }
 
 /** Where a service keeps what it keeps. */
@@ -52,8 +56,12 @@ const { createPlace } = (placeModule === undefined ? { createPlace: temporaryFol
   createPlace: (clock?: Clock) => Promise<Place>;
 };
 
+/** The tests of raw connections run over TLS once more. */
+const defaultCertificate = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? undefined : one;
+
 /** The caller closes it. */
-export async function startService({ options, limits, clock, observers, publicPages = [] }: Start = {}): Promise<RunningService> {
+export async function startService(start: Start = {}): Promise<RunningService> {
+  const { options, limits, clock, observers, publicPages = [], certificate = defaultCertificate } = start;
   const place = options?.store === undefined ? await createPlace(clock) : await temporaryFolder();
   const reports: string[] = [];
   const checked = checkOptions({ ...place.options, report: (message) => reports.push(message), ...options });
@@ -62,7 +70,7 @@ export async function startService({ options, limits, clock, observers, publicPa
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });
-  const listener = createListener(service.pipeline, { ...listenerLimits, ...limits });
+  const listener = createListener(service.pipeline, { ...listenerLimits, ...limits }, certificate);
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));
   const { key } = await service.keys.create({ plan: "enterprise", perMinute: 10_000_000, perDay: 10_000_000 });
   return {

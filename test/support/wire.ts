@@ -4,6 +4,7 @@
  */
 
 import { connect, type Socket } from "node:net";
+import { connect as connectSecurely } from "node:tls";
 
 import { parseHead, type WireResponse } from "./wire-response.ts";
 
@@ -29,11 +30,14 @@ export class Wire {
     socket.on("close", () => this.#end("end"));
   }
 
-  static open(port: number): Promise<Wire> {
+  /** @param isSecure over TLS */
+  static open(port: number, { isSecure = process.env["ANIMAL_STORE_TEST_TLS"] !== undefined } = {}): Promise<Wire> {
     return new Promise((resolve, reject) => {
-      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+      const plain = connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true });
+      const socket = isSecure ? connectSecurely({ socket: plain, rejectUnauthorized: false }) : plain;
+      plain.once("error", reject);
       socket.once("error", reject);
-      socket.once("connect", () => {
+      socket.once(isSecure ? "secureConnect" : "connect", () => {
         socket.off("error", reject);
         resolve(new Wire(socket));
       });

@@ -1,0 +1,49 @@
+/** What is particular to HTTPS. The tests of raw connections run over it too: `.ci/run`. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect as connectPlainly } from "node:net";
+import { test } from "node:test";
+import { connect, type ConnectionOptions, type TLSSocket } from "node:tls";
+
+import { systemClock } from "../../src/base/clock.ts";
+import { Observers } from "../../src/observe/observers.ts";
+import { one } from "../support/certificates.ts";
+import { runningService } from "../support/running-service.ts";
+import { until } from "../support/until.ts";
+import { Wire } from "../support/wire.ts";
+
+async function secure(port: number, options: ConnectionOptions = {}): Promise<TLSSocket> {
+  const socket = connect({ port, host: "127.0.0.1", ca: one.cert, ...options });
+  await once(socket, "secureConnect");
+  return socket;
+}
+
+test("HTTPS is TLS 1.2 or later with HTTP/1.1, also for a client that would rather have HTTP/2", async (context) => {
+  const { port } = await runningService(context, { certificate: one });
+  for (const version of ["TLSv1.2", "TLSv1.3"] as const) {
+    const socket = await secure(port, { ALPNProtocols: ["h2", "http/1.1"], minVersion: version, maxVersion: version });
+    assert.deepEqual([socket.alpnProtocol, socket.getProtocol(), socket.authorized], ["http/1.1", version, true]);
+    socket.destroy();
+  }
+  const old: ConnectionOptions = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" };
+  await assert.rejects(secure(port, old), /alert protocol version|unsupported protocol|no protocols available/);
+});
+
+test("what ends before it is secure is no request, and does not hold a connection beyond its time", async (context) => {
+  const observers = new Observers({ clock: systemClock, hasMetrics: true, writeRequests: undefined });
+  const { port, service, key } = await runningService(context, { certificate: one, observers, limits: { fieldsMs: 300 } });
+  const plain = await Wire.open(port, { isSecure: false });
+  assert.doesNotMatch((await plain.send("GET /v1/pets HTTP/1.1\r\nHost: a\r\n\r\n").closed()).rest, /^HTTP/);
+  const silent = connectPlainly({ port, host: "127.0.0.1" });
+  await once(silent.resume(), "close"); // The server has waited for its handshake.
+  const idle = await secure(port);
+  await once(idle.resume(), "close"); // As on a plain connection on which nothing comes.
+  const wire = await Wire.open(port, { isSecure: true });
+  wire.send(`GET /v1/limits HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+  assert.equal((await wire.response()).status, 200);
+  await until("the request is counted", () => /^animal_store_requests_total.* 1$/m.test(service.metrics()));
+  const counts = service.metrics().match(/^animal_store_requests_total.*$/gm) ?? [];
+  assert.deepEqual(counts.filter((line) => !line.endsWith(" 0")).length, 1, counts.join("\n"));
+  wire.destroy();
+});
