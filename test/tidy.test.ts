@@ -77,7 +77,7 @@ const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:fs": ["disk", "cli"],
   "node:fs/promises": ["disk"],
   "node:child_process": [],
-  "node:worker_threads": [],
+  "node:worker_threads": ["testing"],
 };
 
 test("rooms import only from the rooms below them", () => {

@@ -1,7 +1,7 @@
 /**
  * `animal-store/testing`: what every store has to do (pets/pet-store.ts), as tests of `node:test` that any store can be
  * put through: ours, the one in PostgreSQL, one of an embedder's. What a crash may do to a store is for tests of its
- * own. It imports only what the library exports.
+ * own. And an example of a store. It imports only what the library exports.
  */
 
 import type { CreatePlace } from "./place.ts";
@@ -11,6 +11,7 @@ import { testClosing } from "./suite-closing.ts";
 import { testReading, testReadingWhileAdding } from "./suite-reading.ts";
 import { testRepeatedChanging, testSharedHashes } from "./suite-repeating.ts";
 
+export { ExampleEngine, ExampleStore } from "./example-store.ts";
 export type { CreatePlace, StorePlace } from "./place.ts";
 
 /** Defines the tests of all methods but `changeStatus`. A failure of a random one names the `SEED` that replays it. */

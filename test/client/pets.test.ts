@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type NewPet, type Pets } from "../../src/client/client.ts";
-import { ExampleEngine, ExampleStore } from "../store/example-store.ts";
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { runningService } from "../support/running-service.ts";
 
 const sources: Readonly<Record<string, (context: TestContext) => Promise<Pets>>> = {

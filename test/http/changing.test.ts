@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
 import type { PetStore } from "../../src/index.ts";
-import { ExampleEngine, ExampleStore } from "../store/example-store.ts";
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { type RunningService, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";

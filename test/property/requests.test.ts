@@ -11,7 +11,7 @@ import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
 import type { PetStore } from "../../src/pets/pet-store.ts";
-import { ExampleEngine, ExampleStore } from "../store/example-store.ts";
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { runningService } from "../support/running-service.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { assertPromised, parseHead } from "../support/wire-response.ts";

@@ -12,7 +12,7 @@ import { type AnimalStore, openAnimalStore, type PetStore, StorageUnavailableErr
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import type { WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex } from "../support/wire.ts";
-import { ExampleEngine, ExampleStore } from "./example-store.ts";
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 
 const newPet = { name: "Rex", categoryId: 5n, status: "available" } as const;
 

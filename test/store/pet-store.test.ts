@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { testPetStore, testStatusChanges } from "../../src/testing/index.ts";
-import { ExampleEngine, ExampleStore } from "./example-store.ts";
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 
 for (const testStore of [testPetStore, testStatusChanges]) {
   testStore("JsonLinesPetStore", async () => {

@@ -18,7 +18,7 @@ import {
   type StatusChange,
   StorageUnavailableError,
   type StoredPet,
-} from "../../src/index.ts";
+} from "../index.ts";
 
 type Question =
   | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
