@@ -62,9 +62,7 @@ function add(to: Client, name: string): Promise<Received> {
 }
 
 function reserve(to: Client, id = 1): Promise<Received> {
-  const content = '{"status":"pending"}';
-  const headers = { "content-length": content.length, "if-match": "available" };
-  return to.send("PATCH", `/v1/pets/${id}`, { headers, content });
+  return to.change(id, "pending", { "if-match": "available" });
 }
 
 async function statusOf(from: Client): Promise<string> {

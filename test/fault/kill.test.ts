@@ -165,9 +165,8 @@ class Owners {
   }
 
   async reserve(client: Client, { id, name }: Reservation): Promise<void> {
-    const content = '{"status":"pending"}';
-    const headers = { "content-length": content.length, "if-match": '"available"', "idempotency-key": `"${name}"` };
-    const { status, text } = await client.send("PATCH", `/v1/pets/${id}`, { headers, content });
+    const headers = { "if-match": '"available"', "idempotency-key": `"${name}"` };
+    const { status, text } = await client.change(id, "pending", headers);
     assert.ok(status === 200 || status === 412, text);
     const owner = this.byId.get(id);
     if (status === 200) {

@@ -128,10 +128,7 @@ test("changes are moved with the animals' first statuses, the present ones and t
   const changed = guardedFolder("changed");
   const bearer = await createKey(["--data", changed]);
   const add = (id) => (client) => client.add({ name: `Rex ${id}`, categoryId: id }, { "idempotency-key": `add-${id}` });
-  const change = (id, status, once) => (client) => {
-    const headers = { "if-match": "*", ...(once && { "idempotency-key": once }) };
-    return client.send("PATCH", `/v1/pets/${id}`, { headers, content: JSON.stringify({ status }) });
-  };
+  const change = (id, status, once) => (client) => client.change(id, status, { "if-match": "*", ...(once && { "idempotency-key": once }) });
   // Changes with a key, there and back too, and to the status that it has; and without one. One animal never changes.
   const sends = [
     ...[1, 2, 3, 4, 5].map(add),

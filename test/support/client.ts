@@ -15,6 +15,8 @@ export interface Client {
   get(path: string, headers?: Fields): Promise<Received>;
   /** Adds an animal. `headers` may have an `idempotency-key`. */
   add(pet: object, headers?: Fields): Promise<Received>;
+  /** Changes a status. `headers` have an `if-match`, and may have an `idempotency-key`. */
+  change(id: number, status: string, headers: Fields): Promise<Received>;
   /** The texts of all animals after that id, following the pages. */
   animalsAfter(id: number): Promise<string[]>;
   close(): void;
@@ -29,6 +31,11 @@ export function newClient(
   { connections = 64, timeoutMs = 30_000 }: { readonly connections?: number; readonly timeoutMs?: number } = {},
 ): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
+  const withContent = (value: object, headers: Fields) => {
+    const content = JSON.stringify(value);
+    const fields = { "content-type": "application/json", "content-length": Buffer.byteLength(content), ...headers };
+    return { headers: fields, content };
+  };
   return {
     send(method, path, { headers = {}, content } = {}) {
       const fields = { authorization: `Bearer ${key}`, ...headers };
@@ -39,9 +46,10 @@ export function newClient(
       return this.send("GET", path, { headers });
     },
     add(pet, headers = {}) {
-      const content = JSON.stringify(pet);
-      const fields = { "content-type": "application/json", "content-length": Buffer.byteLength(content), ...headers };
-      return this.send("POST", "/v1/pets", { headers: fields, content });
+      return this.send("POST", "/v1/pets", withContent(pet, headers));
+    },
+    change(id, status, headers) {
+      return this.send("PATCH", `/v1/pets/${id}`, withContent({ status }, headers));
     },
     async animalsAfter(id) {
       const texts: string[] = [];
