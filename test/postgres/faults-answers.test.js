@@ -123,6 +123,29 @@ describe("lost answers", { concurrency: 4 }, () => {
     }
   });
 
+  test("a change whose fate cannot be learnt within 10 s is outcome_unknown, and repeated it is one change", { skip: skipFaults }, async (context) => {
+    const { url, proxy, clients: [cutOff, other] } = await startBehindProxy(context, postgres);
+    const created = await cutOff.add({ name: "Rex", categoryId: 1 });
+    const { release } = await lock(context, url, lockCounter);
+    const sell = (client) => client.change(1, "sold", { "if-match": "available", "idempotency-key": "once" });
+    const selling = sell(cutOff);
+    await lockWaits(postgres, url, { of: "animal_store.change_statuses" });
+    proxy.cut();
+    await release();
+    const free = async () => (await other.change(1, "available", { "if-match": "sold" })).status === 200;
+    await timeUntil("it is stored, and somebody changes the animal back", free);
+    const { status, text } = await selling;
+    assert.deepEqual([status, JSON.parse(text).code], [503, "outcome_unknown"]);
+    proxy.heal();
+    await timeUntil("the instance serves again", () => isServing(cutOff), { timeoutMs: 2_000 });
+    for (const client of [cutOff, other]) {
+      const again = await sell(client);
+      assert.deepEqual([again.status, again.headers["idempotent-replayed"]], [200, "true"]);
+      assert.deepEqual(JSON.parse(again.text), { ...JSON.parse(created.text), status: "sold" });
+      assert.equal((await client.get("/v1/pets/1")).text, created.text, "it is not changed once more");
+    }
+  });
+
   test("a rotation whose fate cannot be learnt within 10 s says that it may have been made", { skip: skipFaults }, async (context) => {
     const { url, proxy, instances: [instance], id } = await startBehindProxy(context, postgres, 1);
     const { release } = await lock(context, url, "LOCK TABLE animal_store.key_events IN SHARE MODE");
