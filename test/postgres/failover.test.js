@@ -70,7 +70,8 @@ for (const [title, strike, mend] of [
     const unknown = record.responses.filter(({ code }) => code === "outcome_unknown").length;
     const [led, read, named, created] = [ledAt, readAt, namedAt, createdAt].map((at) => seconds(at - struckAt));
     context.diagnostic(`HAProxy leads on after ${led}, reads after ${read} (+ ${seconds(readAt - ledAt)}); a standby is named after ` +
-      `${named}, creates after ${created} (+ ${seconds(createdAt - namedAt)}); ${record.added.length} creates, ${unknown} outcome_unknown`);
+      `${named}, creates after ${created} (+ ${seconds(createdAt - namedAt)}); ${record.added.length} creates, ` +
+      `${record.reserved.length} reservations, ${unknown} outcome_unknown`);
     await assertNothingLostOrDoubled(cluster.server, url, record);
     const lately = servedAt.filter((at) => at < struckAt && at > struckAt - lostLimitsMs).length;
     assert.ok(servedAt.length <= quota + lately, `${servedAt.length} of ${quota} were served, ${lately} in the last moment`);

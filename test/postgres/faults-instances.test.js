@@ -24,7 +24,7 @@ test("an instance that is killed under load loses nothing, doubles nothing and d
   await instances[0].kill();
   await setTimeout(1_000);
   const record = await load.stop();
-  assert.ok(record.added.length > 100, `${record.added.length} animals`);
+  assert.ok(record.added.length > 50, `${record.added.length} animals`);
   [1, 2].forEach((place) => assert.ok(record.longestGapMs(place) < 500, `a gap of ${record.longestGapMs(place)} ms`));
   assertEachRemainingOnce(record);
   await assertNothingLostOrDoubled(postgres, url, record);

@@ -1,6 +1,6 @@
 /**
- * Clients that add and read animals through several instances, and record what they are told; and a check of what is in
- * the database against it.
+ * Clients that add, reserve and read animals through several instances, and record what they are told; and a check of
+ * what is in the database against it.
  */
 
 import assert from "node:assert/strict";
@@ -10,11 +10,16 @@ import { newClient } from "../../build/test/support/client.js";
 /** After a request that was not served. */
 const pauseMs = 20;
 const heartbeatMs = 10;
+/** Clients reserve one of so many last animals: often two want the same one. */
+const wantedMax = 8;
+/** 412: somebody else has reserved the animal. */
+export const servedStatuses = [200, 201, 412];
 
 /**
  * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
- * record. Every second client is a reader. Half of the others send an `Idempotency-Key`, and repeat a create at the next
- * instance until it has a 201: after a broken connection, a 503 or no response within `timeoutMs`.
+ * record. Every second client is a reader. The others create an animal and reserve one, which changes it from available
+ * to pending. Half of their requests have an `Idempotency-Key`, and are repeated at the next instance until they are
+ * served: after a broken connection, a 503 or no response within `timeoutMs`.
  *
  * @param context a test: its end ends the load too, if the test has failed
  * @param targets `{ origin }` of each instance
@@ -38,17 +43,30 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     close();
   });
 
-  async function add(place, isRepeated) {
+  /** @param send a sender's request, with the name of its animal or reservation. @returns whether it was served */
+  async function write(place, isRepeated, send) {
     const name = `${first}-${names++}`;
     const fields = isRepeated ? { "idempotency-key": `"${name}"` } : {};
     for (let turn = place; ; turn += 1) {
-      const response = await record.observe(turn % senders.length, () => senders[turn % senders.length].add({ name, categoryId: 1 }, fields));
-      const isAdded = record.note(name, response);
-      if (isAdded || !isRepeated || isAbandoned) {
-        return isAdded;
+      const response = await record.observe(turn % senders.length, () => send(senders[turn % senders.length], name, fields));
+      const isServed = record.note(name, response);
+      if (isServed || !isRepeated || isAbandoned) {
+        return isServed;
       }
       await setTimeout(pauseMs);
     }
+  }
+
+  function add(place, isRepeated) {
+    return write(place, isRepeated, (sender, name, fields) => sender.add({ name, categoryId: 1 }, fields));
+  }
+
+  function reserve(place, isRepeated) {
+    const { id } = record.added.at(-1 - Math.floor(Math.random() * Math.min(wantedMax, record.added.length)));
+    return write(place, isRepeated, (sender, name, fields) => {
+      record.wanted.set(name, id);
+      return sender.change(id, "pending", { "if-match": "available", ...fields });
+    });
   }
 
   async function read(place) {
@@ -58,8 +76,9 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
   async function run(index) {
     const place = index % senders.length;
     for (let round = 0; !isStopping; round += 1) {
-      const isAdder = !isReadOnly && Math.floor(index / senders.length) % 2 === 0;
-      const isServed = isAdder ? await add(place, round % 2 === 0) : await read(place);
+      const isWriter = !isReadOnly && Math.floor(index / senders.length) % 2 === 0;
+      const isRepeated = round % 2 === 0;
+      const isServed = isWriter ? (await add(place, isRepeated)) && (await reserve(place, isRepeated)) : await read(place);
       await setTimeout(isServed ? 0 : pauseMs);
     }
   }
@@ -83,6 +102,9 @@ function newRecord(places) {
     responses: [],
     /** The ids and names of every 201. */
     added: [],
+    /** The id that each reservation is for, by its name; and the names of those that have a 200. */
+    wanted: new Map(),
+    reserved: [],
     /** Names of which the last word was that nothing was stored, and those of which nobody knows. */
     refused: new Set(),
     unknown: new Set(),
@@ -94,16 +116,16 @@ function newRecord(places) {
       const { status, headers, text } = await send().catch(() => ({ status: 0, headers: {}, text: "" }));
       const remaining = Number(headers["x-ratelimit-remaining"]);
       const code = status >= 400 ? JSON.parse(text).code : undefined;
-      assert.ok([0, 200, 201, 503].includes(status), text);
+      assert.ok([0, 503, ...servedStatuses].includes(status), text);
       const response = { place, sentAt, at: performance.now(), status, code, remaining, text };
       this.responses.push(response);
       return response;
     },
 
-    /** Notes what a create has been told. @returns whether it has a 201 */
+    /** Notes what a create or a reservation has been told. @returns whether it was served */
     note(name, { status, code, text }) {
-      if (status === 201) {
-        this.added.push({ id: JSON.parse(text).id, name });
+      const isServed = servedStatuses.includes(status);
+      if (isServed) {
         this.refused.delete(name);
         this.unknown.delete(name);
       } else if (code === "storage_unavailable" && !this.unknown.has(name)) {
@@ -112,12 +134,17 @@ function newRecord(places) {
         this.refused.delete(name);
         this.unknown.add(name);
       }
-      return status === 201;
+      if (status === 201) {
+        this.added.push({ id: JSON.parse(text).id, name });
+      } else if (status === 200) {
+        this.reserved.push(name);
+      }
+      return isServed;
     },
 
     /** The successful responses of an instance, the earliest first. */
     servedBy(place) {
-      return this.responses.filter((one) => one.place === place && [200, 201].includes(one.status)).sort((a, b) => a.at - b.at);
+      return this.responses.filter((one) => one.place === place && servedStatuses.includes(one.status)).sort((a, b) => a.at - b.at);
     },
 
     /** The longest time in which an instance that was asked served nothing, though this process ran, in milliseconds. */
@@ -137,9 +164,12 @@ function newRecord(places) {
   };
 }
 
-/** Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. */
-export async function assertNothingLostOrDoubled(postgres, url, { added, refused }) {
-  const rows = await postgres.query("SELECT id::float8 AS id, name FROM animal_store.pets ORDER BY pets.id", [], url);
+/**
+ * Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. An animal that was
+ * reserved is pending, and has one owner.
+ */
+export async function assertNothingLostOrDoubled(postgres, url, { added, wanted, reserved, refused, unknown }) {
+  const rows = await postgres.query("SELECT id::float8 AS id, name, status FROM animal_store.pets ORDER BY pets.id", [], url);
   rows.forEach(({ id }, index) => assert.equal(id, index + 1, "ids have no gaps"));
   const ids = new Map(rows.map(({ id, name }) => [name, id]));
   assert.equal(ids.size, rows.length, "no animal is there twice");
@@ -147,10 +177,15 @@ export async function assertNothingLostOrDoubled(postgres, url, { added, refused
   assert.deepEqual(wrong, [], "every acknowledged animal is there, with its id");
   const present = [...refused].filter((name) => ids.has(name));
   assert.deepEqual(present, [], "no animal is there of which it was said that it was not stored");
+  const [owned, doubtful] = [reserved, [...unknown]].map((names) => new Set(names.map((one) => wanted.get(one))));
+  assert.equal(owned.size, reserved.length, "no animal has two owners");
+  const mayBe = (id) => (owned.has(id) ? ["pending"] : doubtful.has(id) ? ["available", "pending"] : ["available"]);
+  const astray = added.filter(({ id }) => !mayBe(id).includes(rows[id - 1].status));
+  assert.deepEqual(astray, [], "an animal is pending if and only if it has an owner");
 }
 
 /** No Remaining is shown twice, as long as no window ends meanwhile. */
 export function assertEachRemainingOnce({ responses }) {
-  const shown = responses.filter(({ status }) => [200, 201].includes(status)).map(({ remaining }) => remaining);
+  const shown = responses.filter(({ status }) => servedStatuses.includes(status)).map(({ remaining }) => remaining);
   assert.equal(new Set(shown).size, shown.length, "each Remaining is shown once");
 }
