@@ -25,7 +25,8 @@ class Pair {
   grow(count: number): void {
     for (let added = 0; added < count; added++) {
       const status = this.#random.integer(0, statuses.length - 1);
-      const start = `{"id":${this.model.length + 1},"name":"${"ü".repeat(this.#random.integer(0, 40))}","status":"`;
+      const character = this.#random.integer(0, 1) === 0 ? "ü" : "\u{10ffff}\u007f";
+      const start = `{"id":${this.model.length + 1},"name":"${character.repeat(this.#random.integer(0, 40))}","status":"`;
       const line = Buffer.from(`before${start}after`);
       this.catalogue.append(viewOf(line), "before".length, line.length - "after".length, status);
       this.model.push({ start, status });
