@@ -19,7 +19,7 @@ const quotaMax = 1_000_000_000;
  * @property {import("./processes.js").RunningServer} server
  * @property {Keys} keys
  * @property {number} [metricsPort]
- * @property {() => number} [keptCount] how many animals are on disk; after the stop
+ * @property {() => number} [keptCount] how many animals and changes are on disk; after the stop
  * @typedef {object} Contender
  * @property {string} id
  * @property {string} label
@@ -182,8 +182,8 @@ function randomKeys() {
 }
 
 async function sqliteCounter() {
-  const { countAnimals } = await import("./peers/animals.js");
-  return countAnimals;
+  const { countKept } = await import("./peers/animals.js");
+  return countKept;
 }
 
 function lineCount(file) {

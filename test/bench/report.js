@@ -145,13 +145,15 @@ export const notes = `\
 - The floor is a bare node:http server that sends constant bytes with the same header fields, and does nothing else.
   The figures are medians of ratios within interleaved rounds, over several launches. "To the lean floor" is the
   service's ratio to a floor that sends only the fields of the published API.
-- Every server checks a bearer key, counts two windows for each key, validates, and syncs each create to disk before it
-  responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they return 401
-  and count nothing. The service returns 429.
+- Every server checks a bearer key, counts two windows for each key, validates, and syncs each create and change to disk
+  before it responds. The peers have no request ids, no exact int64, no bans and no limit for failed keys. In W6 they
+  return 401 and count nothing. The service returns 429.
 - W1 and W2 ask for the same page again and again, which a server or its processor may still have. A client that follows
   Link reads each page once, as in W1R and W2R, which begin after random animals.
 - By processor time, a ratio is that of requests for each second of processor time, the kernel's for them included.
-- W4 compares stores more than frameworks. The peers use SQLite (WAL, synchronous=FULL) with one insert in each commit.
-  The service uses group commit. "Fastify 5, group commit" puts all inserts of a turn of the event loop in one commit.
+- W4 and W7 compare stores more than frameworks. The peers use SQLite (WAL, synchronous=FULL) with one insert or change
+  in each commit. The service uses group commit. "Fastify 5, group commit" puts all of a turn of the event loop in one.
+- Half of the changes of W7 are refused with 412, and not written. The floors send 200 to all; the one with group commit
+  writes every second one.
 - All servers read from memory. With queries to SQLite, W1 and W2 would compare databases. Go uses only its standard
-  library, and a log with one write and one fdatasync for each create.`;
+  library, and a log with one write and one fdatasync for each create or change.`;

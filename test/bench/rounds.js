@@ -10,12 +10,15 @@ import { animalCount } from "./workloads.js";
 
 /** Enough requests to use up the limits of W5 and W6. */
 const primingCountMax = 70;
+/** So many that each animal is changed several times in the cycle, so that the next cycle refuses no more and no fewer. */
+const drawnCount = 60_000;
 
 /**
  * @typedef {import("./contenders.js").Contender} Contender
  * @typedef {import("./contenders.js").Launched} Launched
  * @typedef {import("./workloads.js").Workload} Workload
- * @typedef {import("./load.js").Round & { processorUs: number }} Round processorUs: of the server, for each request
+ * @typedef {import("./load.js").Round & { processorUs: number, served: number }} Round processorUs: of the server,
+ *   for each request; served: requests without an error, with that of the check
  * @typedef {{ rounds: number, seconds: number, warmUpSeconds: number, folder: string }} Settings
  */
 
@@ -84,7 +87,7 @@ export async function interleaveOnce(contenders, workload, settings) {
   const launches = [];
   try {
     for (const contender of contenders) launches.push(await launchChecked(contender, workload, settings.folder));
-    const leastKept = launches.map(() => animalCount + 1); // One from the check.
+    const leastKept = launches.map(({ response }) => animalCount + Number(response.status < 400)); // One from the check.
     const results = new Map(contenders.map(({ id }) => [id, /** @type {Round[]} */ ([])]));
     for (let round = -1; round < settings.rounds; round += 1) {
       // Forwards and backwards, so that no contender always runs after the same one.
@@ -92,7 +95,7 @@ export async function interleaveOnce(contenders, workload, settings) {
       for (const index of order) {
         const seconds = round < 0 ? settings.warmUpSeconds : settings.seconds;
         const measured = await oneRound(launches[index], workload, seconds);
-        leastKept[index] += measured.requests + 1;
+        leastKept[index] += measured.served;
         if (round >= 0) results.get(launches[index].contender.id)?.push(measured);
       }
     }
@@ -108,17 +111,28 @@ export async function interleaveOnce(contenders, workload, settings) {
 async function oneRound({ server, requests, folder, contender }, workload, seconds) {
   const { connections } = workload;
   const processorUsBefore = server.processorUs();
-  const round = await applyLoad({ port: server.port, requests, connections, seconds, folder });
+  const sent = workload.isDrawn === true ? drawn(requests) : requests;
+  const round = await applyLoad({ port: server.port, requests: sent, connections, seconds, folder });
   const processorUs = (server.processorUs() - processorUsBefore) / round.requests;
-  const isErrorExpected = workload.statuses.every((status) => status > 399);
-  const wrongCount = round.broken + (isErrorExpected ? round.requests - round.errors : round.errors);
-  if (wrongCount > 0 || round.requests === 0) {
-    throw new Error(`${contender.label}, ${workload.id}: ${wrongCount} of ${round.requests} responses were wrong`);
+  const [errorsMin, errorsMax] = errorBounds(workload, contender);
+  const { requests: count, errors, broken } = round;
+  if (broken > 0 || count === 0 || errors < errorsMin * count || errors > errorsMax * count) {
+    throw new Error(`${contender.label}, ${workload.id}: of ${count} responses ${errors} were errors, and ${broken} were broken`);
   }
   const after = await sendOnce(server.port, requests[0] ?? "");
   const fault = faultOf(after, workload, contender);
   if (fault !== undefined) throw new Error(`${contender.label}, ${workload.id}, after a round: ${fault}`);
-  return { ...round, processorUs };
+  return { ...round, processorUs, served: count - errors + Number(after.status < 400) };
+}
+
+function drawn(requests) {
+  return Array.from({ length: drawnCount }, () => requests[Math.floor(Math.random() * requests.length)]);
+}
+
+/** The least and the greatest part of the responses that may be errors. A floor sends one response only. */
+function errorBounds({ statuses }, contender) {
+  const [least, most] = [Math.min(...statuses), Math.max(...statuses)].map((status) => Number(status > 399));
+  return least === most || contender.fault !== undefined ? [least, least] : [0.4, 0.6];
 }
 
 /** What was acknowledged must be on disk. Requests under way at the end of a round may be there too. */

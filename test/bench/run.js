@@ -118,11 +118,11 @@ async function prepareAll(folder) {
 }
 
 /** A peer that differs only in its store takes part where stores do. */
-function takesPart({ isOfStores }, { writes, isOfService }) {
-  return isOfService !== true && (isOfStores !== true || writes === true);
+function takesPart({ id, isOfStores }, { writes, peers: able }) {
+  return (able === undefined || able.includes(id)) && (isOfStores !== true || writes === true);
 }
 
-/** The floors send the service's own response. For creates there is a third floor, which writes to disk first. */
+/** The floors send the service's own response. For what writes there is a third floor, which does so first. */
 async function floorsFor(service, workload, folder) {
   const { server, response } = await launchChecked(service, workload, folder);
   await server.stop();

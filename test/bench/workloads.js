@@ -14,11 +14,12 @@ const sold = "limit=100&status=sold";
  * @property {string} id
  * @property {string} title
  * @property {number} connections
- * @property {readonly number[]} statuses of a correct response
+ * @property {readonly number[]} statuses of a correct response; if some are errors, they are about half
  * @property {(keys: Keys) => string[]} requests raw HTTP/1.1, sent in a cycle; `{unique}` differs in each request sent
  * @property {(response: ReceivedResponse) => string | undefined} fault what is wrong with a response
- * @property {boolean} [writes] creates animals
- * @property {boolean} [isOfService] no peer has what it measures
+ * @property {boolean} [writes] creates or changes animals
+ * @property {boolean} [isDrawn] each round draws what it sends from the requests
+ * @property {readonly string[]} [peers] that have what it measures; all if absent
  * @property {number} [goal] ratio to the floor that the service is to reach
  */
 
@@ -42,7 +43,7 @@ export const workloads = [
     ...create("W4i", 64),
     title: "durable create, Idempotency-Key",
     requests: (keys) => createRequests(keys, "Idempotency-Key: {unique}\r\n"),
-    isOfService: true,
+    peers: [],
   },
   create("W4b", 256),
   {
@@ -62,6 +63,17 @@ export const workloads = [
     statuses: [401, 429],
     requests: () => [get("/v1/pets", `as_${"x".repeat(43)}`)],
     fault: () => undefined,
+  },
+  {
+    id: "W7",
+    title: "durable change, half refused with 412",
+    connections: 64,
+    statuses: [200, 412],
+    isDrawn: true,
+    requests: changeRequests,
+    fault: faultOfChange,
+    writes: true,
+    peers: ["fastify", "fastify-grouped", "go"],
   },
 ];
 
@@ -147,6 +159,33 @@ function createRequests(keys, fieldLines = "") {
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(content)}\r\n${fieldLines}\r\n${content}`
     );
   });
+}
+
+/**
+ * Reserves and frees each animal. Drawn at random, half of these changes are refused. At first a third of the animals is
+ * sold, which counts as not reserved. Animal 1 is available.
+ *
+ * @param {Keys} keys
+ */
+function changeRequests(keys) {
+  const changes = [
+    { status: "pending", ifMatch: '"available", "sold"' },
+    { status: "available", ifMatch: '"pending"' },
+  ];
+  return Array.from({ length: 2 * animalCount }, (_, index) => {
+    const { status, ifMatch } = changes[index % 2];
+    const content = JSON.stringify({ status });
+    return (
+      `PATCH /v1/pets/${(index >> 1) + 1} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${keys.unlimited}\r\n` +
+      `If-Match: ${ifMatch}\r\nContent-Type: application/json\r\nContent-Length: ${content.length}\r\n\r\n${content}`
+    );
+  });
+}
+
+/** The first one reserves animal 1. Refused or not, it is reserved then. */
+function faultOfChange(response) {
+  if (fieldOf(response, "etag") !== '"pending"') return "not the tag of an animal that is reserved";
+  return response.status === 412 ? undefined : faultOfAnimal(JSON.parse(response.body), 1);
 }
 
 /**

@@ -5,8 +5,8 @@
 import bearerAuth from "@fastify/bearer-auth";
 import rateLimit from "@fastify/rate-limit";
 import Fastify from "fastify";
-import { Animals } from "./animals.js";
-import { listQuery, newPet, pet } from "./schemas.js";
+import { Animals, tagOf } from "./animals.js";
+import { listQuery, newPet, pet, statusChange } from "./schemas.js";
 import { animalsFile, dataFolder, dayMs, minuteMs, quotas, quotasByField, sayListening } from "./settings.js";
 
 /** @param {{ groupCommit: boolean }} options */
@@ -47,6 +47,16 @@ export async function serve({ groupCommit }) {
   fastify.post("/v1/pets", { schema: { body: newPet, response: { 201: pet } } }, async (request, reply) => {
     const created = groupCommit ? await animals.createInGroup(request.body) : animals.create(request.body);
     return reply.code(201).header("location", `/v1/pets/${created.id}`).send(created);
+  });
+  fastify.patch("/v1/pets/:id", { schema: { body: statusChange, response: { 200: pet } } }, async (request, reply) => {
+    const { params: { id }, headers: { "if-match": ifMatch }, body: { status } } = request;
+    const found = animals.get(id);
+    if (found === undefined) return reply.code(404).send({ code: "pet_not_found", message: "No such animal", status: 404 });
+    if (ifMatch === undefined) return reply.code(428).send({ code: "precondition_required", message: "No If-Match", status: 428 });
+    const isChanged = groupCommit ? await animals.changeInGroup(found, status, ifMatch) : animals.change(found, status, ifMatch);
+    if (isChanged) return reply.header("etag", tagOf(status)).send({ ...found, status });
+    const refusal = { code: "precondition_failed", message: `The status is ${found.status}`, status: 412 };
+    return reply.code(412).header("etag", tagOf(found.status)).send(refusal);
   });
 
   await fastify.listen({ host: "127.0.0.1", port: 0 });

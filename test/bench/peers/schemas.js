@@ -9,6 +9,12 @@ export const newPet = {
   required: ["name", "categoryId"],
   properties: { name: { type: "string", minLength: 1, maxLength: 255 }, categoryId: { type: "integer" }, status },
 };
+export const statusChange = {
+  type: "object",
+  additionalProperties: false,
+  required: ["status"],
+  properties: { status },
+};
 export const pet = {
   type: "object",
   properties: { id: { type: "integer" }, name: { type: "string" }, categoryId: { type: "integer" }, status },

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"sort"
+	"strings"
 	"sync"
 	"syscall"
 )
@@ -18,7 +19,7 @@ type Pet struct {
 	Status     string `json:"status"`
 }
 
-// animals are kept in memory, over a log of one line an animal.
+// animals are kept in memory, over a log of one line an animal, and one a change.
 type animals struct {
 	mutex    sync.RWMutex
 	pets     []Pet
@@ -40,8 +41,7 @@ func (s *animals) page(limit int, after int64, status string) (page []Pet, hasMo
 		return page, false
 	}
 	ids := s.byStatus[status]
-	first := sort.Search(len(ids), func(index int) bool { return ids[index] > after })
-	for _, id := range ids[first:] {
+	for _, id := range ids[indexAfter(ids, after):] {
 		if len(page) == limit {
 			return page, true
 		}
@@ -64,18 +64,57 @@ func (s *animals) add(pet Pet) (Pet, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	pet.ID = int64(len(s.pets) + 1)
-	line, err := json.Marshal(pet)
-	if err != nil {
-		return pet, err
-	}
-	if _, err = s.file.Write(append(line, '\n')); err != nil {
-		return pet, err
-	}
-	if err = syscall.Fdatasync(int(s.file.Fd())); err != nil {
+	if err := s.write(pet); err != nil {
 		return pet, err
 	}
 	s.keep(pet)
 	return pet, nil
+}
+
+// change returns when the status is on disk, or at once if ifMatch, a list of tags without "*", does not name the present
+// one. The animal must be known.
+func (s *animals) change(id int64, status string, ifMatch string) (pet Pet, isChanged bool, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	pet = s.pets[id-1]
+	if !strings.Contains(ifMatch, tagOf(pet)) {
+		return pet, false, nil
+	}
+	before := pet.Status
+	pet.Status = status
+	if err := s.write(pet); err != nil {
+		return pet, false, err
+	}
+	s.pets[id-1] = pet
+	ids := s.byStatus[before]
+	at := indexAfter(ids, id-1)
+	s.byStatus[before] = append(ids[:at], ids[at+1:]...)
+	ids = append(s.byStatus[status], 0)
+	at = indexAfter(ids[:len(ids)-1], id)
+	copy(ids[at+1:], ids[at:])
+	ids[at] = id
+	s.byStatus[status] = ids
+	return pet, true, nil
+}
+
+func tagOf(pet Pet) string {
+	return `"` + pet.Status + `"`
+}
+
+func indexAfter(ids []int64, id int64) int {
+	return sort.Search(len(ids), func(index int) bool { return ids[index] > id })
+}
+
+// write returns when the line is on disk.
+func (s *animals) write(pet Pet) error {
+	line, err := json.Marshal(pet)
+	if err != nil {
+		return err
+	}
+	if _, err = s.file.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return syscall.Fdatasync(int(s.file.Fd()))
 }
 
 func (s *animals) keep(pet Pet) {

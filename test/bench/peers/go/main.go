@@ -1,5 +1,5 @@
 // The service's work in Go, with nothing but its standard library: net/http, encoding/json, a map behind a mutex, a
-// JSON-lines log with one write and one fdatasync a create. Animals are kept in memory, so its reads do not pay for a
+// JSON-lines log with one write and one fdatasync a create or change. Animals are kept in memory, so its reads do not pay for a
 // database, as the service's do not.
 package main
 
@@ -56,6 +56,8 @@ func (s *service) ServeHTTP(response http.ResponseWriter, request *http.Request)
 		s.create(response, request)
 	case strings.HasPrefix(request.URL.Path, "/v1/pets/") && request.Method == "GET":
 		s.get(response, request.URL.Path[len("/v1/pets/"):])
+	case strings.HasPrefix(request.URL.Path, "/v1/pets/") && request.Method == "PATCH":
+		s.changeStatus(response, request, request.URL.Path[len("/v1/pets/"):])
 	default:
 		sendError(response, 404, "route_not_found")
 	}
@@ -119,6 +121,39 @@ func (s *service) create(response http.ResponseWriter, request *http.Request) {
 	}
 	response.Header().Set("Location", "/v1/pets/"+strconv.FormatInt(pet.ID, 10))
 	respond(response, 201, pet)
+}
+
+func (s *service) changeStatus(response http.ResponseWriter, request *http.Request, text string) {
+	decoder := json.NewDecoder(http.MaxBytesReader(response, request.Body, 16384))
+	decoder.DisallowUnknownFields()
+	var body struct {
+		Status string `json:"status"`
+	}
+	if err := decoder.Decode(&body); err != nil || !isStatus(body.Status) {
+		sendError(response, 400, "invalid_body")
+		return
+	}
+	id, err := strconv.ParseInt(text, 10, 64)
+	if _, isKnown := s.one(id); err != nil || !isKnown {
+		sendError(response, 404, "pet_not_found")
+		return
+	}
+	ifMatch := request.Header.Get("If-Match")
+	if ifMatch == "" {
+		sendError(response, 428, "precondition_required")
+		return
+	}
+	pet, isChanged, err := s.change(id, body.Status, ifMatch)
+	if err != nil {
+		sendError(response, 503, "storage_unavailable")
+		return
+	}
+	response.Header().Set("ETag", tagOf(pet))
+	if !isChanged {
+		sendError(response, 412, "precondition_failed")
+		return
+	}
+	respond(response, 200, pet)
 }
 
 func respond(response http.ResponseWriter, status int, value any) {
