@@ -1,10 +1,13 @@
+/** Shared, because a new one would be 1.5 % of the work of a create. */
+const noBytes: Uint8Array = new Uint8Array(0);
+
 /**
  * Bytes that come in pieces, in one buffer that grows by doubling. Each piece would take 300 bytes if it were kept, and
  * 16,384 pieces of one byte would be 134 MB of copies if each were joined to the earlier ones at once.
  */
 export class JoinedBytes {
   /** The first piece, nearly always the only one, is not copied. */
-  #room: Uint8Array = new Uint8Array(0);
+  #room = noBytes;
   #length = 0;
 
   get length(): number {
