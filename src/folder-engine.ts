@@ -101,7 +101,7 @@ export async function holdKeys(
     const opened = (keyFile = await KeyFile.open({ ...options, onRelief }));
     const limitsFile = await openLimitsFile({ ...options, lock, limiter, reliefs: opened.keyring });
     const keys = new KeyStore(opened, { randomBytes, ...options, readLimits: async () => limiter });
-    const door = openDoor(lock, { keys, store });
+    const door = openDoor(lock, { keys, store, report });
     const saving = setInterval(() => {
       opened.check();
       void limitsFile.save();

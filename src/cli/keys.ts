@@ -17,7 +17,7 @@ import type { KeySummary } from "../keys/key-summary.ts";
 import { FolderKeys, type FolderKeysOptions } from "./folder-keys.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
-import { exitDone, type Terminal } from "./terminal.ts";
+import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 type FlagName =
   | ("data" | "database" | "plan" | "per-minute" | "per-day")
@@ -71,7 +71,7 @@ export async function keys(
   }
   const storage = readStorage(flags, terminal.environment);
   try {
-    await withKeys(storage, { ...dependencies, report: terminal.report }, (store) => {
+    await withKeys(storage, { ...dependencies, report: workReport(terminal) }, (store) => {
       return command.run({ id: operands[0] ?? "", flags, store, terminal, storage });
     });
     return exitDone;

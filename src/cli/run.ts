@@ -4,11 +4,9 @@
  */
 
 import { messageOf } from "../base/error-message.ts";
+import { release } from "../base/release.ts";
 import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
-
-/** The release of the package. The interface description has a version of its own. */
-const version = "1.2.0";
 
 type Command = (args: readonly string[], terminal: Terminal) => Promise<number>;
 
@@ -32,7 +30,7 @@ export async function run(
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
     if (name === "version" || name === "-v" || args.includes("--version")) {
-      terminal.stdout(`${version}\n`);
+      terminal.stdout(`${release}\n`);
     } else if (name === "help" || args.includes("--help") || args.includes("-h")) {
       const { helpText } = await import("./help.ts");
       terminal.stdout(helpText(name === "help" ? rest : args));

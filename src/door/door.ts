@@ -3,6 +3,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import type { Duplex } from "node:stream";
 
+import type { Report } from "../base/report.ts";
 import type { Lock } from "../disk/disk.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import type { KeyStore } from "../keys/key-store.ts";
@@ -15,6 +16,8 @@ export interface DoorOptions {
   readonly keys: KeyStore;
   /** Undefined while the holder has no catalogue open. */
   readonly store: () => Pick<PetStore, "add"> | undefined;
+  /** Told of each change of a key. */
+  readonly report: Report;
 }
 
 export interface Door {
@@ -122,12 +125,16 @@ function parseHead(line: string): { readonly door?: unknown; readonly do?: DoorA
   }
 }
 
-async function change(line: string, { keys }: DoorOptions): Promise<boolean> {
+async function change(line: string, { keys, report }: DoorOptions): Promise<boolean> {
   const event = decodeKeyText(line);
   if ("kind" in event) {
     throw new Error(`the process that holds the folder cannot read the request: ${event.reason}`);
   }
-  return keys.change(event);
+  const isChanged = await keys.change(event);
+  if (isChanged) {
+    report(`a command changed the key ${event.id}: ${event.event}`);
+  }
+  return isChanged;
 }
 
 /** Says how many were added: if not all were, those before the others. */

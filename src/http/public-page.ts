@@ -23,7 +23,7 @@ export interface PageContent extends Pick<Response, "contentType"> {
 export function fixedPage({ path, contentType, content, fields = [] }: PageContent): PublicPage {
   const etag = `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
   const allFields = ["ETag", etag, ...fields];
-  const page: Response = { status: 200, fields: allFields, content, contentType, cacheControl: "no-cache" };
+  const page: Response = { ...jsonResponse(200, content, allFields), contentType, cacheControl: "no-cache" };
   return { path, etag, show: () => page };
 }
 

@@ -14,6 +14,8 @@ export interface Response {
   readonly content: string | Uint8Array | undefined;
   readonly contentType: string;
   readonly cacheControl: string;
+  /** Of an error response, for the request log. */
+  readonly code: ErrorCode | undefined;
 }
 
 const noFields: readonly string[] = [];
@@ -23,13 +25,14 @@ export function jsonResponse(
   status: number,
   content: string | Uint8Array | undefined,
   fields: readonly string[] = noFields,
+  code?: ErrorCode,
 ): Response {
-  return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store" };
+  return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store", code };
 }
 
 /** @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return jsonResponse(errorTable[code].status, errorJson(code, message), fields);
+  return jsonResponse(errorTable[code].status, errorJson(code, message), fields, code);
 }
 
 /**

@@ -5,6 +5,8 @@
 
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node:perf_hooks";
 
+import { release } from "../base/release.ts";
+
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {
   readonly animalCount?: number;
@@ -27,6 +29,7 @@ export class Metrics {
   readonly #eventLoopDelay: IntervalHistogram;
   readonly #requests = new Map<string, Sample<Histogram>>();
   readonly #refusals = { rate_limited: 0, key_banned: 0 };
+  #replayCount = 0;
   readonly #appends = new Histogram(diskBounds);
   readonly #syncs = new Histogram(diskBounds);
 
@@ -52,6 +55,10 @@ export class Metrics {
     this.#refusals[reason] += 1;
   }
 
+  countReplay(): void {
+    this.#replayCount++;
+  }
+
   countGroup({ appendMs, syncMs }: { readonly appendMs: number; readonly syncMs: number }): void {
     this.#appends.observe(appendMs / 1_000);
     this.#syncs.observe(syncMs / 1_000);
@@ -70,6 +77,7 @@ export class Metrics {
         requests,
       ),
       family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals),
+      counter("animal_store_replays_total", "Responses with Idempotent-Replayed.", this.#replayCount),
       gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount),
       counter("animal_store_bans_total", "Bans since the start.", banCount),
       gauge("animal_store_animals", "Animals in the catalogue.", animalCount),
@@ -92,7 +100,9 @@ export class Metrics {
     }));
     delay.reset();
     const cpu = process.cpuUsage();
+    const build = { version: release, node: process.version.slice(1) };
     return [
+      family("animal_store_build_info", "gauge", "The release, and Node's; always 1.", [{ labels: build, value: 1 }]),
       family("animal_store_event_loop_delay_seconds", "gauge", delayHelp, delays),
       gauge("process_resident_memory_bytes", "Resident memory.", process.memoryUsage.rss()),
       counter("process_cpu_seconds_total", "User and system CPU time.", (cpu.user + cpu.system) / 1e6),

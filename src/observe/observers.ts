@@ -19,6 +19,15 @@ export interface ObservedRequest {
   readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }
 
+export interface ObservedResponse {
+  /** 0 if the connection broke before the response. */
+  readonly status: number;
+  /** Of an error of the service. */
+  readonly code?: string | undefined;
+  /** Those that are its own: name, value, name, value, … */
+  readonly fields?: readonly string[];
+}
+
 /** A line of the request log, as README.md describes it: without credentials and without the request target. */
 export interface RequestLine {
   readonly time: string;
@@ -26,6 +35,7 @@ export interface RequestLine {
   readonly method: string;
   readonly route: string;
   readonly status: number;
+  readonly code: string | null;
   readonly ms: number;
   readonly bytes: number;
   readonly key: string | null;
@@ -57,13 +67,15 @@ export class Observers {
     this.#write = writeRequests;
   }
 
-  /** @param status 0 if the connection broke before the response */
-  observe(request: ObservedRequest, status: number, contentBytes: number): void {
+  observe(request: ObservedRequest, { status, code, fields = [] }: ObservedResponse, contentBytes: number): void {
     const { routePattern, method, receivedMs, rate } = request;
     const durationMs = receivedMs === undefined ? 0 : this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(routePattern, method, status, durationMs);
     if (status === 429 && (rate?.kind === "rate_limited" || rate?.kind === "key_banned")) {
       this.metrics?.countRefusal(rate.kind);
+    }
+    if (fields.includes("Idempotent-Replayed")) {
+      this.metrics?.countReplay();
     }
     if (this.#write !== undefined) {
       this.#log({
@@ -72,6 +84,7 @@ export class Observers {
         method,
         route: routePattern,
         status,
+        code: code ?? null,
         ms: Math.round(durationMs * 1_000) / 1_000,
         bytes: contentBytes,
         key: request.keyId ?? null,

@@ -75,16 +75,16 @@ export class Responder {
       return;
     }
     const sending = sendResponse(incoming, outgoing, response, this.#fieldsOf(context, response));
-    this.#observers?.observe(context, response.status, incoming.method === "HEAD" ? 0 : contentLength(response));
+    this.#observers?.observe(context, response, incoming.method === "HEAD" ? 0 : contentLength(response));
     return sending;
   }
 
   sendNothing(context: RequestContext): void {
-    this.#observers?.observe(context, 0, 0);
+    this.#observers?.observe(context, { status: 0 }, 0);
   }
 
   toBytes(context: RequestContext, response: Response): string {
-    this.#observers?.observe(context, response.status, contentLength(response));
+    this.#observers?.observe(context, response, contentLength(response));
     return responseBytes(response, this.#fieldsOf(context, response));
   }
 
@@ -97,7 +97,7 @@ export class Responder {
     }
     outgoing.once("close", () => {
       if (!context.isTakenOver) {
-        this.#observers?.observe(context, outgoing.headersSent ? outgoing.statusCode : 0, 0);
+        this.#observers?.observe(context, { status: outgoing.headersSent ? outgoing.statusCode : 0 }, 0);
       }
     });
   }
@@ -120,7 +120,7 @@ export class Responder {
   clientErrorToBytes(code: ErrorCode, unread: UnreadRequest, rate: Rate): string {
     const response = errorResponse(code);
     const nothing = { method: "", routePattern: "none", keyId: undefined, trace: undefined, rate: undefined };
-    this.#observers?.observe({ ...unread, ...nothing }, response.status, contentLength(response));
+    this.#observers?.observe({ ...unread, ...nothing }, response, contentLength(response));
     return responseBytes(response, commonFields(response, unread.requestId, rate));
   }
 

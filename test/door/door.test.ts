@@ -33,7 +33,7 @@ async function hold(context: TestContext, add?: () => Promise<{ id: number; json
   assert.ok(held);
   context.after(() => held.release());
   const store = await folder.open();
-  openDoor(held, { keys: store, store: () => add && { add } });
+  openDoor(held, { keys: store, store: () => add && { add }, report: (message) => folder.reports.push(message) });
   return { folder, store, path, lock: held };
 }
 
@@ -108,9 +108,21 @@ test("a request whose sender has gone takes no effect", async (context) => {
     await new Promise<void>((resolve) => connection?.end(`${made}${line}`, resolve));
     connection?.destroy();
   }
-  openDoor(held, { keys: store, store: () => undefined });
+  openDoor(held, { keys: store, store: () => undefined, report: () => undefined });
   assert.match(await send(path, '{"door":1,"do":"list"}\n'), /"state":"active"/);
   assert.equal((await folder.lines()).length, 1);
+});
+
+test("each change of a key is told in a line that names the key, and no secret", async (context) => {
+  const { folder, store, path } = await hold(context);
+  const { id, key } = await store.create();
+  const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id });
+  await send(path, `${made}${revoked}`);
+  await send(path, `${made}${revoked}`); // Nothing is left to change.
+  await send(path, '{"door":1,"do":"list"}\n');
+  assert.equal(folder.reports.length, 1);
+  assert.match(folder.reports.join(), new RegExp(`${id}: revoked`));
+  assert.ok(!folder.reports.join().includes(key));
 });
 
 test("animals are added all together, and how many were is said where some fail", async (context) => {

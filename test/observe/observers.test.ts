@@ -54,16 +54,16 @@ test("each request is one JSON line with exactly these members, and nothing secr
   const lines = linesOf(writes);
   const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1", trace: null };
   const rows = [
-    { id: "mine", method: "POST", route: "/pets", status: 201, bytes: 57, key: keyId },
-    { id: lines[1]?.id, method: "GET", route: "/pets/{petId}", status: 404, bytes: 83, key: keyId },
-    { id: lines[2]?.id, method: "GET", route: "none", status: 401, bytes: lines[2]?.bytes, key: null },
-    { id: lines[3]?.id, method: "GET", route: "none", status: 200, bytes: 15, key: null },
-    { id: damaged.value("x-request-id"), method: "", route: "none", status: 400, bytes: damaged.contentBytes, key: null },
-    { id: connect.value("x-request-id"), method: "CONNECT", route: "none", status: 404, bytes: connect.contentBytes, key: keyId },
+    { id: "mine", method: "POST", route: "/pets", status: 201, code: null, bytes: 57, key: keyId },
+    { id: lines[1]?.id, method: "GET", route: "/pets/{petId}", status: 404, code: "pet_not_found", bytes: 83, key: keyId },
+    { id: lines[2]?.id, method: "GET", route: "none", status: 401, code: "invalid_api_key", bytes: lines[2]?.bytes, key: null },
+    { id: lines[3]?.id, method: "GET", route: "none", status: 200, code: null, bytes: 15, key: null },
+    { id: damaged.value("x-request-id"), method: "", route: "none", status: 400, code: "malformed_request", bytes: damaged.contentBytes, key: null },
+    { id: connect.value("x-request-id"), method: "CONNECT", route: "none", status: 404, code: "route_not_found", key: keyId },
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
-  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "ms", "bytes", "key", "address", "trace"]);
+  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "code", "ms", "bytes", "key", "address", "trace"]);
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
 });
 
@@ -243,11 +243,20 @@ test("a refusal is a 429: not the 400 of a message whose address has failed too 
   const observers = new Observers({ clock: new ManualClock(), hasMetrics: true, writeRequests: undefined });
   const asked = { requestId: "a", method: "GET", routePattern: "none", keyId: undefined, trace: undefined, address: "::/64", receivedMs: 0 };
   for (const [kind, status] of [["rate_limited", 400], ["key_banned", 429], ["unavailable", 503], ["allowed", 401]] as const) {
-    observers.observe({ ...asked, rate: { kind } }, status, 0);
+    observers.observe({ ...asked, rate: { kind } }, { status }, 0);
   }
   const refusals = observers.metrics?.expose({ banCount: 0, isHealthy: true }).match(/^animal_store_refusals_total.*$/gm);
   const [limited, banned] = ['animal_store_refusals_total{reason="rate_limited"} 0', 'animal_store_refusals_total{reason="key_banned"} 1'];
   assert.deepEqual(refusals, [limited, banned]);
+});
+
+test("a response that repeats an earlier one is counted", async (context) => {
+  const { port, key, service } = await watched(context);
+  for (const target of ["once", "once", "twice"]) {
+    const content = '{"name":"Rex","categoryId":1}';
+    await exchange(port, request({ method: "POST", key, fields: [`Idempotency-Key: ${target}`], content }));
+  }
+  assert.match(service.metrics(), /^animal_store_replays_total 1$/m);
 });
 
 test("a client cannot add values of a label, whatever it sends", () => {

@@ -1,0 +1,2 @@
+/** The release of the package. The interface description has a version of its own. */
+export const release = "1.2.0";
