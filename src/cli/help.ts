@@ -65,9 +65,9 @@ ${quotaFlags}
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
-used of the minute and of the day, end of a ban, creation, expiry, label.
+used of the minute and of the day, end of a ban, last request (kept for a day), creation, expiry, label.
 `, `
-  --json              prints a JSON object for each key instead, also with its last request (kept for a day)
+  --json              prints a JSON object for each key instead, for programs
 `],
   "keys revoke": ["ID [FLAGS]", "Ends a key for good."],
   "keys plan": ["ID --plan NAME [FLAGS]", `

@@ -158,26 +158,30 @@ function showSecret(what: string, { id, key }: NewSecret, storage: Storage, term
 async function list({ store, terminal, flags, storage }: Invocation): Promise<void> {
   const keys = await store.list();
   if (keys.length === 0) {
-    terminal.stderr(`no keys in ${storage.kind === "folder" ? storage.dataDir : "the database"}\n`);
+    terminal.stderr(`no keys in ${storage.kind === "folder" ? resolve(storage.dataDir) : "the database"}\n`);
     return;
   }
   if (flags.has("json")) {
     terminal.stdout(keys.map((key) => `${JSON.stringify(key)}\n`).join(""));
   } else {
-    terminal.stdout(table([...(terminal.isInteractive ? [heads] : []), ...keys.map(cells)]));
+    terminal.stdout(table([heads, ...keys.map(cells)]));
   }
 }
 
-const heads = ["ID", "STATE", "PLAN", "ACCESS", "MINUTE", "DAY", "BANNED UNTIL", "CREATED", "EXPIRES", "LABEL"];
+const heads = [
+  ...["ID", "STATE", "PLAN", "ACCESS", "USED A MINUTE", "USED A DAY", "BANNED UNTIL"],
+  ...["LAST REQUEST", "CREATED", "EXPIRES", "LABEL"],
+];
 
 function cells({ id, state, plan, readOnly, minute, day, created, ...others }: KeySummary): readonly string[] {
-  const counts = [minute, day].map(({ used, limit }) => `${used}/${limit}`);
-  const { bannedUntil, expires, label } = others;
-  const access = readOnly ? "read-only" : "full";
-  return [id, state, plan, access, ...counts, bannedUntil ?? "-", created, expires ?? "never", label ?? "-"];
+  const counts = [minute, day].map(({ used, limit }) => `${used} of ${limit}`);
+  const { bannedUntil, lastRequest, expires, label } = others;
+  const access = readOnly ? "read-only" : "full access";
+  const times = [bannedUntil ?? "-", lastRequest ?? "-", created, expires ?? "never"];
+  return [id, state, plan, access, ...counts, ...times, label ?? "-"];
 }
 
-/** Aligned columns, for people and `awk` alike: only the label, which is last, has spaces. */
+/** Aligned columns for people. Programs read `--json`. */
 function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) {

@@ -186,7 +186,7 @@ test("no key that is given as an argument by mistake is printed", async (context
   }
   const { stdout, stderr } = await runProgram([key]);
   assert.deepEqual([stdout, stderr], ["", 'Cannot use "as_…": no such command; see --help\n']);
-  assert.equal((await runProgram(["keys", "list", "--data", `new/${key}`])).stderr, "no keys in new/as_…\n");
+  assert.equal((await runProgram(["keys", "list", "--data", `new/${key}`])).stderr, `no keys in ${data}/new/as_…\n`);
 });
 
 test("a host beyond loopback without an https base address causes a warning, and curl is told 127.0.0.1", async (context) => {

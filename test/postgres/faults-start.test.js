@@ -143,7 +143,7 @@ test("three first starts at the same instant all serve, on one schema, and make 
   await postgres.query("SELECT pg_sleep(2.5)"); // Longer than other locks are waited for.
   await release();
   const programs = await Promise.all(starts);
-  assert.match((await runCommand(["keys", "list", "--database", url])).stdout, /^key_\w+  active  free .* first key\n$/);
+  assert.match((await runCommand(["keys", "list", "--database", url])).stdout, /^key_\w+  active  free .* first key\n$/m);
   const shown = programs.flatMap(({ firstKey }) => firstKey ?? []);
   assert.equal(shown.length, 1);
   const clients = programs.map((program) => newClient(program, shown[0]));
