@@ -46,15 +46,29 @@ export function createListener(
   const connections = new Map<Socket, Connection>();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
     connections.get(incoming.socket)?.take(incoming, outgoing, expectsContinue);
-  // What ends before it is secure was no connection of HTTP.
-  server.on(certificate === undefined ? "connection" : "secureConnection", (socket: Socket) => {
+  /** Sockets that are not secure yet, by the client's end. What ends before was no connection of HTTP. */
+  const handshaking = new Map<string, Socket>();
+  const begin = (socket: Socket): void => {
     const connection = new Connection(socket, handler, connections);
     connections.set(socket, connection);
     socket.once("close", () => connections.delete(socket));
     if (!server.listening) {
       connection.stop(); // It became secure after the stop had begun.
     }
-  });
+  };
+  if (certificate === undefined) {
+    server.on("connection", begin);
+  } else {
+    server.on("connection", (socket: Socket) => {
+      const client = clientOf(socket);
+      handshaking.set(client, socket);
+      socket.once("close", () => handshaking.delete(client));
+    });
+    server.on("secureConnection", (socket: Socket) => {
+      handshaking.delete(clientOf(socket));
+      begin(socket);
+    });
+  }
   server.on("request", (incoming, outgoing) => take(incoming, outgoing, false));
   server.on("checkContinue", (incoming, outgoing) => take(incoming, outgoing, true));
   // Any other expectation may be ignored (RFC 9110, 10.1.1).
@@ -75,7 +89,19 @@ export function createListener(
     }
   });
   cutOffStalledReaders(server, connections, limits);
-  return { server, stop: (graceMs) => stopServer(server, connections, limits.stopIdleMs, graceMs) };
+  const closeUnused = (): void => {
+    handshaking.forEach((socket) => socket.destroy());
+    for (const socket of connections.keys()) {
+      if (socket.bytesRead === 0) {
+        socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
+      }
+    }
+  };
+  return { server, stop: (graceMs) => stopServer(server, connections, closeUnused, limits.stopIdleMs, graceMs) };
+}
+
+function clientOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function createHttpServer(limits: ListenerLimits, certificate: SecureContextOptions | undefined): Server | TlsServer {
@@ -124,6 +150,7 @@ function cutOffStalledReaders(server: Server | TlsServer, connections: Connectio
 async function stopServer(
   server: Server | TlsServer,
   connections: Connections,
+  closeUnused: () => void,
   idleMs: number,
   graceMs: number,
 ): Promise<void> {
@@ -131,11 +158,7 @@ async function stopServer(
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   connections.forEach((connection) => connection.stop());
   const idleTimer = setInterval(() => {
-    for (const socket of connections.keys()) {
-      if (socket.bytesRead === 0) {
-        socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
-      }
-    }
+    closeUnused();
     if (![...connections.values()].some((connection) => connection.seemsIdle())) {
       server.closeIdleConnections();
     }

@@ -30,6 +30,18 @@ test("HTTPS is TLS 1.2 or later with HTTP/1.1, also for a client that would rath
   await assert.rejects(secure(port, old), /alert protocol version|unsupported protocol|no protocols available/);
 });
 
+test("a stop does not wait for a handshake, nor for a secure connection on which nothing has come", async (context) => {
+  const { port, listener } = await runningService(context, { certificate: one });
+  const silent = connectPlainly({ port, host: "127.0.0.1" });
+  await once(silent.resume(), "connect");
+  const unused = await secure(port);
+  const closed = [silent, unused.resume()].map((socket) => once(socket, "close"));
+  const startedMs = performance.now();
+  await listener.stop(60_000);
+  assert.ok(performance.now() - startedMs < 9_000); // A handshake has 10 s.
+  await Promise.all(closed);
+});
+
 test("what ends before it is secure is no request, and does not hold a connection beyond its time", async (context) => {
   const observers = new Observers({ clock: systemClock, hasMetrics: true, writeRequests: undefined });
   const { port, service, key } = await runningService(context, { certificate: one, observers, limits: { fieldsMs: 300 } });
