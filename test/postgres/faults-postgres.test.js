@@ -57,7 +57,7 @@ for (const [fault, end, setUp] of [
     }
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     await assertNothingLostOrDoubled(postgres, url, record);
-    instances.forEach(({ reports }) => assert.match(reports(), /^warning: the database cannot be used.*\nthe database can be used again\n$/));
+    instances.forEach(({ reports }) => assert.match(reports(), /^warning: the database cannot be used.*\ninfo: the database can be used again\n$/));
   });
 }
 
@@ -130,5 +130,5 @@ test("while the schema is away, requests get 503 and the service is not healthy;
   await assertRecovery([client], 2_000);
   assert.equal(await health(client), 200);
   assert.equal(JSON.parse((await client.add({ name: "Bella", categoryId: 1 })).text).id, 2);
-  assert.match(instance.reports(), /^warning: the database cannot be used.*animal_store.*\nthe database can be used again\n$/);
+  assert.match(instance.reports(), /^warning: the database cannot be used.*animal_store.*\ninfo: the database can be used again\n$/);
 });

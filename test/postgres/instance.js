@@ -57,7 +57,7 @@ const keyMethods = ["create", "list", "revoke", "plan", "rotate", "unban", "rese
 
 async function serve() {
   const pool = new pg.Pool(JSON.parse(process.argv[2]));
-  const report = (message) => process.stderr.write(`${message}\n`);
+  const report = (message, level) => process.stderr.write(`${level}: ${message}\n`);
   const service = await openAnimalStore({ database: pool, report });
   const server = createServer(service.handle);
   server.listen(0, "127.0.0.1", () => process.send({ call: 0, result: { port: server.address().port } }));
