@@ -5,7 +5,7 @@ export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts"
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";
-export { ContentTakenError } from "./request/content-taken-error.ts";
+export { ContentTakenError } from "./http/content-taken-error.ts";
 export { DatabaseError } from "./postgres/database-error.ts";
 export type { DatabasePool, PoolClient, Row } from "./postgres/pool.ts";
 export type { OpenApiDescription } from "./openapi/document.ts";

@@ -16,6 +16,7 @@ import { openFolder } from "./folder-engine.ts";
 import { takeNoMore } from "./http/closing.ts";
 import { Cors } from "./http/cors.ts";
 import { errorJson } from "./http/errors.ts";
+import { NodeExchange } from "./http/node-exchange.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import type { KeyStore } from "./keys/key-store.ts";
@@ -172,8 +173,9 @@ export class Service implements AnimalStore {
     }
     if (this.#takes(incoming, outgoing, next)) {
       const linkBase = baseUrl ?? (located?.prefix ?? "") + basePath;
-      const arrival = { target: located?.target, linkBase, expectsContinue: false, route: undefined, next };
-      this.pipeline.run(incoming, outgoing, arrival);
+      const program = { incoming, outgoing, next };
+      const arrival = { target: located?.target, linkBase, route: undefined, program };
+      this.pipeline.run(new NodeExchange(incoming, outgoing), arrival);
     }
   };
 

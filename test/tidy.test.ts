@@ -58,7 +58,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     ...["request", "client", "observe", "openapi", "keys", "limits", "http", "log", "disk", "base"],
   ],
   "index.ts": [
-    ...["service.ts", "options.ts", "postgres", "openapi", "request"],
+    ...["service.ts", "options.ts", "postgres", "openapi", "http"],
     ...["client", "store", "pets", "keys", "limits", "disk"],
   ],
   testing: ["index.ts"],

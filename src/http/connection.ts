@@ -9,24 +9,17 @@ import { setImmediate } from "node:timers";
 
 import { closeInStages, takeNoMore } from "./closing.ts";
 import { type ErrorCode, errorCodeOf } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import { NodeExchange } from "./node-exchange.ts";
 import { holdContent, memoryBytes } from "./waiting-request.ts";
 
 export interface RequestHandler {
   /** Returns at once. */
-  readonly onRequest: (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => OpenRequest;
-  /** The whole response to CONNECT, as bytes: Node has no response object for it. */
-  readonly onConnect: (incoming: IncomingMessage) => Promise<string>;
+  readonly onRequest: (exchange: Exchange) => void;
   /**
    * Bytes that are not a request, the first of which came `ageMs` ago. Makes the whole response, as bytes, when called.
    */
   readonly onClientError: (code: ErrorCode, socketAddress: string | undefined, ageMs: number) => () => string;
-}
-
-export interface OpenRequest {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse | undefined;
-  /** Content that is being read, or will be, cannot be read. */
-  readonly failContent: (code: ErrorCode) => void;
 }
 
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
@@ -42,7 +35,7 @@ export class Connection {
   readonly #handler: RequestHandler;
   readonly #all: { readonly size: number };
   /** Undefined if its response has been sent and keeps the connection. */
-  #request: OpenRequest | undefined = undefined;
+  #request: NodeExchange | undefined = undefined;
   /** What waits for the response under way; each sends a response. Meanwhile nothing more is read. */
   readonly #waiting: (() => void)[] = [];
   /** Of the memory that the requests in it take, while there are any. */
@@ -95,7 +88,7 @@ export class Connection {
   /** A request with CONNECT has arrived. Node leaves the socket to this code. */
   connect(incoming: IncomingMessage): void {
     if (this.#takesMore && this.#mayFollow()) {
-      this.#inTurn(() => void this.#handler.onConnect(incoming).then((bytes) => this.#sendLast(bytes)));
+      this.#inTurn(() => this.#handler.onRequest(new NodeExchange(incoming, undefined)));
     }
   }
 
@@ -156,7 +149,8 @@ export class Connection {
     if (this.#isStopping) {
       this.#closeToStop(outgoing);
     }
-    this.#request = this.#handler.onRequest(incoming, outgoing, expectsContinue);
+    this.#request = new NodeExchange(incoming, outgoing, expectsContinue);
+    this.#handler.onRequest(this.#request);
     if (this.#failure !== undefined && !incoming.complete) {
       this.#request.failContent(this.#failure); // It failed while the request waited for its turn.
     }

@@ -11,44 +11,40 @@ import { isIPv6 } from "node:net";
 
 import { bounds } from "../base/bounds.ts";
 
-/** Of such a message, Node may have dropped any field beyond the bound, so none of its fields is relied on. */
-export function hasTooManyFields({ rawHeaders }: IncomingMessage): boolean {
-  return rawHeaders.length > 2 * bounds.fieldCountMax;
-}
-
-/** Counts two fields that a request may have only once: Node keeps the first of several, and drops the others. */
-export function countFields(rawHeaders: readonly string[]): { hostCount: number; authorizationCount: number } {
-  let hostCount = 0;
-  let authorizationCount = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index] ?? "";
-    if (name.length === 4 && name.toLowerCase() === "host") {
-      hostCount++;
-    } else if (name.length === 13 && name.toLowerCase() === "authorization") {
-      authorizationCount++;
-    }
-  }
-  return { hostCount, authorizationCount };
-}
-
-/** How many fields have this name, in lower case. */
+/** How many fields have this name, in lower case: of some, Node keeps the first of several, and drops the others. */
 export function countField(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
-    count += rawHeaders[index]?.toLowerCase() === name ? 1 : 0;
+    const other = rawHeaders[index] ?? "";
+    if (other.length === name.length && other.toLowerCase() === name) {
+      count++;
+    }
   }
   return count;
+}
+
+/** What is wrong with a message, for the client. */
+export interface MessageFault {
+  readonly code: "malformed_request" | "header_fields_too_large";
+  readonly message: string;
 }
 
 /** Node's parser also accepts RTSP and ICE, and does not say so. Their own methods can be recognised. */
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 
-/** What is wrong with the message, for the client; undefined if nothing is. RFC 9112, 2.3, 3.2 and 6.1. */
-export function messageFault(incoming: IncomingMessage, hostCount: number): string | undefined {
-  const { httpVersion, headers, method } = incoming;
-  if (hasTooManyFields(incoming)) {
-    return `The request has more than ${bounds.fieldCountMax} header fields.`;
+/** Of a message with too many fields, Node may have dropped any beyond the bound, so none of them is relied on. */
+export function messageFault(incoming: IncomingMessage): MessageFault | undefined {
+  if (incoming.rawHeaders.length > 2 * bounds.fieldCountMax) {
+    const message = `The request has more than ${bounds.fieldCountMax} header fields.`;
+    return { code: "header_fields_too_large", message };
   }
+  const message = malformation(incoming);
+  return message === undefined ? undefined : { code: "malformed_request", message };
+}
+
+/** RFC 9112, 2.3, 3.2 and 6.1. */
+function malformation({ httpVersion, headers, method, rawHeaders }: IncomingMessage): string | undefined {
+  const hostCount = countField(rawHeaders, "host");
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     return "The HTTP version must be 1.0 or 1.1.";
   }

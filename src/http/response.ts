@@ -1,10 +1,7 @@
-/** A response: as handlers make it, and how it is sent exactly once, whatever the state of its request. */
+/** A response, as handlers make it. */
 
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
-import { setImmediate as eventLoopTurn } from "node:timers/promises";
+import { STATUS_CODES } from "node:http";
 
-import type { MaybePromise } from "../base/when-ready.ts";
-import { closeAfterResponse } from "./closing.ts";
 import { type ErrorCode, errorJson, errorTable } from "./errors.ts";
 
 export interface Response {
@@ -33,55 +30,6 @@ export function jsonResponse(
 /** @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   return jsonResponse(errorTable[code].status, errorJson(code, message), fields, code);
-}
-
-/**
- * Drops content of the request that has not been read. If it came in one packet with the fields it is complete by the
- * next turn, and the connection can be kept.
- * @param fields all of them, in the place of the response's own
- */
-export function sendResponse(
-  incoming: IncomingMessage,
-  outgoing: ServerResponse,
-  response: Response,
-  fields: string[],
-): MaybePromise<void> {
-  if (isWhole(incoming) || !announcesContent(incoming)) {
-    write(incoming, outgoing, response, fields);
-    return;
-  }
-  incoming.resume();
-  return eventLoopTurn().then(() => {
-    if (!outgoing.headersSent) { // Otherwise an embedding program has sent a response of its own in this turn.
-      outgoing.shouldKeepAlive &&= isWhole(incoming);
-      write(incoming, outgoing, response, fields);
-    }
-  });
-}
-
-/** An imitated request, such as one of Fastify's `inject`, has no `complete`; but it ends. */
-function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
-  return complete || readableEnded;
-}
-
-/** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */
-function announcesContent({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
-}
-
-/**
- * In two cases Node closes a connection by itself, and yet handles what follows on it: after a response to HTTP/1.0
- * that has no Content-Length, as 204 and 304 have none, and after one to `Expect` that no 100 preceded.
- */
-function write(incoming: IncomingMessage, outgoing: ServerResponse, response: Response, fields: string[]): void {
-  const { httpVersion, headers, method, socket } = incoming;
-  if (!outgoing.shouldKeepAlive) {
-    closeAfterResponse(socket);
-  } else if (httpVersion === "1.0" || headers.expect !== undefined) {
-    fields.push("Connection", "keep-alive");
-  }
-  outgoing.writeHead(response.status, fields);
-  outgoing.end(method === "HEAD" ? undefined : response.content);
 }
 
 /** The same response as bytes, for which Node has no response object: to a client error, and to CONNECT. */

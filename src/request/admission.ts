@@ -6,8 +6,7 @@
 import type { IncomingMessage } from "node:http";
 
 import { type MaybePromise, whenReady } from "../base/when-ready.ts";
-import { takeNoMore } from "../http/closing.ts";
-import { hasTooManyFields } from "../http/message.ts";
+import type { MessageFault } from "../http/message.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { CallerKey } from "../keys/key-summary.ts";
 import type { ApiKey } from "../keys/key.ts";
@@ -15,7 +14,7 @@ import type { Authentication, Keyring } from "../keys/keyring.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter, Served } from "../limits/limiter.ts";
 import type { Outcome } from "./content.ts";
-import type { RequestContext } from "./context.ts";
+import type { Program, RequestContext } from "./context.ts";
 import { invalidKey, missingKey, overLimit } from "./responder.ts";
 import type { Route } from "./routes.ts";
 
@@ -47,17 +46,17 @@ export class Admission {
    */
   admit(
     context: RequestContext,
-    authorizationCount: number,
     route: Route | undefined,
     next: (key: ApiKey, decision: Served) => MaybePromise<Outcome>,
   ): MaybePromise<Outcome> {
-    const authentication = this.#authenticate(context, authorizationCount);
+    const authentication = this.#authenticate(context);
     if (authentication.kind !== "key") {
       return this.#refuseCaller(context, authentication.kind);
     }
     const { key } = authentication;
     context.keyId = key.id;
-    const guarded = this.#guarded.get(context.incoming);
+    const { program } = context.arrival;
+    const guarded = program && this.#guarded.get(program.incoming);
     if (guarded !== undefined) {
       guarded.context.isTakenOver = true;
     }
@@ -72,11 +71,11 @@ export class Admission {
   }
 
   /** The guard lets the request through. If it comes to the service again, it has the same id. */
-  remember(context: RequestContext, key: ApiKey, decision: Served): void {
+  remember({ incoming }: Program, context: RequestContext, key: ApiKey, decision: Served): void {
     const { id, plan, label, isReadOnly } = key;
     const callerKey = Object.freeze({ id, plan: plan.name, label: label ?? null, readOnly: isReadOnly });
-    this.#guarded.set(context.incoming, { context, callerKey, decision });
-    context.incoming.headers["x-request-id"] = context.requestId;
+    this.#guarded.set(incoming, { context, callerKey, decision });
+    incoming.headers["x-request-id"] = context.requestId;
   }
 
   keyOf(incoming: IncomingMessage): CallerKey | undefined {
@@ -84,17 +83,14 @@ export class Admission {
   }
 
   /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
-  refuseMessage(context: RequestContext, authorizationCount: number, fault: string): MaybePromise<Response> {
+  refuseMessage(context: RequestContext, { code, message }: MessageFault): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
-    takeNoMore(context.incoming.socket);
-    if (context.outgoing !== undefined) {
-      context.outgoing.shouldKeepAlive = false;
-    }
-    if (hasTooManyFields(context.incoming)) {
+    context.exchange.endConnection();
+    if (code === "header_fields_too_large") {
       context.rate = addresses.peek(context.address);
-      return errorResponse("header_fields_too_large", [], fault);
+      return errorResponse(code, [], message);
     }
-    const authentication = this.#authenticate(context, authorizationCount);
+    const authentication = this.#authenticate(context);
     context.keyId = authentication.kind === "key" ? authentication.key.id : undefined;
     const rate =
       authentication.kind === "key"
@@ -104,14 +100,14 @@ export class Admission {
           : addresses.peek(context.address);
     return whenReady(rate, (status) => {
       context.rate = status;
-      return errorResponse("malformed_request", [], fault);
+      return errorResponse(code, [], message);
     });
   }
 
-  #authenticate({ incoming }: RequestContext, authorizationCount: number): Authentication {
-    return authorizationCount > 1
+  #authenticate({ exchange }: RequestContext): Authentication {
+    return exchange.countField("authorization") > 1
       ? { kind: "invalid" }
-      : this.#dependencies.keyring.authenticate(incoming.headers.authorization);
+      : this.#dependencies.keyring.authenticate(exchange.headers.authorization);
   }
 
   /** 401, or 429 once the address has failed too often. */

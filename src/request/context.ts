@@ -5,8 +5,8 @@ import type { Clock } from "../base/clock.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 import type { Report } from "../base/report.ts";
 import type { Cors } from "../http/cors.ts";
-import type { ErrorCode } from "../http/errors.ts";
-import { hasTooManyFields, originForm } from "../http/message.ts";
+import type { Exchange } from "../http/exchange.ts";
+import { originForm } from "../http/message.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { Decision, RateStatus } from "../limits/limiter.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -17,11 +17,17 @@ export interface Arrival {
   readonly target: string | undefined;
   /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
-  /** The client waits for `100 Continue` before it sends its content. */
-  readonly expectsContinue: boolean;
   /** That of the guard, if the embedding program has routed the request and responds to it. */
   readonly route: Route | undefined;
-  /** Hands the request back to the embedding program, with an error if it concerns that program, not the client. */
+  /** Undefined if the request comes from our own listener. */
+  readonly program: Program | undefined;
+}
+
+/** An embedding program, and what it has handed over. */
+export interface Program {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  /** Hands the request back, with an error if it concerns the program, not the client. */
   readonly next: ((error?: Error) => void) | undefined;
 }
 
@@ -30,8 +36,7 @@ export type Rate = RateStatus & { readonly kind?: Decision["kind"] };
 
 /** One request and what the pipeline has found out about it so far. */
 export class RequestContext {
-  readonly incoming: IncomingMessage;
-  readonly outgoing: ServerResponse | undefined;
+  readonly exchange: Exchange;
   readonly arrival: Arrival;
   readonly path: string;
   /** The raw text after `?`; "" if there is none. */
@@ -48,38 +53,27 @@ export class RequestContext {
   rate: Rate | undefined = undefined;
   /** The guard has let it through, and then it came to the service again, which counts it there. */
   isTakenOver = false;
-  contentError: ErrorCode | undefined = undefined;
-  /** While content is being read: ends the reading. */
-  onContentError: ((code: ErrorCode) => void) | undefined = undefined;
 
   constructor(
-    incoming: IncomingMessage,
-    outgoing: ServerResponse | undefined,
+    exchange: Exchange,
     arrival: Arrival,
     known: { readonly requestId: string; readonly receivedMs: number | undefined; readonly trustedProxyCount: number },
   ) {
-    this.incoming = incoming;
-    this.outgoing = outgoing;
+    this.exchange = exchange;
     this.arrival = arrival;
     this.route = arrival.route;
-    const target = arrival.target ?? originForm(incoming.url ?? "");
+    const target = arrival.target ?? originForm(exchange.target);
     const queryMark = target.indexOf("?");
     this.path = queryMark === -1 ? target : target.slice(0, queryMark);
     this.query = queryMark === -1 ? "" : target.slice(queryMark + 1);
     this.requestId = known.requestId;
     this.receivedMs = known.receivedMs;
     this.trustedProxyCount = known.trustedProxyCount;
-    this.#socketAddress = known.receivedMs === undefined ? undefined : incoming.socket.remoteAddress;
-  }
-
-  /** The content cannot be read: it is malformed, or does not arrive in time. */
-  failContent(code: ErrorCode): void {
-    this.contentError = code;
-    this.onContentError?.(code);
+    this.#socketAddress = known.receivedMs === undefined ? undefined : exchange.socketAddress;
   }
 
   get method(): string {
-    return this.incoming.method ?? "";
+    return this.exchange.method;
   }
 
   /** For logs and metrics: a pattern, never the target; "none" if the request was refused before it was routed. */
@@ -89,14 +83,14 @@ export class RequestContext {
 
   /** The trace id of a well-formed `traceparent` (W3C Trace Context, 3.2). */
   get trace(): string | undefined {
-    return traceparent.exec(String(this.incoming.headers["traceparent"]))?.[1];
+    return traceparent.exec(String(this.exchange.headers["traceparent"]))?.[1];
   }
 
   /** The client's address, to which failed authentication is charged. */
   get address(): string {
-    const forwardedFor = this.incoming.headers["x-forwarded-for"];
+    const forwardedFor = this.exchange.headers["x-forwarded-for"];
     const text = Array.isArray(forwardedFor) ? forwardedFor.join(",") : forwardedFor;
-    return clientAddress(this.#socketAddress ?? this.incoming.socket.remoteAddress, text, this.trustedProxyCount);
+    return clientAddress(this.#socketAddress ?? this.exchange.socketAddress, text, this.trustedProxyCount);
   }
 }
 
@@ -121,20 +115,19 @@ export class RequestContexts {
   readonly requestIds: RequestIds = new RequestIds();
   /** From our own listener: no framework has rewritten the target. */
   readonly own: Arrival;
-  readonly ownExpecting: Arrival;
   #hasWarnedOfProxy = false;
   readonly #namedOrigins = new Set<string>();
 
   constructor(dependencies: ContextDependencies) {
     this.#dependencies = dependencies;
     const { linkBase } = dependencies;
-    this.own = { target: undefined, linkBase, expectsContinue: false, route: undefined, next: undefined };
-    this.ownExpecting = { ...this.own, expectsContinue: true };
+    this.own = { target: undefined, linkBase, route: undefined, program: undefined };
   }
 
-  begin(incoming: IncomingMessage, outgoing: ServerResponse | undefined, arrival: Arrival): RequestContext {
+  begin(exchange: Exchange, arrival: Arrival): RequestContext {
+    const { headers, fault } = exchange;
     const { trustedProxyCount, clock, observers, cors } = this.#dependencies;
-    if (trustedProxyCount === 0 && !this.#hasWarnedOfProxy && incoming.headers["x-forwarded-for"] !== undefined) {
+    if (trustedProxyCount === 0 && !this.#hasWarnedOfProxy && headers["x-forwarded-for"] !== undefined) {
       this.#hasWarnedOfProxy = true;
       this.#dependencies.report(
         "requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
@@ -142,13 +135,14 @@ export class RequestContexts {
         "warning",
       );
     }
-    if (incoming.headers.origin !== undefined && arrival.route === undefined) {
-      this.#warnOfOrigin(cors.refusedOrigin(incoming.headers));
+    if (headers.origin !== undefined && arrival.route === undefined) {
+      this.#warnOfOrigin(cors.refusedOrigin(headers));
     }
-    const requestId = this.requestIds.choose(incoming.headers["x-request-id"]);
+    const requestId = this.requestIds.choose(headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
-    const known = { requestId, receivedMs, trustedProxyCount: hasTooManyFields(incoming) ? 0 : trustedProxyCount };
-    return new RequestContext(incoming, outgoing, arrival, known);
+    const hasAllFields = fault?.code !== "header_fields_too_large";
+    const known = { requestId, receivedMs, trustedProxyCount: hasAllFields ? trustedProxyCount : 0 };
+    return new RequestContext(exchange, arrival, known);
   }
 
   #warnOfOrigin(origin: string | undefined): void {

@@ -13,8 +13,10 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
 import type { RequestHandler } from "../http/connection.ts";
+import { ContentTakenError } from "../http/content-taken-error.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { countFields, messageFault } from "../http/message.ts";
+import { clientGone, type Exchange } from "../http/exchange.ts";
+import { NodeExchange } from "../http/node-exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, jsonResponse } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
@@ -22,8 +24,7 @@ import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { Admission, type AdmissionDependencies } from "./admission.ts";
-import { ContentTakenError } from "./content-taken-error.ts";
-import { clientGone, handleContent, letThrough, type Outcome } from "./content.ts";
+import { handleContent, letThrough, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
@@ -52,41 +53,27 @@ export class Pipeline implements RequestHandler {
   }
 
   /** Responds to a request whose header fields are known: at once if nothing has to be waited for. Never throws. */
-  run(incoming: IncomingMessage, outgoing: ServerResponse, arrival: Arrival): RequestContext {
-    const context = this.#contexts.begin(incoming, outgoing, arrival);
+  run(exchange: Exchange, arrival: Arrival): void {
+    const context = this.#contexts.begin(exchange, arrival);
     whenSettled(
       () => this.#process(context),
       (outcome) => this.#respond(context, outcome),
       (error) => this.#respond(context, this.#failure(context, error)),
     );
-    return context;
   }
 
-  onRequest(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): RequestContext {
-    const { own, ownExpecting } = this.#contexts;
-    return this.run(incoming, outgoing, expectsContinue ? ownExpecting : own);
+  onRequest(exchange: Exchange): void {
+    this.run(exchange, this.#contexts.own);
   }
 
   /** Calls `next()` if no step before the route refuses the request: the embedding program has routed it. */
   guard(incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void): void {
-    this.run(incoming, outgoing, { ...this.#contexts.own, route: guardedRoute, next });
+    const program = { incoming, outgoing, next };
+    this.run(new NodeExchange(incoming, outgoing), { ...this.#contexts.own, route: guardedRoute, program });
   }
 
   keyOf(incoming: IncomingMessage): CallerKey | undefined {
     return this.#admission.keyOf(incoming);
-  }
-
-  /** CONNECT goes through the same steps. Never rejects. */
-  onConnect(incoming: IncomingMessage): Promise<string> {
-    const context = this.#contexts.begin(incoming, undefined, this.#contexts.own);
-    return new Promise((resolve) => {
-      const finish = (outcome: Outcome): void => {
-        // Only reading content can end without a response, and no operation with this method takes content.
-        const isResponse = typeof outcome !== "symbol" && !(outcome instanceof ContentTakenError);
-        resolve(this.#responder.toBytes(context, isResponse ? outcome : errorResponse("internal_error")));
-      };
-      whenSettled(() => this.#process(context), finish, (error) => finish(this.#failure(context, error)));
-    });
   }
 
   /** It takes no token and shows the address's bucket. */
@@ -99,28 +86,27 @@ export class Pipeline implements RequestHandler {
 
   #process(context: RequestContext): MaybePromise<Outcome> {
     const { addresses, store, cors } = this.#dependencies;
-    const { path, arrival, incoming, incoming: { method, headers } } = context;
+    const { path, arrival, exchange, exchange: { method, headers, fault } } = context;
 
     // Message
-    const { hostCount, authorizationCount } = countFields(incoming.rawHeaders);
-    const fault = messageFault(incoming, hostCount);
     if (fault !== undefined) {
-      return this.#admission.refuseMessage(context, authorizationCount, fault);
+      return this.#admission.refuseMessage(context, fault);
     }
 
     // Guard
-    if (arrival.route !== undefined) {
-      return this.#admission.admit(context, authorizationCount, arrival.route, (key, decision) => {
-        if (key.isReadOnly && !isSafe(context.method)) {
+    const { route: ownRoute, program } = arrival;
+    if (ownRoute !== undefined && program !== undefined) {
+      return this.#admission.admit(context, ownRoute, (key, decision) => {
+        if (key.isReadOnly && !isSafe(method)) {
           return readOnlyKey;
         }
-        this.#admission.remember(context, key, decision);
+        this.#admission.remember(program, context, key, decision);
         return letThrough;
       });
     }
 
     // Preflight, public page
-    const isTargetTooLong = (incoming.url ?? "").length > bounds.targetBytesMax;
+    const isTargetTooLong = exchange.target.length > bounds.targetBytesMax;
     const match = this.#router.find(path);
     // No page has a path of the API.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
@@ -133,7 +119,7 @@ export class Pipeline implements RequestHandler {
     }
 
     // Authenticate, limit
-    return this.#admission.admit(context, authorizationCount, match?.route, (key, { quotas }) => {
+    return this.#admission.admit(context, match?.route, (key, { quotas }) => {
       // Route
       if (isTargetTooLong) {
         return errorResponse("uri_too_long");
@@ -143,9 +129,9 @@ export class Pipeline implements RequestHandler {
       }
       const { route, parameter, allow } = match;
       context.route = route;
-      const operation = operationOf(route, context.method);
+      const operation = operationOf(route, method);
       if (operation === undefined) {
-        return otherMethod(context.method, allow);
+        return otherMethod(method, allow);
       }
       if (key.isReadOnly && operation !== route.operations["GET"]) {
         return readOnlyKey;
@@ -155,7 +141,7 @@ export class Pipeline implements RequestHandler {
       const { query } = context;
       const request = { key, quotas, store, query, parameter, linkBase: arrival.linkBase, fields: headers };
       const handling = operation.handle(request);
-      return typeof handling === "function" ? handleContent(context, operation.mediaTypes ?? [], handling) : handling;
+      return typeof handling === "function" ? handleContent(exchange, operation.mediaTypes ?? [], handling) : handling;
     });
   }
 
@@ -163,7 +149,7 @@ export class Pipeline implements RequestHandler {
   #respond(context: RequestContext, outcome: Outcome): void {
     if (outcome === letThrough) {
       if (this.#responder.leaveToRoute(context)) {
-        context.arrival.next?.(); // What the program throws there is its own matter.
+        context.arrival.program?.next?.(); // What the program throws there is its own matter.
       }
       return;
     }
@@ -172,7 +158,7 @@ export class Pipeline implements RequestHandler {
       () => undefined,
       (error) => {
         this.#report(context, error);
-        context.outgoing?.destroy();
+        context.exchange.destroy();
       },
     );
   }
@@ -183,13 +169,13 @@ export class Pipeline implements RequestHandler {
     }
     if (outcome instanceof ContentTakenError) {
       this.#responder.leaveToOther(context);
-      return context.arrival.next?.(outcome);
+      return context.arrival.program?.next?.(outcome);
     }
     return this.#responder.send(context, outcome);
   }
 
   #failure(context: RequestContext, error: unknown): Outcome {
-    if (error instanceof ContentTakenError && context.arrival.next !== undefined) {
+    if (error instanceof ContentTakenError && context.arrival.program?.next !== undefined) {
       return error;
     }
     const code = storeErrorCode(error);

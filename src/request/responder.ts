@@ -7,7 +7,7 @@ import { decimal } from "../base/decimal.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { errorResponse, jsonResponse, type Response, responseBytes, sendResponse } from "../http/response.ts";
+import { errorResponse, jsonResponse, type Response, responseBytes } from "../http/response.ts";
 import type { RateStatus, Refusal } from "../limits/limiter.ts";
 import type { ObservedRequest, Observers } from "../observe/observers.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
@@ -68,14 +68,13 @@ export class Responder {
 
   /** @throws {Error} the response cannot be sent */
   send(context: RequestContext, response: Response): MaybePromise<void> {
-    const { incoming, outgoing } = context;
-    // An embedding program may have responded already, for instance after a time-out of its own.
-    if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent) {
+    const { exchange, method } = context;
+    if (!exchange.isOpen) {
       this.sendNothing(context);
       return;
     }
-    const sending = sendResponse(incoming, outgoing, response, this.#fieldsOf(context, response));
-    this.#observers?.observe(context, response, incoming.method === "HEAD" ? 0 : contentLength(response));
+    const sending = exchange.send(response, this.#fieldsOf(context, response));
+    this.#observers?.observe(context, response, method === "HEAD" ? 0 : contentLength(response));
     return sending;
   }
 
@@ -83,15 +82,10 @@ export class Responder {
     this.#observers?.observe(context, { status: 0 }, 0);
   }
 
-  toBytes(context: RequestContext, response: Response): string {
-    this.#observers?.observe(context, response, contentLength(response));
-    return responseBytes(response, this.#fieldsOf(context, response));
-  }
-
   /** The embedding program responds. Its status is known when it has. */
   leaveToOther(context: RequestContext): void {
-    const { outgoing } = context;
-    if (outgoing === undefined || outgoing.destroyed) {
+    const { outgoing } = context.arrival.program!; // Only what comes from a program is left to it.
+    if (outgoing.destroyed) {
       this.sendNothing(context);
       return;
     }
@@ -104,14 +98,14 @@ export class Responder {
 
   /** As `leaveToOther`, with the fields of the request and its key. Returns false if no response can be sent. */
   leaveToRoute(context: RequestContext): boolean {
-    const { outgoing, requestId, rate } = context;
-    if (outgoing === undefined || outgoing.destroyed || outgoing.headersSent) {
+    const { exchange, arrival, requestId, rate } = context;
+    if (!exchange.isOpen) {
       this.sendNothing(context);
       return false;
     }
     const fields = ["X-Request-Id", requestId, ...(rate === undefined ? [] : rateFields(rate))];
     for (let index = 0; index < fields.length; index += 2) {
-      outgoing.setHeader(String(fields[index]), String(fields[index + 1]));
+      arrival.program?.outgoing.setHeader(String(fields[index]), String(fields[index + 1]));
     }
     this.leaveToOther(context);
     return true;
@@ -124,14 +118,14 @@ export class Responder {
     return responseBytes(response, commonFields(response, unread.requestId, rate));
   }
 
-  #fieldsOf({ incoming, route, method, rate, arrival, requestId }: RequestContext, response: Response): string[] {
+  #fieldsOf({ exchange, route, method, rate, arrival, requestId }: RequestContext, response: Response): string[] {
     const fields = commonFields(response, requestId, rate);
     const operation = route && operationOf(route, method);
     if (operation?.fields !== undefined) {
       fields.push(...operation.fields(arrival.linkBase));
     }
     if (!this.#cors.isOff) {
-      this.#cors.appendFields(fields, incoming.headers.origin);
+      this.#cors.appendFields(fields, exchange.headers.origin);
     }
     return fields;
   }
