@@ -123,7 +123,7 @@ function failStart(error: unknown, { settings, cite }: Start): never {
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, certificate, stopping, options: { report } } = start;
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
-  const listener = createListener(service.pipeline, limits, certificate);
+  const listener = createListener(service.pipeline, { limits, certificate, hasFastLane: settings.hasFastLane });
   const scheme = certificate === undefined ? "http" : "https";
   const metrics = observers?.metrics;
   const metricsServer = metrics && createMetricsListener({

@@ -29,6 +29,7 @@ export interface Settings {
   /** Paths of PEM files. Undefined: plain HTTP. */
   readonly tls: CertificatePaths | undefined;
   readonly hasConsole: boolean;
+  readonly hasFastLane: boolean;
   readonly metricsPort: number | undefined;
   readonly metricsHost: string;
 }
@@ -42,7 +43,7 @@ interface Setting {
 
 export type SettingName =
   | ("port" | "host" | "data" | "database" | "base-url" | "staging-base-url" | "trust-proxy" | "cors-origin")
-  | ("tls-cert" | "tls-key" | "idle-seconds" | "log" | "console" | "metrics-port" | "metrics-host");
+  | ("tls-cert" | "tls-key" | "idle-seconds" | "log" | "console" | "fast-lane" | "metrics-port" | "metrics-host");
 
 type Row = readonly [placeholder: string, meaning: string, fallback?: string];
 
@@ -61,6 +62,7 @@ const table: Readonly<Record<SettingName, Row>> = {
   "cors-origin": ["ORIGINS", "origins that browsers may call from, comma separated, or *"],
   log: ["LEVEL", "on stderr: off (no warnings either), lifecycle or requests (also a JSON line each)", "lifecycle"],
   console: ["on|off", "off: the console, a page at /, is not served", "on"],
+  "fast-lane": ["on|off", "off: node:http reads every request, which tracing by its hooks needs", "on"],
   "metrics-port": ["PORT", "port of the Prometheus metrics at /metrics; not served if omitted"],
   "metrics-host": ["HOST", "address to bind for the metrics", "127.0.0.1"],
 };
@@ -106,6 +108,7 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     corsOrigins: read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
     log: readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
     hasConsole: readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
+    hasFastLane: readRequired("fast-lane", (text) => parseChoice(text, ["on", "off"])) === "on",
     metricsPort: read("metrics-port", parsePort),
     metricsHost: readRequired("metrics-host", parseText),
   };
@@ -214,9 +217,7 @@ function editDistance(from: string, to: string): number {
   return row[to.length]!;
 }
 
-function parsePort(text: string): number {
-  return parseInteger(text, { max: 65_535 });
-}
+const parsePort = (text: string): number => parseInteger(text, { max: 65_535 });
 
 function parseInteger(text: string, { min = 0, max }: { readonly min?: number; readonly max: number }): number {
   if (!/^(0|[1-9][0-9]{0,9})$/.test(text) || Number(text) < min || Number(text) > max) {

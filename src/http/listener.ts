@@ -11,6 +11,7 @@ import type { SecureContextOptions } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
 import { Connection, type RequestHandler } from "./connection.ts";
+import { FastLanes } from "./fast-lane.ts";
 
 export const listenerLimits = {
   fieldsMs: 10_000,
@@ -36,12 +37,16 @@ export interface Listener {
 
 type Connections = ReadonlyMap<Socket, Connection>;
 
-/** @param certificate with its key: the server speaks HTTPS */
-export function createListener(
-  handler: RequestHandler,
-  limits: ListenerLimits = listenerLimits,
-  certificate?: SecureContextOptions,
-): Listener {
+export interface ListenerOptions {
+  readonly limits?: ListenerLimits;
+  /** With its key: the server speaks HTTPS. */
+  readonly certificate?: SecureContextOptions | undefined;
+  /** Whether plain requests are read and responded to without node:http. */
+  readonly hasFastLane?: boolean;
+}
+
+export function createListener(handler: RequestHandler, options: ListenerOptions = {}): Listener {
+  const { limits = listenerLimits, certificate, hasFastLane = true } = options;
   const server = createHttpServer(limits, certificate);
   const connections = new Map<Socket, Connection>();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void =>
@@ -56,18 +61,16 @@ export function createListener(
       connection.stop(); // It became secure after the stop had begun.
     }
   };
-  if (certificate === undefined) {
-    server.on("connection", begin);
-  } else {
+  const event = certificate === undefined ? "connection" : "secureConnection";
+  server.on(event, begin);
+  const lanes = hasFastLane ? new FastLanes(server, event, handler, limits) : undefined;
+  if (certificate !== undefined) {
     server.on("connection", (socket: Socket) => {
       const client = clientOf(socket);
       handshaking.set(client, socket);
       socket.once("close", () => handshaking.delete(client));
     });
-    server.on("secureConnection", (socket: Socket) => {
-      handshaking.delete(clientOf(socket));
-      begin(socket);
-    });
+    server.on("secureConnection", (socket: Socket) => handshaking.delete(clientOf(socket)));
   }
   server.on("request", (incoming, outgoing) => take(incoming, outgoing, false));
   server.on("checkContinue", (incoming, outgoing) => take(incoming, outgoing, true));
@@ -96,8 +99,13 @@ export function createListener(
         socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
       }
     }
+    lanes?.closeIdle();
   };
-  return { server, stop: (graceMs) => stopServer(server, connections, closeUnused, limits.stopIdleMs, graceMs) };
+  const stop = (graceMs: number): Promise<void> => {
+    lanes?.stop();
+    return stopServer(server, connections, closeUnused, () => lanes?.closeAll(), limits.stopIdleMs, graceMs);
+  };
+  return { server, stop };
 }
 
 function clientOf({ remoteAddress, remotePort }: Socket): string {
@@ -151,6 +159,7 @@ async function stopServer(
   server: Server | TlsServer,
   connections: Connections,
   closeUnused: () => void,
+  closeLanes: () => void,
   idleMs: number,
   graceMs: number,
 ): Promise<void> {
@@ -166,6 +175,7 @@ async function stopServer(
   const graceTimer = setTimeout(() => {
     server.closeAllConnections();
     connections.forEach((_, socket) => socket.destroy()); // Node does not close those of CONNECT.
+    closeLanes();
   }, graceMs);
   await closed;
   clearInterval(idleTimer);

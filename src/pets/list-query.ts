@@ -1,12 +1,18 @@
 import { isPercentEncoded } from "../base/percent-encoding.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
-import { int64Max, isPetStatus, type PetStatus, statusProblem } from "./pet.ts";
+import { int64Max, isPetStatus, petStatuses, type PetStatus, statusProblem } from "./pet.ts";
 
 export const limitMax = 100;
 export const limitDefault = 20;
 
 const parameterNames: readonly string[] = ["limit", "status", "after"];
+
+/** A valid query with its parameters in the order that the links have: nearly all are. */
+const usualQuery = new RegExp(
+  "^(?:limit=([1-9][0-9]?|100)(?:&(?=[sa])|$))?" +
+    `(?:status=(${petStatuses.join("|")})(?:&(?=a)|$))?(?:after=(0|[1-9][0-9]{0,14}))?$`,
+);
 
 const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefined };
 
@@ -18,6 +24,12 @@ const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefine
 export function readListQuery(query: string): Validation<PetQuery> {
   if (query === "") {
     return { kind: "valid", value: defaultQuery };
+  }
+  const usual = usualQuery.exec(query);
+  if (usual !== null) {
+    const [, limit = limitDefault, status, after = 0] = usual;
+    const value = { after: Number(after), limit: Number(limit), status: status as PetStatus | undefined };
+    return { kind: "valid", value };
   }
   const faults = new Faults();
   const given = readParameters(query, faults);

@@ -18,7 +18,7 @@ import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Exchange } from "../http/exchange.ts";
 import { NodeExchange } from "../http/node-exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
-import { errorResponse, jsonResponse } from "../http/response.ts";
+import { errorResponse, isFieldText, jsonResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
@@ -28,6 +28,9 @@ import { handleContent, letThrough, type Outcome } from "./content.ts";
 import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
+
+/** Of a store of the program's own. */
+const badField = "a header field of the response has a character that fields cannot have";
 
 export interface PipelineDependencies extends ContextDependencies, AdmissionDependencies {
   readonly basePath: string;
@@ -171,7 +174,8 @@ export class Pipeline implements RequestHandler {
       this.#responder.leaveToOther(context);
       return context.arrival.program?.next?.(outcome);
     }
-    return this.#responder.send(context, outcome);
+    const response = outcome.fields.every(isFieldText) ? outcome : this.#failed(context, new TypeError(badField));
+    return this.#responder.send(context, response);
   }
 
   #failure(context: RequestContext, error: unknown): Outcome {
@@ -179,9 +183,10 @@ export class Pipeline implements RequestHandler {
       return error;
     }
     const code = storeErrorCode(error);
-    if (code !== undefined) {
-      return errorResponse(code);
-    }
+    return code === undefined ? this.#failed(context, error) : errorResponse(code);
+  }
+
+  #failed(context: RequestContext, error: unknown): Response {
     this.#report(context, error);
     return errorResponse("internal_error");
   }

@@ -21,6 +21,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
     tls: undefined,
     log: "lifecycle",
     hasConsole: true,
+    hasFastLane: true,
     metricsPort: undefined,
     metricsHost: "127.0.0.1",
   };
@@ -43,6 +44,7 @@ const variables: Readonly<Record<SettingName, string>> = {
   "cors-origin": "ANIMAL_STORE_CORS_ORIGIN",
   log: "ANIMAL_STORE_LOG",
   console: "ANIMAL_STORE_CONSOLE",
+  "fast-lane": "ANIMAL_STORE_FAST_LANE",
   "metrics-port": "ANIMAL_STORE_METRICS_PORT",
   "metrics-host": "ANIMAL_STORE_METRICS_HOST",
 };
@@ -124,6 +126,7 @@ const rows: readonly Row[] = [
     bad: ["Off", "debug", "on"],
   },
   { name: "console", member: "hasConsole", good: [["on", true], ["off", false]], bad: ["On", "true", "0"] },
+  { name: "fast-lane", member: "hasFastLane", good: [["on", true], ["off", false]], bad: ["On", "true", "0"] },
   { name: "metrics-port", member: "metricsPort", good: [["0", 0], ["65535", 65_535]], bad: ["65536", "none"] },
   { name: "metrics-host", member: "metricsHost", good: [["::", "::"]], bad: [" "] },
 ];

@@ -6,9 +6,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { openAnimalStore } from "../../src/service.ts";
+import { serve } from "../support/embedding-server.ts";
 import { FailingStore } from "../support/failing-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, type RunningService, runningService, startService } from "../support/running-service.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { assertPromised, codeOf, type WireResponse } from "../support/wire-response.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
@@ -201,17 +204,36 @@ test("an exception in a handler is 500 for that request alone, and says nothing 
   wire.destroy();
 });
 
-test("a response that cannot be sent costs only its connection, also if its content was still coming", async (context) => {
+test("a line break that a store brings into a field is a 500: no field and no response can be added", async (context) => {
   const store = new FailingStore();
-  store.list = (() => Promise.resolve({ json: "[]", nextAfter: "7\n" })) as unknown as FailingStore["list"];
+  const nextAfter = "7\r\nX-Added: 1\r\n\r\nHTTP/1.1 200 OK";
+  store.list = (() => Promise.resolve({ json: "[]", nextAfter })) as unknown as FailingStore["list"];
   const broken = await runningService(context, { options: { store } });
+  for (const fields of [[], ["X-Odd:  1"], ["Content-Length: 5"]]) {
+    const response = await exchange(broken.port, request({ key: broken.key, fields }));
+    assert.equal(codeOf(response), "internal_error");
+    assert.equal(response.value("x-added"), undefined);
+  }
+  assert.equal(broken.reports.length, 3);
+});
+
+test("a response that cannot be sent costs only its connection, also if its content was still coming", async (context) => {
+  const reports: string[] = [];
+  const dataDir = temporaryFolder(context);
+  const service = await openAnimalStore({ dataDir, store: new FailingStore(), report: (message) => reports.push(message) });
+  context.after(() => service.close());
+  const port = await serve(context, (incoming, outgoing) => {
+    outgoing.writeHead = () => {
+      throw new Error("as a middleware may");
+    };
+    service.handle(incoming, outgoing);
+  });
   for (const fields of [[], ["Content-Length: 5"]]) {
-    const wire = await Wire.open(broken.port);
-    wire.send(request({ key: broken.key, fields }));
+    const wire = await Wire.open(port, { isSecure: false });
+    wire.send(request({ fields }));
     assert.equal((await wire.closed()).rest, "");
   }
-  assert.equal(broken.reports.length, 2);
-  assert.equal((await exchange(broken.port, request({ target: "/openapi.json" }))).status, 200);
+  assert.equal(reports.length, 2);
 });
 
 test("a store that cannot write is 503, with a code that says whether the animal may have been stored", async (context) => {

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
@@ -16,20 +16,22 @@ import { type RunningService, runningService } from "../support/running-service.
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, request, rex, Wire } from "../support/wire.ts";
 
+/** A connection that can carry requests. */
+const connectionEvent = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? "connection" : "secureConnection";
+
 /** Far shorter than the grace and the drain time that the tests set: `stop` must not wait for their end. */
 const bounded = { timeout: 5_000 };
 
 test("stop() loses no pipelined request; the last response closes the connection", bounded, async (context) => {
   const store = new GatedStore();
   const { service, listener, port, key } = await runningService(context, { options: { store } });
-  const wire = await Wire.open(port);
+  const [wire, other] = [await Wire.open(port), await Wire.open(port)];
   wire.send(request({ method: "POST", key, content: rex }));
   await store.added(1);
   service.beginStopping();
   const stopped = listener.stop(10_000);
-  const arrival = once(listener.server, "request");
   wire.send(Buffer.concat([request({ method: "POST", key, content: rex }), request({ target: "/healthz" })]));
-  await arrival;
+  await other.send(request({ target: "/healthz" })).response(); // The earlier bytes have been read.
   store.open();
   await store.added(2);
   store.open();
@@ -45,13 +47,21 @@ test("stop() handles no request that comes after a response that says Connection
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(4_000_000)}1]`;
   const { listener, port, key } = await runningService(context, { options: { store } });
+  const connected = once(listener.server, connectionEvent);
   const wire = await Wire.open(port);
+  const [socket] = (await connected) as [Socket];
   wire.socket.pause();
   let stopped: Promise<void> | undefined;
-  listener.server.once("request", () => (stopped = listener.stop(10_000)));
-  const listed = once(listener.server, "request");
+  const listed = new Promise<void>((resolve) => {
+    const list = store.list.bind(store);
+    store.list = () => {
+      stopped = listener.stop(10_000);
+      resolve();
+      return list();
+    };
+  });
   wire.send(request({ key }));
-  const [{ socket }] = (await listed) as [IncomingMessage];
+  await listed;
   const readBytes = socket.bytesRead;
   wire.send(request({ method: "POST", key, content: rex }));
   while (socket.bytesRead === readBytes) {
@@ -89,9 +99,7 @@ test("stop() takes the request after a response that keeps the connection and is
   const { listener, port, key } = await runningService(context, { options: { store }, limits: { stopIdleMs: 20_000 } });
   const wire = await Wire.open(port);
   wire.socket.pause();
-  const asked = once(listener.server, "request");
   wire.send(request({ key }));
-  await asked;
   await exchange(port, request({ target: "/healthz" }));
   const stopped = listener.stop(20_000);
   wire.socket.resume();

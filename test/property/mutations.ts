@@ -58,6 +58,28 @@ function oneRequest(random: SeededRandom, key: string, id: string): Buffer {
   return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${framed}`, "latin1");
 }
 
+const plainFields = [
+  "Accept: */*", "accept-encoding: gzip, br", "User-Agent: curl/8.5.0", "Connection: keep-alive", "connection: Keep-Alive", "Connection: close",
+  "Content-Type: application/json", "If-Match: \"available\"", "Idempotency-Key: a", "X-Forwarded-For: 10.0.0.1, 10.0.0.2", "Cookie: a=b",
+  "Set-Cookie: a=b", "Origin: https://shop.example", "Content-Length: 5", "Content-Length: 05", "TE: trailers", "Trailer: X", "A: b", "1: 2",
+  "traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "X-Odd: a  b\tc", "X-Space: a ", "__proto__: a", "constructor: b",
+  "Transfer-Encoding: identity", "Proxy-Connection: keep-alive", "HTTP2-Settings: AAMAAABkAAQAAP__",
+  "Via: 1.1 a", "Age: 1", "Referer: /", "From: a", "ETag: a",
+];
+
+/** A request as the fast lane takes them, or nearly so. */
+export function plainRequest(random: SeededRandom): Buffer {
+  const method = random.pick(["GET", "GET", "POST", "PATCH"]);
+  const content = method === "GET" ? "" : random.pick(contents.slice(0, 8));
+  const lines = [
+    `${method} ${random.pick(["/v1/pets", "/v1/pets?limit=3&after=4", "/v1/pets/1", "/healthz", "/", "/a#b", "/a|b"])} HTTP/1.1`,
+    random.pick(["Host: a", "Host: localhost:3000", "host: [::1]:80", "Host: a b"]),
+    ...random.times(random.integer(0, 4), () => random.pick(plainFields)),
+    ...(content === "" ? [] : [`Content-Length: ${content.length}`]),
+  ];
+  return Buffer.from(`${lines.join("\r\n")}\r\n\r\n${content}`, "latin1");
+}
+
 /** Damages the bytes in up to three places; one time in two not at all. */
 export function mutate(random: SeededRandom, bytes: Buffer): Buffer {
   let mutated = bytes;

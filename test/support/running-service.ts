@@ -37,6 +37,7 @@ export interface Start {
   readonly publicPages?: readonly PublicPage[];
   /** It speaks HTTPS. */
   readonly certificate?: SecureContextOptions;
+  readonly hasFastLane?: boolean;
 }
 
 /** Where a service keeps what it keeps. */
@@ -59,9 +60,13 @@ const { createPlace } = (placeModule === undefined ? { createPlace: temporaryFol
 /** The tests of raw connections run over TLS once more. */
 const defaultCertificate = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? undefined : one;
 
+/** And once more with node:http alone. */
+const hasFastLaneByDefault = process.env["ANIMAL_STORE_TEST_FAST_LANE"] !== "off";
+
 /** The caller closes it. */
 export async function startService(start: Start = {}): Promise<RunningService> {
   const { options, limits, clock, observers, publicPages = [], certificate = defaultCertificate } = start;
+  const { hasFastLane = hasFastLaneByDefault } = start;
   const place = options?.store === undefined ? await createPlace(clock) : await temporaryFolder();
   const reports: string[] = [];
   const checked = checkOptions({ ...place.options, report: (message) => reports.push(message), ...options });
@@ -70,7 +75,11 @@ export async function startService(start: Start = {}): Promise<RunningService> {
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });
-  const listener = createListener(service.pipeline, { ...listenerLimits, ...limits }, certificate);
+  const listener = createListener(service.pipeline, {
+    limits: { ...listenerLimits, ...limits },
+    certificate,
+    hasFastLane,
+  });
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));
   const { key } = await service.keys.create({ plan: "enterprise", perMinute: 10_000_000, perDay: 10_000_000 });
   return {
