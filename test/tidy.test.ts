@@ -116,9 +116,9 @@ test("src has no dead file: each leads back to an entry point", () => {
   assert.deepEqual(sources.map(({ path }) => path).filter((path) => !alive.has(path)), []);
 });
 
-test("test has no dead file: each is a test, is found by its tool, or is named by another file", () => {
-  const paths = listAll("test");
-  const texts = [...paths, ...listAll("src"), "package.json", "README.md", ".ci/run"]
+test("neither test nor the recipes have a dead file: each is a test, is found by its tool, or is named by another file", () => {
+  const paths = [...listAll("test"), ...listAll("src/manual/recipes")];
+  const texts = [...listAll("test"), ...listAll("src"), "package.json", "README.md", ".ci/run"]
     .filter((path) => /\.(ts|js|md|json|yaml|conf)$|run$/.test(path) && !path.endsWith("package-lock.json"))
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
   const foundByTools = /\.test\.[jt]s$|\/(package(-lock)?|tsconfig)\.json$|\.go$/;

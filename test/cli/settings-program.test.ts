@@ -6,12 +6,14 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { hasIpv6Loopback } from "../support/ipv6.ts";
 import { type Ran, run as runProgram } from "../support/program.ts";
+import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { type RecordingTerminal, recordingTerminal, runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
@@ -214,7 +216,7 @@ test("an idle connection stays open as long as --idle-seconds says, 75 s if noth
 
 const skipIpv6 = hasIpv6Loopback ? false : "there is no IPv6";
 test("the recipe of a container listens on IPv6 and IPv4", { skip: skipIpv6 }, async (context) => {
-  const recipe = readFileSync(new URL("../../../test/recipes/Dockerfile", import.meta.url), "utf8");
+  const recipe = readFileSync(join(root, "src/manual/recipes/Dockerfile"), "utf8");
   const [, host = ""] = /^ENV ANIMAL_STORE_HOST=(\S+)$/m.exec(recipe) ?? [];
   const program = await start(context, ["--data", temporaryFolder(context)], { ANIMAL_STORE_HOST: host });
   const [, port] = /:(\d+)\/v1/.exec(program.url) ?? [];

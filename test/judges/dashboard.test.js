@@ -1,5 +1,5 @@
 /**
- * The metrics of the running service, and the dashboard for Grafana in test/recipes that shows them.
+ * The metrics of the running service, and the dashboard for Grafana in the manual's recipes that shows them.
  */
 
 import assert from "node:assert/strict";
@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { freePort } from "../../build/test/support/free-port.js";
-import { here, startService } from "./running-service.js";
+import { recipes, startService } from "./running-service.js";
 
-const dashboard = JSON.parse(await readFile(join(here, "..", "recipes", "grafana-dashboard.json"), "utf8"));
+const dashboard = JSON.parse(await readFile(join(recipes, "grafana-dashboard.json"), "utf8"));
 const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })));
 
 const skipPromtool = spawnSync("promtool", ["--version"]).error !== undefined && "promtool is not installed (Debian: prometheus)";

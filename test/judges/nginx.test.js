@@ -13,7 +13,7 @@ import { after, before, test } from "node:test";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { skipNginx, startNginx } from "../../build/test/support/nginx.js";
-import { here, startService } from "./running-service.js";
+import { recipes, startService } from "./running-service.js";
 
 const key = {};
 let folder;
@@ -28,7 +28,6 @@ before(async () => {
   if (skipNginx) {
     return;
   }
-  const recipes = join(here, "..", "recipes");
   const unit = await readFile(join(recipes, "animal-store.service"), "utf8");
   const [, flags] = /^ExecStart=.* (--base-url .* --trust-proxy 1)$/m.exec(unit);
   service = await startService(flags.split(" "));
@@ -151,7 +150,7 @@ test("nginx: while the service is down, the response is an error in JSON, also f
   assert.deepEqual([error, typeof message], [{ code: "bad_gateway", status: 502 }, "string"]);
 
   const [balancerPort, deadPort] = [await freePort(), await freePort()];
-  const recipe = await readFile(join(here, "..", "recipes", "balancer.conf"), "utf8");
+  const recipe = await readFile(join(recipes, "balancer.conf"), "utf8");
   const site = recipe.replace("listen 80;", `listen 127.0.0.1:${balancerPort};`).replace("animals:3000", `127.0.0.1:${deadPort}`);
   const balancerFolder = await mkdtemp(join(tmpdir(), "animal-store-balancer-"));
   context.after(() => rm(balancerFolder, { recursive: true }));

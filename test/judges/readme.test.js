@@ -14,7 +14,7 @@ import { test } from "node:test";
 import { project, runExamples } from "./examples.js";
 import { programPath, startService } from "./running-service.js";
 
-const manual = (await readdir(join(project, "src", "manual"))).map((name) => `src/manual/${name}`);
+const manual = (await readdir(join(project, "src", "manual"))).filter((name) => name.endsWith(".md")).map((name) => `src/manual/${name}`);
 const forUsers = ["README.md", ...manual];
 const documents = [...forUsers, "src/README.md", "src/observe/README.md", "src/postgres/README.md", "test/bench/README.md"];
 const readme = await readFile(join(project, "README.md"), "utf8");

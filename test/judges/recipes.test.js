@@ -1,5 +1,5 @@
 /**
- * The recipes in test/recipes and the command of `check --help`, run as they are written.
+ * The manual's recipes and the command of `check --help`, run as they are written.
  */
 
 import assert from "node:assert/strict";
@@ -8,13 +8,13 @@ import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
-import { here, programPath, startService } from "./running-service.js";
+import { here, programPath, recipes, startService } from "./running-service.js";
 
 const project = join(here, "..", "..");
 
 /** @returns the recipe's text */
 function recipe(name) {
-  return readFile(join(project, "test", "recipes", name), "utf8");
+  return readFile(join(recipes, name), "utf8");
 }
 
 test("systemd-analyze finds no fault in the systemd unit", async (context) => {

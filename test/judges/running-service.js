@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { createKey, start } from "../../build/test/support/program.js";
 
 export const here = import.meta.dirname;
+export const recipes = join(here, "..", "..", "src", "manual", "recipes");
 /** The program of the packed package. */
 export const programPath = join(here, "node_modules", "animal-store", "dist", "server.js");
 

@@ -1,5 +1,5 @@
 /**
- * The recipe of `test/recipes/ha` on this machine: three folders stand for its three machines. Its files are used as they
+ * The recipe `ha` of the manual on this machine: three folders stand for its three machines. Its files are used as they
  * are, but for addresses, folders and the password.
  */
 
@@ -33,7 +33,7 @@ export async function startCluster() {
     return `127.0.0.1:${ports.get(place)}`;
   };
   const fill = async (file, { name, address, folder: ownFolder } = {}) => {
-    let text = readFileSync(new URL(`../recipes/ha/${file}`, import.meta.url), "utf8");
+    let text = readFileSync(new URL(`../../src/manual/recipes/ha/${file}`, import.meta.url), "utf8");
     text = text.replaceAll("MACHINE", name).replaceAll("ADDRESS", address).replaceAll("PASSWORD", "secret");
     for (const place of new Set(text.match(/\b(10\.0\.0\.\d|127\.0\.0\.1):\d+/g))) {
       text = text.replaceAll(place, await addressOf(place));

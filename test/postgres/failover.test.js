@@ -1,5 +1,5 @@
 /**
- * Machines of the database are lost under load: the recipe of Patroni, etcd and HAProxy in `test/recipes/ha`, and two
+ * Machines of the database are lost under load: the manual's recipe `ha` of Patroni, etcd and HAProxy, and two
  * instances that use it. The times of each fault are printed.
  */
 

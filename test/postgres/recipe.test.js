@@ -17,7 +17,7 @@ import { runCommand, startProgram } from "./program.js";
 const quota = 300;
 
 function recipe(name) {
-  return readFileSync(fileURLToPath(new URL(`../recipes/${name}`, import.meta.url)), "utf8");
+  return readFileSync(fileURLToPath(new URL(`../../src/manual/recipes/${name}`, import.meta.url)), "utf8");
 }
 
 /** The environment of the instances in compose.yaml. */

@@ -46,7 +46,7 @@ export async function startKilledShop(context: TestContext, { killsAt, perMinute
   let server = await start(context, [...data, ...args], how);
   const { origin } = server;
   const nginxPort = await freePort();
-  const site = readFileSync(join(root, "test/recipes/balancer.conf"), "utf8")
+  const site = readFileSync(join(root, "src/manual/recipes/balancer.conf"), "utf8")
     .replace("listen 80;", `listen 127.0.0.1:${nginxPort};`)
     .replace("server animals:3000", `server ${new URL(origin).host}`);
   const nginx = await startNginx(temporaryFolder(context), site);
