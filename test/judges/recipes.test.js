@@ -8,6 +8,7 @@ import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
+import { createKey, start } from "../../build/test/support/program.js";
 import { here, programPath, recipes, startService } from "./running-service.js";
 
 const project = join(here, "..", "..");
@@ -17,12 +18,12 @@ function recipe(name) {
   return readFile(join(recipes, name), "utf8");
 }
 
-test("systemd-analyze finds no fault in the systemd unit", async (context) => {
-  if (spawnSync("systemd-analyze", ["--version"]).error !== undefined) {
-    context.skip("systemd-analyze is not installed (Debian: systemd)");
-    return;
-  }
+const skipSystemd = spawnSync("systemd-analyze", ["--version"]).error && "systemd-analyze is not installed (Debian: systemd)";
+const skipTrace = skipSystemd ?? (spawnSync("strace", ["-f", "true"]).status !== 0 && "strace cannot be used here");
+
+test("systemd-analyze finds no fault in the systemd unit, and an exposure of 1.1 at most", { skip: skipSystemd }, async (context) => {
   const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
+  context.after(() => rm(folder, { recursive: true }));
   const path = join(folder, "animal-store.service");
   const unit = await recipe("animal-store.service");
   await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
@@ -30,8 +31,44 @@ test("systemd-analyze finds no fault in the systemd unit", async (context) => {
   // It also checks the machine's own units that this one names.
   const faults = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
   assert.deepEqual([status, faults], [0, []]);
-  await rm(folder, { recursive: true });
+  const security = ["security", "--no-pager", "--offline=true", "--threshold=11", path]; // In tenths.
+  const rating = spawnSync("systemd-analyze", security, { encoding: "utf8" });
+  assert.equal(rating.status, 0, rating.stdout + rating.stderr);
 });
+
+/** The unit cannot run here. So what it allows is compared with what the service does. */
+test("the systemd unit allows each system call and each kind of socket that the service uses", { skip: skipTrace }, async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-calls-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const trace = join(folder, "trace");
+  const data = ["--data", join(folder, "data")];
+  const how = { program: programPath };
+  const key = await createKey(data, "free", how);
+  const service = await start(context, data, { ...how, wrapper: ["strace", "-f", "-q", "-o", trace] });
+  await createKey(data, "free", how); // By the Unix socket.
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const response = await fetch(`${service.url}/pets`, { method: "POST", headers, body: '{"name":"Rex","categoryId":1}' });
+  assert.equal(response.status, 201);
+  assert.equal(await service.stop("SIGTERM"), 0);
+
+  const unit = await recipe("animal-store.service");
+  const [allowed, refused] = Array.from(unit.matchAll(/^SystemCallFilter=~?(.*)$/gm), ([, names]) => callsOf(names.split(" ")));
+  const calls = await readFile(trace, "utf8");
+  const used = new Set(Array.from(calls.matchAll(/^\d+ +(\w+)\(/gm), ([, name]) => name));
+  assert.deepEqual([...used].filter((name) => !allowed.has(name) || refused.has(name)), []);
+  const [, families] = /^RestrictAddressFamilies=(.*)$/m.exec(unit);
+  const opened = new Set(Array.from(calls.matchAll(/ socket(?:pair)?\((\w+)/g), ([, family]) => family));
+  assert.ok(opened.has("AF_UNIX") && opened.has("AF_INET"));
+  assert.deepEqual([...opened].filter((family) => !families.split(" ").includes(family)), []);
+});
+
+/** The calls that systemd's names mean: a set has calls and other sets. */
+function callsOf(names) {
+  const { stdout } = spawnSync("systemd-analyze", ["syscall-filter", "--no-pager", ...names], { encoding: "utf8" });
+  const members = Array.from(stdout.matchAll(/^ {4}([@\w-]+)$/gm), ([, name]) => name);
+  const sets = members.filter((name) => name.startsWith("@"));
+  return new Set([...members, ...(sets.length === 0 ? [] : callsOf(sets))]);
+}
 
 /** Follows the Dockerfile without Docker: what it copies is all that the build gets. */
 test("the Dockerfile copies all that the build needs, and starts the program that it makes", async () => {
