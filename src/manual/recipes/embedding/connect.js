@@ -1,3 +1,5 @@
+// The animal store in a program with Connect, at the prefix /shop.
+
 import { createServer } from "node:http";
 import { openAnimalStore } from "animal-store";
 import connect from "connect";

@@ -1,3 +1,5 @@
+// The animal store in a program with Express, at the prefix /shop.
+
 import { openAnimalStore } from "animal-store";
 import express from "express";
 

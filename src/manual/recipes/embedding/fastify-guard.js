@@ -1,3 +1,5 @@
+// The animal store in a program with Fastify, whose own routes need its keys too.
+
 import middie from "@fastify/middie";
 import { openAnimalStore } from "animal-store";
 import fastify from "fastify";

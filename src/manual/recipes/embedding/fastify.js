@@ -1,3 +1,5 @@
+// The animal store in a program with Fastify.
+
 import middie from "@fastify/middie";
 import { openAnimalStore } from "animal-store";
 import fastify from "fastify";

@@ -1,3 +1,5 @@
+// The animal store in a program with node:http.
+
 import { createServer } from "node:http";
 import { openAnimalStore } from "animal-store";
 

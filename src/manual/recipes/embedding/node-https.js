@@ -1,3 +1,5 @@
+// The animal store in a program with node:https: it ends TLS itself.
+
 import { readFileSync } from "node:fs";
 import { createServer } from "node:https";
 import { openAnimalStore } from "animal-store";
