@@ -9,7 +9,7 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyStore;
-  /** Resolves to undefined if the store of an embedder has the animals. */
+  /** Undefined if the store of an embedder has them. In a database gaps count too, since counting rows takes long. */
   countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */
   gauges(): Omit<Gauges, "isHealthy">;

@@ -92,7 +92,7 @@ function formQuery(): string {
   return query.size === 0 ? "" : `?${query}`;
 }
 
-/** Ids are 1, 2, 3, … without gaps, so they tell the page of all animals. */
+/** A page with the animal. Where ids have gaps, fewer animals than `offset` are before it. */
 function pageOf(id: bigint, size: bigint): Page {
   const before = id - 1n - ((id - 1n) % size);
   return { query: `?limit=${size}&after=${before}`, offset: Number(before) };

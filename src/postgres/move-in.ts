@@ -20,7 +20,7 @@ import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pet
 import type { Query } from "./database.ts";
 import { onceAge } from "./functions.ts";
 import { writeLimits } from "./limits-table.ts";
-import { readAnimalCount } from "./schema.ts";
+import { readLastId } from "./schema.ts";
 
 export interface MoveOptions {
   readonly disk: Disk;
@@ -72,15 +72,15 @@ export async function moveCatalogueIn(query: Query, source: Source, { clock, rep
     report(`${tornText(path, end)}; the animals before them are imported`, "warning");
   }
   await copy.flush(query);
-  await query("UPDATE animal_store.counter SET last = $1", [copy.animalCount]);
+  await query("UPDATE animal_store.counter SET last = $1", [copy.lastId]);
   return copy.animalCount;
 }
 
 /** @throws {Error} there is an animal */
 async function claimCatalogue(query: Query): Promise<void> {
-  const count = await readAnimalCount(query, "FOR UPDATE");
-  if (count > 0) {
-    throw new Error(`the database has ${counted(count, "animal")}, and ids are kept in an empty one only`);
+  const lastId = await readLastId(query, "FOR UPDATE");
+  if (lastId > 0) {
+    throw new Error(`the database has ${counted(lastId, "animal")}, and ids are kept in an empty one only`);
   }
 }
 
@@ -123,12 +123,18 @@ class CatalogueCopy implements PetSink {
   #statuses = new Map<number, PetStatus>();
   /** If a hash was used again, the later request counts. */
   #hashes = new Map<string, OnceRow>();
-  /** Changed here only. */
+  /** Changed here only, as is `lastId`. */
   animalCount = 0;
+  lastId = 0;
 
   append(bytes: DataView, start: number, end: number, statusIndex: number): void {
     this.#pets.push(`${textOf(bytes, start, end)}${petStatuses[statusIndex]}"}`);
     this.animalCount += 1;
+    this.lastId += 1;
+  }
+
+  skipTo(id: number): void {
+    this.lastId = id;
   }
 
   changeStatus(id: number, statusIndex: number): void {

@@ -6,21 +6,20 @@ import { reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
-import { createChunk } from "../log/chunks.ts";
 import { petStatuses, petToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
-import { createPetLine, encodePetLine, type LineContent, petLineBytesMax } from "../store/pet-line.ts";
+import { PetFileLines } from "../store/pet-file-lines.ts";
+import type { LineContent } from "../store/pet-line.ts";
 import type { Query } from "./database.ts";
 import { onceAge } from "./functions.ts";
 import { readLimits } from "./limits-table.ts";
 import type { Moved, MoveOptions } from "./move-in.ts";
 import type { Row } from "./pool.ts";
-import { readAnimalCount } from "./schema.ts";
+import { readLastId } from "./schema.ts";
 
 export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
 
 const rowsMax = 5_000;
-const bufferBytes = 1_048_576;
 
 /** The files are synced, their names are not. @param query of a transaction that has not run a statement yet */
 export async function moveOut(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
@@ -32,10 +31,10 @@ export async function moveOut(query: Query, folder: string, options: MoveOptions
   }
   const limiter = await readLimits(query, clock);
   await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
-  const animalCount = await readAnimalCount(query);
-  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, animalCount, options));
+  const lines = new PetFileLines();
+  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, lines, options));
   const keyCount = keyRows.filter(({ line }) => String(line).startsWith('{"event":"made"')).length;
-  return { animalCount, keyCount };
+  return { animalCount: lines.animalCount, keyCount };
 }
 
 /** A hash counts from the end of its second, as an import takes it. */
@@ -69,36 +68,24 @@ async function* rowsOf(query: Query, text: string): AsyncGenerator<readonly Row[
   await query("CLOSE exported");
 }
 
-/** Each line is a group of its own: the file gets its name only once it is synced, so no line of it can be torn. */
-async function* cataloguePieces(query: Query, animalCount: number, { clock, report }: MoveOptions) {
-  const onProgress = reportProgress(clock, (done) => report(`exported ${done} of ${animalCount} animals`));
-  const chunk = createChunk(bufferBytes);
-  const line = createPetLine();
-  let end = 0;
+/** An id without a row, because it is in a gap of what was imported or somebody removed it, is in a gap. */
+async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: MoveOptions) {
+  const lastId = await readLastId(query);
+  const onProgress = reportProgress(clock, (done) => report(`exported animals up to id ${done} of ${lastId}`));
   for (const text of [addsText, ...changesTexts]) {
     const isChange = text !== addsText;
     for await (const rows of rowsOf(query, text)) {
       for (const row of rows) {
-        if (end + petLineBytesMax > bufferBytes) {
-          yield chunk.bytes.subarray(0, end);
-          end = 0;
+        if (lines.isFull) {
+          yield lines.take();
         }
-        line.number += 1;
-        line.group = line.number;
-        line.atSeconds = Number(row["at_seconds"]);
-        const content = contentOf(row, isChange);
-        if (!isChange && content.id !== line.number) {
-          throw new Error(`Cannot export: animal ${line.number} is missing in the database`);
-        }
-        end = encodePetLine(chunk, end, content, line);
+        lines.add(contentOf(row, isChange), Number(row["at_seconds"]));
       }
-      onProgress(Math.min(line.number, animalCount));
+      onProgress(lines.lastId);
     }
-    if (!isChange && line.number !== animalCount) {
-      throw new Error(`Cannot export: the database has ${line.number} animals, and its counter says ${animalCount}`);
-    }
+    lines.skipTo(lastId);
   }
-  yield chunk.bytes.subarray(0, end);
+  yield lines.take();
 }
 
 function contentOf(row: Row, isChange: boolean): LineContent {

@@ -14,7 +14,7 @@ import type { DatabasePool } from "./pool.ts";
 import { PostgresKeyLog, type PostgresKeyLogOptions } from "./postgres-key-log.ts";
 import { PostgresLimiter } from "./postgres-limiter.ts";
 import { PostgresPetStore } from "./postgres-pet-store.ts";
-import { countMissing, missingRows, prepareSchema, readAnimalCount } from "./schema.ts";
+import { prepareSchema, readLastId } from "./schema.ts";
 
 export interface PostgresOptions {
   readonly pool: DatabasePool;
@@ -45,7 +45,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
     const stopping = new AbortController();
-    let background = tellMissing(database, report, stopping.signal);
+    let background = Promise.resolve();
     const purgeNext = (): Promise<void> => (background = background.then(() => purge(database, stopping.signal)));
     const timers = [
       setInterval(() => void keyLog.follow(), keyPollMs).unref(),
@@ -63,24 +63,11 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     return {
       store, limiter, keys, close,
       gauges: () => ({ banCount: limiter.banCount }),
-      countAnimals: () => readAnimalCount((text) => database.run(text)),
+      countAnimals: () => readLastId((text) => database.run(text)),
     };
   } catch (error) {
     database.close();
     throw error;
-  }
-}
-
-/** Beside the requests: a start need not wait. Never rejects: the next start, or `check`, counts again. */
-async function tellMissing(
-  database: Database,
-  report: Report,
-  stopping: AbortSignal,
-): Promise<void> {
-  const query: Query = (text, values) => database.run(text, values);
-  const count = await countMissing(query, stopping).catch(() => 0);
-  if (count > 0) {
-    report(missingRows(count), "warning");
   }
 }
 

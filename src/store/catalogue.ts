@@ -4,7 +4,8 @@
  *
  * They are in blocks of 4,096: one Buffer with the texts, and a word for each, with its offset and its status. What
  * follows the text depends on the status only. A set of ids for each status finds the animals of filtered pages. So
- * nothing is scanned: a page costs the same with ten million animals, and a change writes a word and two bits.
+ * nothing is scanned: a page costs the same with ten million animals, and a change writes a word and two bits. An id
+ * without an animal has a word with a status of its own, and no bit.
  *
  * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
  * collector more than everything else here.
@@ -31,6 +32,7 @@ interface Block {
   texts: Chunk;
   /** Where each text begins, with the status of its animal; and where the next one will begin. */
   readonly words: Uint32Array;
+  /** Of its ids. */
   count: number;
 }
 
@@ -47,10 +49,11 @@ export class Catalogue {
   readonly #endings: readonly Ending[];
   readonly #byStatus: readonly IdSet[];
   #page: Chunk = createChunk(0);
-  /** Ids are 1 to `count`. Changed here only. */
+  /** Of the animals. Changed here only, as is `lastId`. */
   count = 0;
+  lastId = 0;
 
-  /** @param statuses ASCII; 512 at most */
+  /** @param statuses ASCII; 511 at most */
   constructor(statuses: readonly string[]) {
     this.#endings = statuses.map(endingOf);
     this.#byStatus = statuses.map(() => new IdSet());
@@ -59,18 +62,35 @@ export class Catalogue {
   /** Adds the next animal: `[start, end)` of `bytes` is its text up to its status, 16 bytes or more. */
   append(bytes: DataView, start: number, end: number, statusIndex: number): void {
     const block = this.#blockWithRoom(end - start);
-    const at = block.words[block.count]!; // One more than a block has animals.
-    copyText(bytes, start, end, block.texts.view, at);
+    copyText(bytes, start, end, block.texts.view, block.words[block.count]!); // One more than a block has ids.
+    this.#take(block, end - start, statusIndex);
+    this.count++;
+    this.#byStatus[statusIndex]!.add(this.lastId); // There is a set for every status.
+  }
+
+  /** The next animal's id is the one after `id`. */
+  skipTo(id: number): void {
+    while (this.lastId < id) {
+      this.#take(this.#blockWithRoom(0), 0, this.#endings.length);
+    }
+  }
+
+  /** Gives the next id to the text that the block ends in. */
+  #take(block: Block, byteCount: number, statusIndex: number): void {
+    const at = block.words[block.count]!; // As above.
     block.words[block.count] = wordOf(at, statusIndex);
     block.count++;
-    block.words[block.count] = at + end - start;
-    this.count++;
-    this.#byStatus[statusIndex]!.add(this.count); // There is a set for every status.
+    block.words[block.count] = at + byteCount;
+    this.lastId++;
   }
 
   /** The index of the animal's status. Returns undefined if no animal has the id. */
   statusOf(id: number): number | undefined {
-    return id < 1 || id > this.count ? undefined : this.#blockOf(id).words[placeOf(id)]! >>> offsetBits;
+    if (id < 1 || id > this.lastId) {
+      return undefined;
+    }
+    const status = this.#blockOf(id).words[placeOf(id)]! >>> offsetBits;
+    return status === this.#endings.length ? undefined : status;
   }
 
   /** @param id of an animal */
@@ -97,8 +117,9 @@ export class Catalogue {
   /** @param statusIndex undefined for animals of every status */
   page(after: number, limit: number, statusIndex: number | undefined): PetPage {
     const ids = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
+    const isDense = ids === undefined && this.count === this.lastId;
     const nextId = (last: number): number | undefined =>
-      last >= this.count ? undefined : ids === undefined ? last + 1 : ids.next(last + 1);
+      last >= this.lastId ? undefined : isDense ? last + 1 : (ids ?? this).next(last + 1);
     const bytesMax = Math.min(limit, this.count) * petLineBytesMax;
     if (this.#page.bytes.length < bytesMax) {
       this.#page = createChunk(bytesMax); // What no page fills takes no memory.
@@ -107,8 +128,8 @@ export class Catalogue {
     let id = nextId(after);
     let end = 1;
     for (let left = limit; left > 0 && id !== undefined; id = nextId(nextAfter)) {
-      // Without a filter, animals follow each other.
-      const count = ids === undefined ? Math.min(left, blockLength - placeOf(id), this.count + 1 - id) : 1;
+      // Without a filter and gaps, animals follow each other.
+      const count = isDense ? Math.min(left, blockLength - placeOf(id), this.count + 1 - id) : 1;
       end = this.#assemble(id, count, end);
       left -= count;
       nextAfter = id + count - 1;
@@ -120,6 +141,12 @@ export class Catalogue {
     bytes[0] = openingBracket;
     bytes[end - 1] = closingBracket; // In the place of the last comma.
     return { json: bytes.toString("utf8", 0, end), nextAfter: id === undefined ? undefined : nextAfter };
+  }
+
+  /** The least id of an animal that is not less than `from`; undefined if there is none. */
+  next(from: number): number | undefined {
+    const least = Math.min(...this.#byStatus.map((ids) => ids.next(from) ?? Infinity));
+    return least === Infinity ? undefined : least;
   }
 
   /** Writes animals of one block, which follow each other, into the page at `at`. Returns where they end. */

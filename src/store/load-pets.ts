@@ -2,9 +2,9 @@
  * Reads the animals of pets.jsonl and their changes, and says what is wrong with it. Here are the rules between lines;
  * pet-line.ts has those within one.
  *
- * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation. A change is of an animal that is
- * there. A line's group is its own number, which begins a group, or the group of the line before it. If a line with a
- * right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
+ * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change has
+ * an animal. A line's group is its own number, which begins a group, or the group of the line before it. If a line with
+ * a right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
  */
 
 import { join } from "node:path";
@@ -25,8 +25,8 @@ import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet
 
 export const petFileName = "pets.jsonl";
 
-/** Takes the lines in their order: animals, each from `[start, end)` of `bytes` as for `Catalogue`, and changes. */
-export type PetSink = Pick<Catalogue, "append" | "changeStatus">;
+/** Takes the lines in their order: animals (`[start, end)` of `bytes` as for `Catalogue`), changes and gaps. */
+export type PetSink = Pick<Catalogue, "append" | "changeStatus" | "skipTo">;
 
 export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
   /** Gets every idempotency hash, however old, with the time of its line. */
@@ -61,6 +61,7 @@ class PetLineReader implements LineReader {
   readonly #sink: PetSink;
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
+  readonly #gaps = new Gaps();
   #lastId = 0;
   #lastNumber = 0;
   #group = 0;
@@ -82,11 +83,15 @@ class PetLineReader implements LineReader {
     }
     this.#lastNumber = line.number;
     this.#group = line.group;
-    if (line.isChange) {
-      this.#sink.changeStatus(line.id, line.statusIndex);
-    } else {
+    if (!line.isChange) {
       this.#lastId = line.id;
       this.#sink.append(bytes, start, line.statusStart, line.statusIndex);
+    } else if (!line.isGap) {
+      this.#sink.changeStatus(line.id, line.statusIndex);
+    } else {
+      this.#gaps.add(line);
+      this.#lastId = line.id;
+      this.#sink.skipTo(line.id);
     }
     if (line.hashStart > 0) {
       this.#hashes?.rememberSince(bytes, line.hashStart, line, line.atSeconds);
@@ -95,9 +100,12 @@ class PetLineReader implements LineReader {
   }
 
   /** The rule that the line breaks; undefined if it breaks none. */
-  #breach({ id, isChange, number, group }: PetLine): string | undefined {
-    if (isChange && id > this.#lastId) {
+  #breach({ id, isChange, isGap, after, number, group }: PetLine): string | undefined {
+    if (isChange && !isGap && (id > this.#lastId || this.#gaps.has(id))) {
       return `animal ${id} changes before it is there`;
+    }
+    if (isGap && after !== this.#lastId) {
+      return `the gap is after id ${after} instead of ${this.#lastId}`;
     }
     if (!isChange && id !== this.#lastId + 1) {
       return `the animal has id ${id} instead of ${this.#lastId + 1}`;
@@ -125,6 +133,19 @@ class PetLineReader implements LineReader {
   }
 }
 
+/** The ids that have no animal. */
+export class Gaps {
+  readonly #gaps: Pick<PetLine, "id" | "after">[] = [];
+
+  add({ id, after }: Pick<PetLine, "id" | "after">): void {
+    this.#gaps.push({ id, after });
+  }
+
+  has(id: number): boolean {
+    return this.#gaps.some((gap) => id > gap.after && id <= gap.id);
+  }
+}
+
 /**
  * Resolves to what opening the catalogue would find, as text. Changes nothing, and works while a server is running.
  * @throws {Error} why it could not be opened
@@ -137,7 +158,8 @@ export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean
   }
   try {
     let animalCount = 0;
-    const sink: PetSink = { append: () => void animalCount++, changeStatus: () => undefined };
+    const nothing = (): undefined => undefined;
+    const sink: PetSink = { append: () => void animalCount++, changeStatus: nothing, skipTo: nothing };
     const end = await loadPets(file, sink).catch((error: unknown) => {
       throw readError(path, error);
     });

@@ -45,7 +45,7 @@ export class PetGroup {
     this.#chunk = chunk;
     this.#line.group = firstNumber;
     this.#line.atSeconds = atSeconds;
-    this.#nextId = catalogue.count + 1;
+    this.#nextId = catalogue.lastId + 1;
   }
 
   get lineCount(): number {

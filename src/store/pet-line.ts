@@ -1,10 +1,11 @@
 /**
- * One animal, or one change of its status <-> one line of pets.jsonl:
+ * One animal, one change of its status, or a gap between animals <-> one line of pets.jsonl:
  *
- *     line     = create / change
+ *     line     = create / change / gap
  *     create   = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '"' [ number ] group [ once ]
  *                checksum LF
  *     change   = '{"id":' id ',"status":"' status '"' number group [ once ] checksum LF
+ *     gap      = '{"id":' id ',"after":' decimal number group checksum LF
  *     id       = decimal, 1 or more
  *     name     = JSON string as JSON.stringify writes it
  *     int64    = decimal
@@ -18,6 +19,9 @@
  *
  *     {"id":8,"name":"Rex","categoryId":1,"status":"available","group":7,"crc":"de28c9af"}
  *     {"id":8,"status":"sold","line":9,"group":9,"crc":"3a6e553d"}
+ *
+ * After a gap, `{"id":10,"after":8,…}`, there is no animal 9 or 10, and the next one is 11. Only a new file gets one:
+ * pet-file-lines.ts.
  *
  * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
  * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
@@ -40,8 +44,11 @@ export const petLineBytesMax: number = nameCodePointsMax * 6 + 213 + statusChara
 /** Where a line's parts are. One object is used for all lines. */
 export interface PetLine {
   id: number;
-  /** Whether it changes the status of an animal that an earlier line created. */
+  /** Whether it creates no animal: it changes the status of one that an earlier line created, or is a gap. */
   isChange: boolean;
+  isGap: boolean;
+  /** Of a gap: the id before its first. */
+  after: number;
   /** Its place in the file, from 1. */
   number: number;
   /** The number of the first line of its group. */
@@ -60,7 +67,7 @@ export interface PetLine {
 
 export function createPetLine(): PetLine {
   const places = { statusStart: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
-  return { id: 0, isChange: false, number: 0, group: 0, statusIndex: 0, ...places };
+  return { id: 0, isChange: false, isGap: false, after: 0, number: 0, group: 0, statusIndex: 0, ...places };
 }
 
 /** What a line is about. */
@@ -90,10 +97,18 @@ export function encodePetLine({ bytes, view }: Chunk, start: number, content: Li
   return writeChecksum(view, start, end);
 }
 
+/** Writes a gap likewise, a group of its own: the ids behind `after`, up to `id`, have no animal. */
+export function encodeGap({ bytes, view }: Chunk, start: number, { id, after, number }: PetLine): number {
+  const text = `{"id":${id},"after":${after},"line":${number},"group":${number}`;
+  return writeChecksum(view, start, start + bytes.write(text, start));
+}
+
 const idStart = new Literal('{"id":');
 const nameStart = new Literal(',"name":"');
 const categoryIdStart = new Literal('","categoryId":');
 const beforeStatus = new Literal(',"status":"');
+const beforeAfter = new Literal(',"after":');
+const beforeNumber = new Literal(',"line":');
 const numberStart = new Literal('line":');
 const groupStart = new Literal('group":');
 const groupAfterNumber = new Literal(',"group":');
@@ -123,11 +138,24 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   line.isChange = !nameStart.isAt(bytes, line.integerEnd);
   const statusAt = line.isChange ? line.integerEnd : endOfCategoryId(bytes, line.integerEnd + nameStart.length, end);
   if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
-    return false;
+    return line.isChange && readGap(bytes, end, line);
   }
+  line.isGap = false;
   line.statusStart = statusAt + beforeStatus.length;
   const placeAt = readStatus(bytes, end, line);
   return placeAt > 0 && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
+}
+
+/** Whether the members after an id are those of a gap. */
+function readGap(bytes: DataView, end: number, line: PetLine): boolean {
+  if (!beforeAfter.isAt(bytes, line.integerEnd)) {
+    return false;
+  }
+  line.isGap = true;
+  line.hashStart = 0;
+  line.after = readInteger(bytes, line.integerEnd + beforeAfter.length, line);
+  const isRight = line.after >= 0 && line.after < line.id && beforeNumber.isAt(bytes, line.integerEnd);
+  return isRight && readPlace(bytes, line.integerEnd + 2, line) && line.integerEnd === end;
 }
 
 /** Where the category's id ends after the name at `nameAt`; `end` if there is none. */
@@ -148,7 +176,7 @@ function readStatus(bytes: DataView, end: number, line: PetLine): number {
   return -1;
 }
 
-/** Whether the line's number and its group are at `at`. A create has no number if that is its id, a change always. */
+/** Whether the line's number and its group are at `at`. A create has no number if that is its id, others always. */
 function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   line.number = line.id;
   let groupAt = at + groupStart.length;

@@ -302,14 +302,43 @@ test("an export never replaces a file, and one that fails leaves none", { skip }
     assert.deepEqual(names.filter((one) => existsSync(join(taken, one))), [name]);
     assert.equal(readFileSync(join(taken, name), "utf8"), "mine");
   }
-  const faults = [[3003, "the database has 3002 animals, and its counter says 3003"], [2000, "animal 2000 is missing in the database"]];
-  for (const [lost, fault] of faults) {
-    await postgres.query("DELETE FROM animal_store.pets WHERE id = $1", [lost], url);
-    const half = guardedFolder("half");
-    const failed = await runCommand(["export", half, ...store]);
-    assert.deepEqual([failed.code, failed.stderr], [1, `Cannot export: ${fault}\n`]);
-    assert.deepEqual(readdirSync(half).filter((name) => !name.endsWith(".lock")), []);
+  await postgres.query("ALTER TABLE animal_store.pets RENAME COLUMN name TO title", [], url);
+  const half = guardedFolder("half");
+  const failed = await runCommand(["export", half, ...store]);
+  assert.deepEqual([failed.code, /column "name" does not exist/.test(failed.stderr)], [1, true], failed.stderr);
+  assert.deepEqual(readdirSync(half).filter((name) => !name.endsWith(".lock")), []);
+});
+
+test("ids of rows that somebody removed are gaps of an export, which is served, and moved into a database again", { skip }, async () => {
+  let store = ["--database", await postgres.createDatabase()];
+  assert.equal((await runCommand(["import", folder, ...store])).code, 0);
+  await postgres.query("DELETE FROM animal_store.pets WHERE id IN (1, 2, 2000, 3003)", [], store[1]);
+  const texts = [];
+  for (const round of [1, 2]) {
+    const backup = guardedFolder("backup");
+    const exported = await runCommand(["export", backup, ...store]);
+    assert.deepEqual(exported, { code: 0, stdout: `exported ${2998 + round} animals and 1 key\n`, stderr: "" });
+    store = ["--database", await postgres.createDatabase()];
+    const imported = await runCommand(["import", backup, ...store]);
+    assert.deepEqual(imported, { code: 0, stdout: `imported ${2998 + round} animals and 1 key\n`, stderr: "" });
+    for (const place of [["--data", backup], store]) {
+      assert.match((await runCommand(["check", ...place])).stdout, new RegExp(`is sound: ${2998 + round} animals`));
+      await serving(place, key, async (client) => {
+        const lists = ["", "&after=1998", "&after=1999", "&status=sold&after=1998", "&after=3001"].map((query) => `/v1/pets?limit=3${query}`);
+        for (const target of [...lists, "/v1/pets/1", "/v1/pets/2000", "/v1/pets/3003"]) {
+          const { status, headers, text } = await client.get(target);
+          texts.push([round, target, status, headers.link?.replace(/http:\/\/[^/]+/, ""), text]);
+        }
+        assert.equal((await client.change(2000, "sold", { "if-match": "*" })).status, 404);
+        assert.equal(JSON.parse((await client.add({ name: "New", categoryId: 1 })).text).id, 3003 + round);
+      });
+    }
   }
+  const [first, second, third, fourth] = [0, 8, 16, 24].map((from) => texts.slice(from, from + 8).map((one) => one.slice(1)));
+  assert.deepEqual(second, first);
+  assert.deepEqual([first[0][2], first[0][3].startsWith('[{"id":3,'), first[5][1], first[6][1], first[7][1]], ["</v1/pets?limit=3&after=5>; rel=\"next\"", true, 404, 404, 404]);
+  assert.match(first[1][3], /^\[\{"id":1999,.*\{"id":2001,.*\{"id":2002,/);
+  assert.deepEqual(fourth, third);
 });
 
 const onceText = (letter) => letter.repeat(22);

@@ -14,8 +14,8 @@ const borders = [0, 1, 4_094, 4_095, 4_096, 4_097, 8_191, 8_192, 8_193];
 
 class Pair {
   readonly catalogue: Catalogue = new Catalogue(statuses);
-  /** Each text up to its status. */
-  readonly model: { readonly start: string; status: number }[] = [];
+  /** Each text up to its status; undefined where no animal has the id. */
+  readonly model: ({ readonly start: string; status: number } | undefined)[] = [];
   readonly #random: SeededRandom;
 
   constructor(random: SeededRandom) {
@@ -33,27 +33,44 @@ class Pair {
     }
   }
 
+  skip(count: number): void {
+    this.model.push(...Array<undefined>(count).fill(undefined));
+    this.catalogue.skipTo(this.model.length);
+  }
+
   change(count: number): void {
     for (let changed = 0; changed < count; changed++) {
       const id = this.#random.integer(1, this.model.length);
-      const status = this.#random.integer(0, statuses.length - 1);
-      this.catalogue.changeStatus(id, status);
-      this.model[id - 1]!.status = status; // The id is of an animal.
+      const animal = this.model[id - 1];
+      if (animal !== undefined) {
+        animal.status = this.#random.integer(0, statuses.length - 1);
+        this.catalogue.changeStatus(id, animal.status);
+      }
     }
   }
 
-  textOf({ start, status }: { readonly start: string; readonly status: number }): string {
-    return `${start}${statuses[status]}"}`;
+  textOf(id: number): string | undefined {
+    const animal = this.model[id - 1];
+    return animal && `${animal.start}${statuses[animal.status]}"}`;
+  }
+
+  checkEach(): void {
+    this.model.forEach((animal, index) => {
+      assert.equal(this.catalogue.get(index + 1), this.textOf(index + 1));
+      assert.equal(this.catalogue.statusOf(index + 1), animal?.status);
+    });
+    assert.equal(this.catalogue.count, this.model.filter((animal) => animal !== undefined).length);
   }
 
   check(after: number, limit: number, status: number | undefined): void {
     const ids: number[] = [];
     for (let id = after + 1; id <= this.model.length && ids.length <= limit; id++) {
-      if (status === undefined || this.model[id - 1]?.status === status) {
+      const animal = this.model[id - 1];
+      if (animal !== undefined && (status === undefined || animal.status === status)) {
         ids.push(id);
       }
     }
-    const expected = ids.slice(0, limit).map((id) => this.textOf(this.model[id - 1]!)); // The id is of an animal.
+    const expected = ids.slice(0, limit).map((id) => this.textOf(id));
     const { json, nextAfter } = this.catalogue.page(after, limit, status);
     const query = `after ${after}, limit ${limit}, status ${status}, of ${this.model.length}`;
     assert.equal(json, `[${expected.join(",")}]`, query);
@@ -81,10 +98,7 @@ for (const count of [0, 1, 4_095, 4_096, 4_097, 8_193]) {
   test(`Catalogue.get() finds each of ${count} animals by its id, and no other`, seeded((random) => {
     const pair = new Pair(random);
     pair.grow(count);
-    pair.model.forEach((animal, index) => {
-      assert.equal(pair.catalogue.get(index + 1), pair.textOf(animal));
-      assert.equal(pair.catalogue.statusOf(index + 1), animal.status);
-    });
+    pair.checkEach();
     assert.equal(pair.catalogue.statusOf(count + 1), undefined);
     assert.equal(pair.catalogue.statusOf(0), undefined);
     assert.equal(pair.catalogue.get(count + 1), undefined);
@@ -102,7 +116,21 @@ for (const count of [1, 4_097, 8_193]) {
       pair.checkSome(30);
       pair.grow(random.integer(0, 3));
     }
-    pair.model.forEach((animal, index) => assert.equal(pair.catalogue.get(index + 1), pair.textOf(animal)));
+    pair.checkEach();
+  }));
+}
+
+for (const lengths of [[1], [0, 1], [5_000, 1], [1, 1, 1, 4_096, 1, 1], [4_095, 1, 1], [4_096, 4_096, 1], [300, 2, 40, 9_000, 4_000]]) {
+  test(`Catalogue of animals and gaps by turns (${lengths.join()}) equals the model, which passes over the gaps`, seeded((random) => {
+    const pair = new Pair(random);
+    lengths.forEach((length, index) => (index % 2 === 0 ? pair.skip(length) : pair.grow(length)));
+    for (let round = 0; round < 3; round++) {
+      pair.checkSome(50);
+      pair.checkEach();
+      pair.change(100);
+      pair.skip(random.integer(0, 2));
+      pair.grow(random.integer(0, 2));
+    }
   }));
 }
 

@@ -8,7 +8,7 @@ import { test } from "node:test";
 
 import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
 import { petToJson } from "../../src/pets/pet.ts";
-import { createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
+import { createPetLine, encodeGap, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
 
 const members = { id: 8, name: "Rex", categoryId: 1n, status: "sold" } as const;
 
@@ -55,6 +55,23 @@ test("readPetLine() reads the change that encodePetLine() wrote", () => {
       assert.deepEqual(found, written, text);
       assert.equal(text.startsWith(`{"id":8,"status":"pending","line":${number},"group":7,`), true, text);
     }
+  }
+});
+
+test("readPetLine() reads the gap that encodeGap() wrote, and finds any other gap wrong", () => {
+  for (const [id, after, number] of [[1, 0, 1], [9, 7, 8], [999_999_999_999_999, 999_999_999_999_998, 999_999_999_999_999]] as const) {
+    const bytes = Buffer.alloc(petLineBytesMax);
+    const end = encodeGap({ bytes, view: viewOf(bytes) }, 0, { ...createPetLine(), id, after, number });
+    const found = createPetLine();
+    assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined);
+    assert.deepEqual([found.id, found.isGap, found.after, found.number, found.group, found.hashStart], [id, true, after, number, number, 0]);
+    assert.equal(bytes.toString("utf8", 0, end), lineWithChecksum(`{"id":${id},"after":${after},"line":${number},"group":${number}}`));
+  }
+  const good = '{"id":9,"after":7,"line":8,"group":8}';
+  assert.equal(read(checksummed(good)), undefined);
+  const withHash = '8,"once":"abcdefghijklmnopqrstuv","at":1}';
+  for (const [from, to] of [["7", "9"], ["7", "-1"], ["7", ""], [',"line":8', ""], ["8}", "8,}"], ["8}", withHash]] as const) {
+    assert.equal(read(checksummed(good.replace(from, to))), "wrong", `${from} ${to}`);
   }
 });
 
