@@ -18,14 +18,19 @@ import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
 import { checkRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readSettings, settingNames } from "./settings.ts";
+import { readSettings, readStorage, settingNames } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
 export async function check(args: readonly string[], terminal: Terminal, disk: Disk = nodeDisk): Promise<number> {
-  const { operands: [word] } = parseFlags(args, settingNames);
+  const { values, operands: [word] } = parseFlags(args, [...settingNames, "salvage"]);
   if (word !== undefined) {
     throw new UsageError(`Cannot check "${word}": name the folder with --data, or a database with --database`);
+  }
+  const target = values.get("salvage");
+  if (target !== undefined) {
+    const { salvage } = await import("./salvage.ts");
+    return salvage(target, readStorage(values, terminal.environment), terminal, disk);
   }
   const { settings: { storage }, warnings } = readSettings(args, terminal.environment);
   terminal.stdout(warnings.map((warning) => `${withLevel(warning, "warning")}\n`).join(""));

@@ -13,19 +13,21 @@ const quotaFlags = `  --per-minute N      requests per minute; required for ente
 type Help = readonly [usage: string, text: string, flags?: string];
 
 const commandHelp: Readonly<Record<string, Help>> = {
-  check: ["[FLAGS]", `
+  check: ["[FLAGS] [--salvage FOLDER]", `
 Says whether the server would start with the same flags and variables, without starting it: reads the settings, and the
 data folder or the database. Whether the hosts exist and the ports are free is not looked at. Changes nothing, and can
 be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, such as
 the address, user or password of the database, or the client of the database is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
-the file from a backup. Or stop the server and cut pets.jsonl before that byte. check says how many lines that keeps,
-and how many it loses. A line is an animal, or a change of one:
+the file from a backup. Or, with the server stopped:
 
-  cp pets.jsonl pets.jsonl.damaged && head -c BYTE pets.jsonl.damaged > pets.jsonl
+  animal-store check --data DAMAGED --salvage FOLDER
 
-Never cut keys.jsonl: revoked keys could work again.
+writes the sound animals and changes of pets.jsonl to a new folder, and says what it leaves out. Start the server on
+that one. Lost animals are 404, and no other gets their ids. An animal of which a change is lost has the status before
+it. keys.jsonl and limits.json are copied if they are sound: without a line of keys.jsonl, revoked keys could work
+again. Exit code 0: the folder is written, with or without all lines; 1: it is not.
 `],
   export: ["FOLDER --database URL", `
 Writes the catalogue, the keys and the limits of the database, as they are now, as a data folder. The folder is made if
@@ -110,7 +112,7 @@ function programHelp(): string {
        animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, unbans, resets and revokes API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
        animal-store export FOLDER [FLAGS]  writes a data folder from a database
-       animal-store check [FLAGS]          says whether the server would start with the same flags
+       animal-store check [FLAGS]          says whether the server would start with the same flags, or salvages a folder
 
 ${settings.join("")}
   --help, --version         also after each command

@@ -22,7 +22,7 @@ export async function replaceFile(disk: Disk, path: string, pieces: Iterable<str
 export async function writeFile(
   disk: Disk,
   path: string,
-  pieces: Iterable<string> | AsyncIterable<Uint8Array>,
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<Uint8Array>,
 ): Promise<void> {
   const file = await disk.openToAppend(path);
   try {

@@ -7,18 +7,19 @@ import { join } from "node:path";
 
 import type { Disk } from "./disk.ts";
 
-const markName = "export.unfinished";
+/** While the mark is there, the folder's files are those of an earlier try. */
+export const markName = "export.unfinished";
 
 /** @throws {Error} the folder is not whole */
 export async function checkWhole(disk: Disk, folder: string): Promise<void> {
   if (await disk.exists(join(folder, markName))) {
-    throw new Error(`Cannot use ${folder}: an export into it was not finished; run the export again`);
+    throw new Error(`Cannot use ${folder}: an export or a salvage into it was not finished; run it again`);
   }
 }
 
 /**
- * Fills a folder that this process has locked by `write`, which syncs each file. While the mark is there, the files are
- * those of an earlier try, so they are removed first.
+ * Fills a folder that this process has locked by `write`, which syncs each file. What an earlier try left is removed
+ * first.
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(

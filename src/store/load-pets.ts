@@ -13,7 +13,6 @@ import type { Disk } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { readError } from "../disk/file-errors.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
-import { readLines } from "../disk/read-lines.ts";
 import { endOfChecksummedLine } from "../log/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import {
@@ -34,27 +33,12 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 }
 
 /** Gives all animals and changes to `sink`, up to the end of the log or the first fault. */
-export async function loadPets(
+export function loadPets(
   file: ReadableFile,
   sink: PetSink,
   { hashes, ...options }: LoadOptions = {},
 ): Promise<LogEnd> {
-  const end = await readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
-  if (end.kind !== "corrupt") {
-    return end;
-  }
-  const lineCount = await countLines(file, end.offset, options.signal);
-  const sound = `sound before the damage: ${counted(end.lineNumber - 1, "line")}`;
-  return { ...end, reason: `${end.reason}; ${sound}; lost by a cut there: ${counted(lineCount, "line")}` };
-}
-
-async function countLines(file: ReadableFile, offset: number, signal: AbortSignal | undefined): Promise<number> {
-  let count = 0;
-  for await (const _ of readLines({ read: (target, position) => file.read(target, offset + position) }, 0)) {
-    signal?.throwIfAborted();
-    count++;
-  }
-  return count;
+  return readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
 }
 
 class PetLineReader implements LineReader {

@@ -79,24 +79,6 @@ test("a start with a damaged file says where the damage is, and that check --hel
   }
 });
 
-test("check says how many lines are sound before a damage, and how many a cut there loses", async (context) => {
-  for (const damaged of [1, 2]) {
-    const data = filledFolder(context);
-    const path = join(data, "pets.jsonl");
-    const content = readFileSync(path, "latin1").replace(`{"id":${damaged},`, `{"id":0${damaged},`);
-    writeFileSync(path, content, "latin1");
-    const { code, stdout } = await runHere(["check", "--data", data]);
-    assert.equal(code, 1);
-    const told = /^.* byte (\d+): .*; sound before the damage: (\d) lines?; lost by a cut there: (\d) lines?\n/.exec(stdout);
-    const [offset, soundCount, lostCount] = (told ?? assert.fail(stdout)).slice(1).map(Number);
-    assert.equal(content.slice(offset).split("\n").length - 1, lostCount);
-    writeFileSync(path, content.slice(0, offset), "latin1"); // As --help advises.
-    const animals = `${soundCount} animal${soundCount === 1 ? "" : "s"}`;
-    assert.match((await runHere(["check", "--data", data])).stdout, new RegExp(`pets\\.jsonl is sound: ${animals}\n`));
-    assert.equal(soundCount, damaged - 1);
-  }
-});
-
 test("check and start refuse the same flags and variables", async (context) => {
   const data = filledFolder(context);
   for (const [flags, environment, setting] of [

@@ -20,7 +20,7 @@ import { SimulatedDisk } from "../support/simulated-disk.ts";
 
 const dataDir = "/backup";
 const names = ["keys.jsonl", "limits.json", "pets.jsonl"];
-const unfinished = /^Cannot use \/backup: an export into it was not finished; run the export again$/;
+const unfinished = /^Cannot use \/backup: an export or a salvage into it was not finished; run it again$/;
 
 function start(disk: Disk): Promise<Engine> {
   const options = { disk, clock: systemClock, dataDir, report: (): void => undefined, onGroup: (): void => undefined };

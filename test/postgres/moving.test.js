@@ -460,7 +460,7 @@ test("of a database without keys no keys.jsonl is written, and what a killed exp
   }
   for (const command of [["keys", "list", "--data", backup], ["check", "--data", backup], ["import", backup, ...store]]) {
     const { code, stdout, stderr } = await runCommand(command);
-    assert.deepEqual([code, (stdout + stderr).includes("an export into it was not finished; run the export again")], [1, true]);
+    assert.deepEqual([code, (stdout + stderr).includes("an export or a salvage into it was not finished; run it again")], [1, true]);
   }
   const exported = await runCommand(["export", backup, ...store]);
   assert.deepEqual(exported, { code: 0, stdout: "exported 2 animals and 0 keys\n", stderr: "" });
