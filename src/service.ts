@@ -32,7 +32,10 @@ import { Pipeline } from "./request/pipeline.ts";
 import { programCalls } from "./request/program-calls.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
-export type KeyAdministration = Pick<KeyStore, "create" | "list" | "revoke" | "plan" | "rotate" | "unban" | "reset">;
+export type KeyAdministration = Pick<
+  KeyStore,
+  "create" | "list" | "revoke" | "plan" | "label" | "expire" | "rotate" | "unban" | "reset"
+>;
 
 export interface AnimalStore {
   /**

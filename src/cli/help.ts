@@ -49,8 +49,11 @@ database, all servers apply it within a second. "animal-store keys COMMAND --hel
 `, `
   create              makes a key and prints it
   list                prints a line for each key
+  show ID             prints all that list knows of one key
   revoke ID           ends a key for good
   plan ID             changes a key's plan
+  label ID LABEL      changes a key's label
+  expire ID DATE      changes when a key stops working
   rotate ID           gives a key a new secret and prints it
   unban ID            lifts a key's ban
   reset ID            gives a key all its requests back
@@ -71,12 +74,24 @@ used of the minute and of the day, end of a ban, last request (kept for a day), 
 `, `
   --json              prints a JSON object for each key instead, for programs
 `],
+  "keys show": ["ID [FLAGS]", `
+Prints what keys list shows of one key, a line for each, and after a rotation until when older keys work.
+`, `
+  --json              prints the object that keys list --json prints of it
+`],
   "keys revoke": ["ID [FLAGS]", "Ends a key for good."],
   "keys plan": ["ID --plan NAME [FLAGS]", `
 Changes a key's plan. Requests already counted in the open windows stay counted, and a ban stays.
 `, `
 ${planFlag}
 ${quotaFlags}
+`],
+  "keys label": ["ID LABEL [FLAGS]", `
+Changes a key's label: at most 64 printable characters. An empty one, '', takes it off.
+`],
+  "keys expire": ["ID DATE|never [FLAGS]", `
+Changes when a key stops working: 2030-01-31 (its first instant in UTC), 2030-01-31T12:00:00Z, or never. The date must
+be in the future. A key that has expired works again.
 `],
   "keys rotate": ["ID [FLAGS]", `
 Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
@@ -109,7 +124,7 @@ function programHelp(): string {
     return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}or ${variable}\n`;
   });
   return `Usage: animal-store [FLAGS]                serves
-       animal-store keys COMMAND [FLAGS]   makes, lists, changes, rotates, unbans, resets and revokes API keys
+       animal-store keys COMMAND [FLAGS]   makes, lists, changes and revokes API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
        animal-store export FOLDER [FLAGS]  writes a data folder from a database
        animal-store check [FLAGS]          says whether the server would start with the same flags, or salvages a folder

@@ -13,7 +13,8 @@ import { systemClock } from "../base/clock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { createPlan, type PlanName, type Quota } from "../limits/plans.ts";
 import type { KeyChanger, NewSecret, PlanChoice } from "../keys/key-changer.ts";
-import type { KeySummary } from "../keys/key-summary.ts";
+import { isoSeconds, type KeySummary } from "../keys/key-summary.ts";
+import { unknownKey } from "../keys/key.ts";
 import { FolderKeys, type FolderKeysOptions } from "./folder-keys.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
@@ -24,7 +25,8 @@ type FlagName =
   | ("label" | "expires" | "read-only" | "grace" | "json");
 
 interface Command {
-  readonly takesId: boolean;
+  /** Their names. An id comes first. */
+  readonly operands: readonly string[];
   readonly flags: readonly FlagName[];
   readonly run: (invocation: Invocation) => Promise<void>;
 }
@@ -32,6 +34,8 @@ interface Command {
 interface Invocation {
   /** "" for a command that takes none. */
   readonly id: string;
+  /** What follows the id; "" likewise. */
+  readonly value: string;
   readonly flags: ReadonlyMap<FlagName, string>;
   readonly store: KeyChanger;
   readonly terminal: Terminal;
@@ -43,13 +47,16 @@ type Use = (store: KeyChanger) => Promise<void>;
 export type KeysDependencies = Omit<FolderKeysOptions, "report">;
 
 const commands: Readonly<Record<string, Command>> = {
-  create: { takesId: false, flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
-  list: { takesId: false, flags: ["json"], run: list },
-  revoke: { takesId: true, flags: [], run: revoke },
-  plan: { takesId: true, flags: ["plan", "per-minute", "per-day"], run: changePlan },
-  rotate: { takesId: true, flags: ["grace"], run: rotate },
-  unban: { takesId: true, flags: [], run: unban },
-  reset: { takesId: true, flags: [], run: reset },
+  create: { operands: [], flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
+  list: { operands: [], flags: ["json"], run: list },
+  show: { operands: ["ID"], flags: ["json"], run: show },
+  revoke: { operands: ["ID"], flags: [], run: revoke },
+  plan: { operands: ["ID"], flags: ["plan", "per-minute", "per-day"], run: changePlan },
+  label: { operands: ["ID", "LABEL"], flags: [], run: changeLabel },
+  expire: { operands: ["ID", "DATE"], flags: [], run: changeExpiry },
+  rotate: { operands: ["ID"], flags: ["grace"], run: rotate },
+  unban: { operands: ["ID"], flags: [], run: unban },
+  reset: { operands: ["ID"], flags: [], run: reset },
 };
 
 /** Takes what follows the word `keys`. Resolves to the exit code. @throws {UsageError} @throws {Error} it failed */
@@ -65,14 +72,16 @@ export async function keys(
     throw new UsageError(`Cannot run keys: the next word must be one of ${names}; see keys --help`);
   }
   const { values: flags, operands } = parseFlags(rest, ["data", "database", ...command.flags], ["json", "read-only"]);
-  if (operands.length !== (command.takesId ? 1 : 0)) {
-    const takes = command.takesId ? `takes one ID, received ${operands.length || "none"}` : "takes flags only";
+  if (operands.length !== command.operands.length) {
+    const [what, count] = [command.operands.join(" and one "), operands.length || "none"];
+    const takes = what === "" ? "takes flags only" : `takes one ${what}, received ${count}`;
     throw new UsageError(`Cannot run keys ${name}: it ${takes}; see keys ${name} --help`);
   }
   const storage = readStorage(flags, terminal.environment);
+  const [id = "", value = ""] = operands;
   try {
     await withKeys(storage, { ...dependencies, report: workReport(terminal) }, (store) => {
-      return command.run({ id: operands[0] ?? "", flags, store, terminal, storage });
+      return command.run({ id, value, flags, store, terminal, storage });
     });
     return exitDone;
   } catch (error) {
@@ -127,6 +136,17 @@ async function changePlan({ id, flags, store, terminal }: Invocation): Promise<v
   terminal.report(isChanged ? `${id} is on the plan ${choice.plan}` : `${id} was on the plan ${choice.plan} already`);
 }
 
+async function changeLabel({ id, value, store, terminal }: Invocation): Promise<void> {
+  const label = value === "" ? "no label" : `the label ${JSON.stringify(value)}`;
+  terminal.report((await store.label(id, value)) ? `${id} has ${label}` : `${id} had ${label} already`);
+}
+
+async function changeExpiry({ id, value, store, terminal }: Invocation): Promise<void> {
+  const isChanged = await store.expire(id, value);
+  const expiry = value === "never" ? "no expiry" : `the expiry ${isoSeconds(Date.parse(value))}`;
+  terminal.report(isChanged ? `${id} has ${expiry}` : `${id} had ${expiry} already`);
+}
+
 /** Checked here, so that messages name the flags. @throws {RangeError} */
 function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice & { readonly plan: PlanName } {
   const quota = { perMinute: integerFlag(flags, "per-minute"), perDay: integerFlag(flags, "per-day") };
@@ -166,6 +186,17 @@ async function list({ store, terminal, flags, storage }: Invocation): Promise<vo
   } else {
     terminal.stdout(table([heads, ...keys.map(cells)]));
   }
+}
+
+/** A list has no room for the end of a grace period. */
+async function show({ id, store, terminal, flags }: Invocation): Promise<void> {
+  const key = (await store.list()).find((one) => one.id === id);
+  if (key === undefined) {
+    throw unknownKey("show", id);
+  }
+  const lines = cells(key).map((cell, index) => [heads[index] ?? "", cell]);
+  const graceLine = ["OLD KEYS WORK UNTIL", key.graceUntil ?? "-"];
+  terminal.stdout(flags.has("json") ? `${JSON.stringify(key)}\n` : table([...lines, graceLine]));
 }
 
 const heads = [

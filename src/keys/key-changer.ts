@@ -9,7 +9,7 @@ import { showValue } from "../base/redact-secrets.ts";
 import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
 import { expiryMs } from "./expiry.ts";
 import type { KeySummary } from "./key-summary.ts";
-import { createKeyId, createSecret, digestOf, isKeyId, KeyError, type KeyEvent, type RandomBytes } from "./key.ts";
+import { createKeyId, createSecret, digestOf, isKeyId, type KeyEvent, type RandomBytes, unknownKey } from "./key.ts";
 import { checkedLabel } from "./label.ts";
 
 /** @internal */
@@ -113,6 +113,28 @@ export abstract class KeyChanger {
   }
 
   /**
+   * Gives the key another label; an empty one takes it off. Resolves to false if it had this label already.
+   * @throws {RangeError} the label is invalid
+   * @throws {KeyError} `unknown_key`, `revoked_key`
+   */
+  async label(id: string, label: string): Promise<boolean> {
+    return this.change({ event: "label", ...this.#happening("label", id), label: checkedLabel(label) });
+  }
+
+  /**
+   * Gives the key another expiry, or none: then a key that has expired works again. Resolves to false if it had this
+   * one already.
+   * @param expires as in `KeyChoice`, or "never"
+   * @throws {RangeError} the expiry is invalid
+   * @throws {KeyError} `unknown_key`, `revoked_key`
+   */
+  async expire(id: string, expires: string | Date): Promise<boolean> {
+    const happening = this.#happening("expiry", id);
+    const expiresMs = expires === "never" ? undefined : expiryMs(expires, happening.timeMs);
+    return this.change({ event: "expiry", ...happening, expiresMs });
+  }
+
+  /**
    * Gives the key a new secret. The old ones work for another `graceSeconds` at most: 0 by default, at most a year.
    * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
@@ -143,11 +165,9 @@ export abstract class KeyChanger {
     await this.change({ event: "reset", ...this.#happening("reset", id) });
   }
 
-  /** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
   #happening(event: KeyEvent["event"], id: string): Pick<KeyEvent, "timeMs" | "id"> {
     if (!isKeyId(id)) {
-      const text = 'not the id of a key ("key_" and 15 letters and digits)';
-      throw new KeyError("unknown_key", `Cannot ${verbs[event]} key: ${text}`);
+      throw unknownKey(verbs[event], id);
     }
     return { timeMs: this.#options.clock.wallMs(), id };
   }
@@ -158,6 +178,8 @@ export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
   made: "create",
   revoked: "revoke",
   plan: "change",
+  label: "label",
+  expiry: "expire",
   rotated: "rotate",
   unbanned: "unban",
   reset: "reset",

@@ -7,6 +7,8 @@
  *         "readOnly"?:true,"crc":…}
  *     {"event":"revoked","time":…,"id":…,"crc":…}
  *     {"event":"plan","time":…,"id":…,"plan":…,"perMinute"?:…,"perDay"?:…,"crc":…}
+ *     {"event":"label","time":…,"id":…,"label"?:…,"crc":…}
+ *     {"event":"expiry","time":…,"id":…,"expires"?:…,"crc":…}
  *     {"event":"rotated","time":…,"id":…,"sha256":…,"graceUntil":…,"crc":…}
  *     {"event":"unbanned" or "reset","time":…,"id":…,"crc":…}
  *
@@ -88,14 +90,18 @@ function eventOf({ perMinute, perDay, readOnly, ...others }: Members): KeyEvent 
   }
   const happened = { timeMs: Date.parse(time), id };
   const quota = { perMinute, perDay } as QuotaChoice; // Its numbers are checked.
+  const expiresMs = expires === undefined ? undefined : Date.parse(expires);
   switch (event) {
     case "made": {
-      const expiresMs = expires === undefined ? undefined : Date.parse(expires);
       const isReadOnly = readOnly === true;
       return { event, ...happened, sha256, plan: createPlan(plan, quota), label, expiresMs, isReadOnly };
     }
     case "plan":
       return { event, ...happened, plan: createPlan(plan, quota) };
+    case "label":
+      return { event, ...happened, label };
+    case "expiry":
+      return { event, ...happened, expiresMs };
     case "rotated":
       return { event, ...happened, sha256, graceUntilMs: Date.parse(graceUntil) };
     case "revoked":

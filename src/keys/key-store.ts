@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from "node:util";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { KeyChanger, type KeyChangerOptions, verbs } from "./key-changer.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
-import { KeyError, type KeyEvent, keyState } from "./key.ts";
+import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 
 /**
@@ -105,10 +105,10 @@ function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | un
       throw new Error("Cannot create key: generated an id that exists");
     }
   } else if (key === undefined) {
-    throw new KeyError("unknown_key", `Cannot ${verb} key: no key has the id "${id}"`);
+    throw unknownKey(verb, id);
   } else if (key.revokedMs !== undefined && event.event !== "revoked") {
     throw new KeyError("revoked_key", `Cannot ${verb} key: ${id} is revoked`);
-  } else if (key.revokedMs !== undefined || (event.event === "plan" && isDeepStrictEqual(key.plan, event.plan))) {
+  } else if (isAsWanted(key, event)) {
     return undefined;
   } else if (event.event === "rotated" && keyState(key, nowMs) === "expired") {
     throw new KeyError("expired_key", `Cannot rotate key: ${id} has expired`);
@@ -120,4 +120,19 @@ function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | un
   return event.event === "rotated"
     ? { ...event, timeMs: nowMs, graceUntilMs: nowMs + event.graceUntilMs - event.timeMs }
     : { ...event, timeMs: nowMs };
+}
+
+function isAsWanted(key: ApiKey, event: KeyEvent): boolean {
+  switch (event.event) {
+    case "revoked":
+      return key.revokedMs !== undefined;
+    case "plan":
+      return isDeepStrictEqual(key.plan, event.plan);
+    case "label":
+      return key.label === event.label;
+    case "expiry":
+      return key.expiresMs === event.expiresMs;
+    default:
+      return false;
+  }
 }

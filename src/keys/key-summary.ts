@@ -46,6 +46,7 @@ export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): K
   };
 }
 
-function isoSeconds(timeMs: number): string {
+/** @internal */
+export function isoSeconds(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 19)}Z`;
 }

@@ -43,6 +43,8 @@ export type KeyEvent =
   | (EventBase & Choice & { readonly event: "made"; readonly sha256: string })
   | (EventBase & { readonly event: "revoked" })
   | (EventBase & { readonly event: "plan"; readonly plan: Plan })
+  | (EventBase & Pick<Choice, "label"> & { readonly event: "label" })
+  | (EventBase & Pick<Choice, "expiresMs"> & { readonly event: "expiry" })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
   | Relief;
 
@@ -100,6 +102,12 @@ function base62(bytes: Uint8Array): string {
 
 /** Why a key could not be changed. */
 export type KeyFault = "unknown_key" | "revoked_key" | "expired_key" | "key_file_damaged";
+
+/** Messages end up in logs, so what is not an id is not repeated: it may be a secret, pasted in the wrong place. */
+export function unknownKey(verb: string, id: string): KeyError {
+  const text = isKeyId(id) ? `no key has the id "${id}"` : 'not the id of a key ("key_" and 15 letters and digits)';
+  return new KeyError("unknown_key", `Cannot ${verb} key: ${text}`);
+}
 
 /** A key could not be read or changed. Nothing was written. The message is for the operator. */
 export class KeyError extends Error {

@@ -23,7 +23,7 @@ interface HeldKey {
 interface Credential {
   readonly digest: string;
   readonly held: HeldKey;
-  /** The secret works until then: the key's expiry, or the end of the grace period after a rotation. */
+  /** The secret works until then, unless the key expires first: the end of the grace period after a rotation. */
   untilMs: number;
 }
 
@@ -139,7 +139,9 @@ export class Keyring {
   }
 
   #resultOf({ untilMs, held }: Credential): Authentication {
-    return untilMs === Infinity || this.#clock.wallMs() < untilMs ? held.result : invalid;
+    const { expiresMs = Infinity } = held.result.key;
+    const endMs = Math.min(untilMs, expiresMs);
+    return endMs === Infinity || this.#clock.wallMs() < endMs ? held.result : invalid;
   }
 
   #make(event: KeyEvent & { readonly event: "made" }): void {
@@ -164,6 +166,10 @@ export class Keyring {
         return set({ revokedMs: timeMs });
       case "plan":
         return set({ plan: event.plan });
+      case "label":
+        return set({ label: event.label });
+      case "expiry":
+        return set({ expiresMs: event.expiresMs });
       case "rotated":
         this.#limitSecrets(held, event.graceUntilMs, timeMs);
         this.#addSecret(held, event.sha256);
@@ -176,7 +182,7 @@ export class Keyring {
   }
 
   #addSecret(held: HeldKey, digest: string): void {
-    const credential = { digest, held, untilMs: held.result.key.expiresMs ?? Infinity };
+    const credential = { digest, held, untilMs: Infinity };
     this.#credentials.set(digest, credential);
     held.credentials = [...held.credentials, credential];
   }

@@ -171,6 +171,14 @@ for (const place of ["alone", "beside an embedding program"] as const) {
       [["plan", id, "--plan", "pro"], `${id} is on the plan pro`],
       [["plan", id, "--plan", "pro"], `${id} was on the plan pro already`],
       [["plan", id, "--plan", "enterprise", "--per-minute", "5", "--per-day", "7"], `${id} is on the plan enterprise`],
+      [["label", id, "the shop"], `${id} has the label "the shop"`],
+      [["label", id, "the shop"], `${id} had the label "the shop" already`],
+      [["label", id, ""], `${id} has no label`],
+      [["label", id, ""], `${id} had no label already`],
+      [["expire", id, "2027-01-31"], `${id} has the expiry 2027-01-31T00:00:00Z`],
+      [["expire", id, "2027-01-31T02:00+02:00"], `${id} had the expiry 2027-01-31T00:00:00Z already`],
+      [["expire", id, "never"], `${id} has no expiry`],
+      [["expire", id, "never"], `${id} had no expiry already`],
       [["unban", id], `${id} was not banned`],
       [["reset", id], `both windows of ${id} are full, and it is not banned`],
       [["revoke", id], `revoked ${id}`],
@@ -181,8 +189,46 @@ for (const place of ["alone", "beside an embedding program"] as const) {
     const store = await folder.open();
     assert.deepEqual(store.keyring.get(id)?.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
     assert.equal(ask(store, key), "invalid");
-    assert.match((await keys(folder, "rotate", id)).error, new RegExp(`^Cannot rotate key: ${id} is revoked\n$`));
+    for (const [verb, ...value] of [["rotate"], ["label", "x"], ["label", ""], ["expire", "2027-01-31"], ["expire", "never"]]) {
+      const { code, error } = await keys(folder, verb ?? "", id, ...value);
+      assert.deepEqual([code, error], [1, `Cannot ${verb} key: ${id} is revoked\n`]);
+    }
     assert.deepEqual(folder.reports, []);
+  });
+
+  test(`keys show prints what is known of one key, a line each, and with --json as keys list --json does, ${place}`, async (context) => {
+    const folder = await begin(context);
+    const { id } = await create(folder, "--label", "the shop", "--expires", "2027-01-31", "--read-only");
+    const other = await create(folder);
+    await keys(folder, "rotate", id, "--grace", "60");
+    const { code, out, error } = await keys(folder, "show", id);
+    assert.deepEqual([code, error], [0, ""]);
+    assert.deepEqual(out.trimEnd().split("\n").map((line) => line.split(/ {2,}/)), [
+      ["ID", id], ["STATE", "active"], ["PLAN", "free"], ["ACCESS", "read-only"],
+      ["USED A MINUTE", "0 of 60"], ["USED A DAY", "0 of 1000"], ["BANNED UNTIL", "-"], ["LAST REQUEST", "-"],
+      ["CREATED", "2026-11-21T12:00:00Z"], ["EXPIRES", "2027-01-31T00:00:00Z"], ["LABEL", "the shop"],
+      ["OLD KEYS WORK UNTIL", "2026-11-21T12:01:00Z"],
+    ]);
+    const shown = (await keys(folder, "show", id, "--json")).out + (await keys(folder, "show", "--json", other.id)).out;
+    assert.equal(shown, (await keys(folder, "list", "--json")).out);
+  });
+
+  test(`keys expire and keys label hold at the next request, and for good, ${place}`, async (context) => {
+    const folder = await begin(context);
+    const { id, key } = await create(folder, "--expires", "2026-11-21T12:00:30Z");
+    const state = async (): Promise<readonly unknown[]> => {
+      const { state, label } = JSON.parse((await keys(folder, "show", id, "--json")).out) as { state: string; label: string };
+      return [state, label, ask(await folder.open(), key)];
+    };
+    folder.clock.advance(30_000);
+    await keys(folder, "label", id, "till");
+    assert.deepEqual(await state(), ["expired", "till", "invalid"]);
+    await keys(folder, "expire", id, "2026-11-21T12:01:00Z");
+    assert.deepEqual(await state(), ["active", "till", id]);
+    folder.clock.advance(30_000);
+    assert.deepEqual(await state(), ["expired", "till", "invalid"]);
+    await keys(folder, "expire", id, "never");
+    assert.deepEqual(await state(), ["active", "till", id]);
   });
 
   test(`keys rotate prints the new key alone, and the old one works for the grace period, ${place}`, async (context) => {
@@ -204,7 +250,7 @@ for (const place of ["alone", "beside an embedding program"] as const) {
 }
 
 const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = [
-  [[], /^Cannot run keys: the next word must be one of create, list, revoke, plan, rotate, unban, reset; see keys --help$/],
+  [[], /^Cannot run keys: the next word must be one of create, list, show, revoke, plan, label, expire, rotate, unban, reset; see keys --help$/],
   [["remove"], /must be one of/],
   [["--plan", "pro"], /must be one of/],
   [["create", "x"], /^Cannot run keys create: it takes flags only; see keys create --help$/],
@@ -229,6 +275,14 @@ const misuses: readonly (readonly [args: readonly string[], error: RegExp])[] = 
   [["list", "--json=1"], /^Cannot use --json: it takes no value$/],
   [["revoke"], /^Cannot run keys revoke: it takes one ID, received none; /],
   [["revoke", "a", "b"], /it takes one ID, received 2; /],
+  [["show"], /^Cannot run keys show: it takes one ID, received none; /],
+  [["label", "key_000000000000000"], /^Cannot run keys label: it takes one ID and one LABEL, received 1; /],
+  [["label", "key_000000000000000", "the", "shop"], /it takes one ID and one LABEL, received 3; /],
+  [["label", "key_000000000000000", "x".repeat(65)], /^Cannot label key: a label is at most 64 printable characters, /],
+  [["label", "key_000000000000000", `as_${"a".repeat(43)}`], /^Cannot label key: the label contains a key$/],
+  [["expire", "key_000000000000000"], /^Cannot run keys expire: it takes one ID and one DATE, received 1; /],
+  [["expire", "key_000000000000000", "soon"], /^Cannot set expiry: must be a date such as /],
+  [["expire", "key_000000000000000", "2026-11-21"], /^Cannot set expiry: must be in the future, received "2026-11-21"$/],
   [["plan", "key_000000000000000"], /^Cannot run keys plan: --plan is missing; /],
   [["rotate", "key_000000000000000", "--grace", "1h"], /^Cannot use --grace: must be .*, received "1h"$/],
   [["rotate", "key_000000000000000", "--grace", "31536001"], /^Cannot rotate key: grace must be .* 31536001$/],
@@ -245,10 +299,13 @@ for (const [args, message] of misuses) {
   });
 }
 
-test("keys revoke, plan, rotate, unban and reset of a key that is not there exit with 1 and one line, and make no folder", async (context) => {
+test("a keys command about a key that is not there exits with 1 and one line, and makes no folder", async (context) => {
   const folder = new KeyFolder(context);
   const id = "key_000000000000000";
-  for (const args of [["revoke", id], ["plan", id, "--plan", "pro"], ["rotate", id], ["unban", id], ["reset", id]]) {
+  for (const args of [
+    ...[["show", id], ["revoke", id], ["plan", id, "--plan", "pro"], ["label", id, "x"], ["expire", id, "never"]],
+    ...[["rotate", id], ["unban", id], ["reset", id]],
+  ]) {
     const { code, out, error } = await keys(folder, ...args, "--data", join(folder.path, "none"));
     assert.deepEqual([code, out], [1, ""]);
     assert.match(error, /^Cannot \w+ key: no key has the id "key_000000000000000"\n$/);
@@ -272,6 +329,9 @@ test("keys COMMAND --help names every flag of the command, and does nothing", as
   const flags: Readonly<Record<string, readonly string[]>> = {
     create: ["--plan", "--per-minute", "--per-day", "--label", "--expires", "--data"],
     list: ["--json", "--data"],
+    show: ["--json", "--data"],
+    label: ["--data"],
+    expire: ["--data"],
     revoke: ["--data"],
     plan: ["--plan", "--per-minute", "--per-day", "--data"],
     rotate: ["--grace", "--data"],

@@ -30,6 +30,8 @@ before(async () => {
   const service = await openService(checkOptions({ dataDir, report: assert.fail }), { disk: disk.boot() });
   const { id } = await service.keys.create({ label: "shop" });
   await service.keys.plan(id, { plan: "pro" });
+  await service.keys.label(id, "till");
+  await service.keys.expire(id, "2100-01-31");
   await service.keys.create();
   await service.keys.revoke(id);
   await service.close();

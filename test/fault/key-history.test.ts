@@ -1,7 +1,7 @@
 /**
  * Random histories of the key file on a simulated disk, like those of the catalogue in history.test.ts.
  *
- * A history is some lives of a process that makes and revokes keys while calls fail, until it dies. The model is the
+ * A history is some lives of a process that makes, changes and revokes keys while calls fail, until it dies. The model is the
  * file as it was when the last change was acknowledged: from then on every file begins with it, in memory and after
  * a loss of power, and a start with a disk that works needs no help.
  */
@@ -105,10 +105,13 @@ class KeyHistory {
 
   async #change(store: KeyStore, label: string): Promise<void> {
     const keys = store.keyring.list().filter((key) => key.revokedMs === undefined);
-    if (keys.length > 0 && this.#random.oneIn(2)) {
-      await store.revoke(this.#random.pick(keys).id);
-    } else {
+    const { id } = keys.length > 0 ? this.#random.pick(keys) : { id: undefined };
+    if (id === undefined || this.#random.oneIn(2)) {
       await store.create({ label });
+    } else {
+      const expires = new Date(Date.UTC(2030, 0) + this.#labels); // Another one each time: there is always something to change.
+      const changes = [() => store.revoke(id), () => store.label(id, label), () => store.expire(id, expires)];
+      await this.#random.pick(changes)();
     }
   }
 

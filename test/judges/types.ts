@@ -9,6 +9,11 @@ import fastify from "fastify";
 export async function useKeys({ keys }: AnimalStore): Promise<void> {
   const { id } = await keys.create({ plan: "pro" });
   await keys.plan(id, { plan: "enterprise", perMinute: 5, perDay: 100 });
+  await keys.label(id, "till");
+  await keys.expire(id, new Date("2100-01-31"));
+  await keys.expire(id, "never");
+  // @ts-expect-error: what is not said is not "never".
+  await keys.expire(id);
   // @ts-expect-error: there is no such plan.
   await keys.create({ plan: "gold" });
   // @ts-expect-error: there is no such plan.

@@ -26,6 +26,10 @@ const events: Readonly<Record<string, KeyEvent>> = {
   revoked: { event: "revoked", timeMs, id },
   plan: { event: "plan", timeMs, id, plan: createPlan("business") },
   "plan with numbers": { event: "plan", timeMs, id, plan: enterprise },
+  label: { event: "label", timeMs, id, label: "the shop" },
+  "label taken off": { event: "label", timeMs, id, label: undefined },
+  expiry: { event: "expiry", timeMs, id, expiresMs: timeMs + 1 },
+  "expiry taken off": { event: "expiry", timeMs, id, expiresMs: undefined },
   rotated: { event: "rotated", timeMs, id, sha256, graceUntilMs: timeMs + 60_000 },
   unbanned: { event: "unbanned", timeMs, id },
   reset: { event: "reset", timeMs, id },
@@ -57,6 +61,10 @@ test("encodeKeyEvent() writes the members of the grammar in its order", () => {
     `{"event":"revoked",${happened}}`,
     `{"event":"plan",${happened},"plan":"business"}`,
     `{"event":"plan",${happened},"plan":"enterprise","perMinute":5,"perDay":1000000000}`,
+    `{"event":"label",${happened},"label":"the shop"}`,
+    `{"event":"label",${happened}}`,
+    `{"event":"expiry",${happened},"expires":"2026-11-21T12:00:00.008Z"}`,
+    `{"event":"expiry",${happened}}`,
     `{"event":"rotated",${happened},"sha256":"${sha256}","graceUntil":"2026-11-21T12:01:00.007Z"}`,
     `{"event":"unbanned",${happened}}`,
     `{"event":"reset",${happened}}`,
@@ -99,6 +107,8 @@ const wrong: Readonly<Record<string, string>> = {
   "a label of 65 characters":
     `{"event":"made",${time},"id":"${id}","sha256":"${sha256}","plan":"free","label":"${"ä".repeat(65)}"}`,
   "an expiry that is null": `{"event":"made",${time},"id":"${id}","sha256":"${sha256}","plan":"free","expires":null}`,
+  "a new label of 65 characters": `{"event":"label",${time},"id":"${id}","label":"${"ä".repeat(65)}"}`,
+  "a new expiry that is no time": `{"event":"expiry",${time},"id":"${id}","expires":"never"}`,
   "broken JSON": `{"event":"revoked",${time},"id":"${id}" "x":1}`,
 };
 

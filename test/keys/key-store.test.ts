@@ -132,6 +132,8 @@ test("KeyStore.revoke() takes effect at once and for good; a second call changes
 const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<unknown>>> = {
   revoke: (store, id) => store.revoke(id),
   change: (store, id) => store.plan(id, { plan: "pro" }),
+  label: (store, id) => store.label(id, "shop"),
+  expire: (store, id) => store.expire(id, "never"),
   rotate: (store, id) => store.rotate(id),
   unban: (store, id) => store.unban(id),
   reset: (store, id) => store.reset(id),
@@ -189,6 +191,53 @@ test("KeyStore.plan() changes the plan and its numbers", async (context) => {
   await store.plan(id, { plan: "business" });
   assert.deepEqual((await folder.open()).keyring.get(id)?.plan, createPlan("business"));
   await assert.rejects(store.plan(id, { plan: "free", perDay: 5 }), RangeError);
+});
+
+test("KeyStore.label() changes the label, an empty one takes it off, and neither is made twice", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id } = await store.create({ label: "shop" });
+  for (const [label, isChanged] of [["shop", false], ["Żółw 🐢", true], ["", true], ["", false]] as const) {
+    assert.equal(await store.label(id, label), isChanged, label);
+    assert.equal((await folder.open()).keyring.get(id)?.label ?? "", label);
+  }
+  for (const label of ["x".repeat(65), "a\nb", secret]) {
+    await assert.rejects(store.label(id, label), RangeError);
+  }
+  assert.equal((await folder.lines()).filter((line) => line !== "").length, 3);
+});
+
+test("KeyStore.expire() changes the expiry, also of a key that has expired, which works again, and is made once", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id, key } = await store.create();
+  const works = async (): Promise<readonly boolean[]> =>
+    [store, await folder.open()].map((one) => ask(one, key) === id);
+  assert.equal(await store.expire(id, "2026-11-21T12:00:01Z"), true);
+  assert.equal(await store.expire(id, new Date("2026-11-21T12:00:01Z")), false);
+  folder.clock.advance(999);
+  assert.deepEqual(await works(), [true, true]);
+  folder.clock.advance(1);
+  assert.deepEqual(await works(), [false, false]);
+  assert.equal(await store.expire(id, new Date(folder.clock.wallMs() + 1_000)), true);
+  assert.deepEqual(await works(), [true, true]);
+  folder.clock.advance(1_000);
+  assert.deepEqual(await works(), [false, false]);
+  assert.equal(await store.expire(id, "never"), true);
+  assert.equal(await store.expire(id, "never"), false);
+  assert.deepEqual(await works(), [true, true]);
+});
+
+test("KeyStore.expire() refuses what create() refuses as an expiry, and writes nothing", async (context) => {
+  const folder = new KeyFolder(context);
+  const store = await folder.open();
+  const { id } = await store.create({ expires: "2027-01-31" });
+  const before = await folder.content();
+  for (const expires of ["soon", "2026-11-20", "", "2027-02-30", new Date(NaN), undefined, null, 1e15, ...odd]) {
+    const noSecret = (error: Error): boolean => error instanceof RangeError && !error.message.includes(secret);
+    await assert.rejects(store.expire(id, expires as string), noSecret);
+  }
+  assert.equal(await folder.content(), before);
 });
 
 test("KeyStore.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {

@@ -108,6 +108,31 @@ test("Keyring.authenticate() rejects the secrets of a rotated key, old and new, 
   assert.deepEqual([scene.ask(old.field), scene.ask(renewed.field)], ["invalid", "invalid"]);
 });
 
+test("Keyring.authenticate() follows a changed expiry, also of a cached field, and an old secret still ends with its grace", () => {
+  const scene = new Scene();
+  const old = scene.make({ expiresInMs: 1_000 });
+  const renewed = scene.rotate(old.id, 5_000);
+  const replaced = scene.rotate(old.id, 0);
+  const newest = scene.rotate(old.id, 3_000);
+  const fields = [old, renewed, replaced, newest].map(({ field }) => field);
+  const askAll = (): readonly string[] => fields.map((field) => scene.ask(field) === old.id ? "works" : "ended");
+  const expire = (expiresMs: number | undefined): void =>
+    scene.happen({ event: "expiry", timeMs: scene.clock.wallMs(), id: old.id, expiresMs });
+  assert.deepEqual(askAll(), ["ended", "ended", "works", "works"]);
+  scene.clock.advance(1_000);
+  assert.deepEqual(askAll(), ["ended", "ended", "ended", "ended"]);
+  expire(scene.clock.wallMs() + 60_000);
+  assert.deepEqual(askAll(), ["ended", "ended", "works", "works"]);
+  scene.clock.advance(1_999);
+  assert.deepEqual(askAll(), ["ended", "ended", "works", "works"]);
+  scene.clock.advance(1);
+  assert.deepEqual(askAll(), ["ended", "ended", "ended", "works"]);
+  expire(scene.clock.wallMs());
+  assert.deepEqual(askAll(), ["ended", "ended", "ended", "ended"]);
+  expire(undefined);
+  assert.deepEqual(askAll(), ["ended", "ended", "ended", "works"]);
+});
+
 test("Keyring.apply() revokes a key for the next request, also a cached one and in the grace period", () => {
   const scene = new Scene();
   const old = scene.make();

@@ -42,6 +42,16 @@ test("keys are made, listed with use and bans, rotated, unbanned and revoked bes
   assert.equal((await client.get("/v1/pets")).status, 200);
   assert.equal((await list()).bannedUntil, null);
 
+  for (const [args, said] of [
+    [["label", id, "till"], `${id} has the label "till"`],
+    [["label", id, "till"], `${id} had the label "till" already`],
+    [["expire", id, "2100-01-31"], `${id} has the expiry 2100-01-31T00:00:00Z`],
+    [["expire", id, "2100-01-31"], `${id} had the expiry 2100-01-31T00:00:00Z already`],
+  ]) {
+    assert.deepEqual(await runCommand(["keys", ...args, ...store]), { code: 0, stdout: "", stderr: `${said}\n` });
+  }
+  assert.match((await runCommand(["keys", "show", id, ...store])).stdout, /^EXPIRES +2100-01-31T00:00:00Z\nLABEL +till\n/m);
+
   const rotated = await runCommand(["keys", "rotate", id, ...store]);
   const rotatedClient = newClient(program, rotated.stdout.trim());
   context.after(() => rotatedClient.close());

@@ -53,7 +53,7 @@ export async function startInstance(url, { context, pool = {} } = {}) {
   };
 }
 
-const keyMethods = ["create", "list", "revoke", "plan", "rotate", "unban", "reset"];
+const keyMethods = ["create", "list", "revoke", "plan", "label", "expire", "rotate", "unban", "reset"];
 
 async function serve() {
   const pool = new pg.Pool(JSON.parse(process.argv[2]));

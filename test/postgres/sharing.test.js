@@ -133,6 +133,14 @@ test("a change of a key through one instance holds on the others within 1 s", { 
   const next = instances.map((instance) => newClient(instance, key));
   context.after(() => next.forEach((client) => client.close()));
   assert.deepEqual(await Promise.all(next.map(async (client) => (await client.get("/v1/pets")).status)), [200, 200, 200]);
+  const status = async (_client, index) => (await next[index].get("/v1/pets")).status;
+  await instances[2].keys.expire(id, new Date(Date.now() + 1_000));
+  await timeUntil("the key has expired", async () => (await Promise.all(next.map(status))).every((one) => one === 401));
+  await instances[0].keys.expire(id, "never");
+  await holds("the end of its expiry", async (...of) => (await status(...of)) === 200);
+  await instances[1].keys.label(id, "till");
+  const labels = await Promise.all(instances.map(async ({ keys }) => (await keys.list()).find((one) => one.id === id).label));
+  assert.deepEqual(labels, ["till", "till", "till"]);
   await instances[2].keys.revoke(id);
   await holds("the revocation", async (_client, index) => (await next[index].get("/v1/pets")).status === 401);
 });
