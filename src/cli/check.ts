@@ -6,7 +6,6 @@ import { dirname, join, resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
-import { counted } from "../base/counted.ts";
 import { withLevel } from "../base/report.ts";
 import { messageOf } from "../base/error-message.ts";
 import { isFolderLocked } from "../disk/lock.ts";
@@ -76,12 +75,11 @@ async function checkKeys(disk: Disk, dataDir: string): Promise<string> {
   const findings: string[] = [];
   const report = (message: string): void => void findings.push(message);
   const keys = await KeyFile.open({ disk, clock: systemClock, dataDir, isReadOnly: true, report });
-  const keyCount = keys.keyring.list().length;
   if (!keys.exists) {
     return `${join(dataDir, keyFileName)} does not exist: a start would create it`;
   }
   const state = findings.length === 0 ? "is sound:" : "has";
-  return [`the key file ${state} ${counted(keyCount, "key")}`, ...findings].join("; ");
+  return [`the key file ${state} ${keys.keyring.countInWords()}`, ...findings].join("; ");
 }
 
 /** @throws {Error} why the server would not start */

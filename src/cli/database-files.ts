@@ -87,8 +87,8 @@ function moveIn<Result>(
   });
 }
 
-function inWords({ animalCount, keyCount }: Moved): string {
-  return `${counted(animalCount, "animal")} and ${counted(keyCount, "key")}`;
+function inWords({ animalCount, keyring }: Moved): string {
+  return `${counted(animalCount, "animal")} and ${keyring.countInWords()}`;
 }
 
 function moveOptions(terminal: Terminal): MoveOptions {

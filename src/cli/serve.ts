@@ -12,7 +12,7 @@ import { bounds } from "../base/bounds.ts";
 import { createListener, type Listener, listenerLimits } from "../http/listener.ts";
 import { createMetricsListener, metricsConnectionsMax } from "../http/metrics-listener.ts";
 import { keepTickShape } from "../http/tick-shape.ts";
-import { KeyError, keyState } from "../keys/key.ts";
+import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
@@ -179,9 +179,8 @@ function keepCertificate(server: Listener["server"], start: Start): Renewal | un
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service;
-  const keyCount = keys.keyring.list().filter((key) => keyState(key, systemClock.wallMs()) === "active").length;
   const animals = counted((await service.engine.countAnimals()) ?? 0, "animal");
-  return [place, ...(keys.exists ? [] : ["made just now"]), animals, counted(keyCount, "key")].join(", ");
+  return [place, ...(keys.exists ? [] : ["made just now"]), animals, keys.keyring.countInWords()].join(", ");
 }
 
 /** With what the names of its settings begin with. */

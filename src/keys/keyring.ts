@@ -7,7 +7,8 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { type ApiKey, digestOf, isSecret, type KeyEvent, secretLength } from "./key.ts";
+import { counted } from "../base/counted.ts";
+import { type ApiKey, digestOf, isSecret, type KeyEvent, keyState, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
 export type Authentication =
@@ -92,6 +93,14 @@ export class Keyring {
 
   get(id: string): ApiKey | undefined {
     return this.#keys.get(id)?.result.key;
+  }
+
+  /** How many keys there are: "3 keys", or "2 active of 3 keys" if some are revoked or expired. */
+  countInWords(): string {
+    const keys = this.list();
+    const activeCount = keys.filter((key) => keyState(key, this.#clock.wallMs()) === "active").length;
+    const all = counted(keys.length, "key");
+    return activeCount === keys.length ? all : `${activeCount} active of ${all}`;
   }
 
   get fieldCount(): number {

@@ -30,7 +30,7 @@ export interface MoveOptions {
 
 export interface Moved {
   readonly animalCount: number;
-  readonly keyCount: number;
+  readonly keyring: Keyring;
 }
 
 export interface Source {
@@ -43,15 +43,15 @@ const pieceBytesMax = 524_288;
 
 /** @throws {Error} a file is damaged where a start would refuse it, or the database has an animal or a key */
 export async function moveFolderIn(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
-  const keyCount = await moveKeysIn(query, folder, options);
+  const keyring = await moveKeysIn(query, folder, options);
   const path = join(folder, petFileName);
   const file = await options.disk.openToRead(path);
   if (file === undefined) {
     await claimCatalogue(query);
-    return { animalCount: 0, keyCount };
+    return { animalCount: 0, keyring };
   }
   try {
-    return { animalCount: await moveCatalogueIn(query, { path, file }, options), keyCount };
+    return { animalCount: await moveCatalogueIn(query, { path, file }, options), keyring };
   } finally {
     await file.close();
   }
@@ -165,7 +165,7 @@ const appendText = `INSERT INTO animal_store.key_events (seq, line)
   SELECT place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`;
 
 /** Moves keys and limits. Resolves to the number of keys. @throws {Error} the file is damaged before its end */
-async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: MoveOptions): Promise<number> {
+async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: MoveOptions): Promise<Keyring> {
   if ((await query("SELECT FROM animal_store.key_events LIMIT 1")).length > 0) {
     throw new Error("the database has keys, and a folder is moved into an empty one only");
   }
@@ -191,5 +191,5 @@ async function moveKeysIn(query: Query, folder: string, { disk, clock, report }:
     report(`limits.json ${fault}; all limits start unused`, "warning");
   }
   await writeLimits(query, limiter);
-  return keyring.list().length;
+  return keyring;
 }

@@ -2,9 +2,11 @@
 
 import { join } from "node:path";
 
-import { reportProgress } from "../base/clock.ts";
+import { type Clock, reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
 import { keyFileName } from "../keys/key-file.ts";
+import { decodeKeyText } from "../keys/key-line.ts";
+import { Keyring } from "../keys/keyring.ts";
 import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
 import { petStatuses, petToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
@@ -33,8 +35,19 @@ export async function moveOut(query: Query, folder: string, options: MoveOptions
   await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
   const lines = new PetFileLines();
   await writeFile(disk, join(folder, petFileName), cataloguePieces(query, lines, options));
-  const keyCount = keyRows.filter(({ line }) => String(line).startsWith('{"event":"made"')).length;
-  return { animalCount: lines.animalCount, keyCount };
+  return { animalCount: lines.animalCount, keyring: keyringOf(keyRows, clock) };
+}
+
+/** For a count of keys: a line that cannot be read is exported as it is. */
+function keyringOf(keyRows: readonly Row[], clock: Clock): Keyring {
+  const keyring = new Keyring({ clock });
+  for (const { line } of keyRows) {
+    const event = decodeKeyText(String(line));
+    if (!("kind" in event)) {
+      keyring.apply(event);
+    }
+  }
+  return keyring;
 }
 
 /** A hash counts from the end of its second, as an import takes it. */

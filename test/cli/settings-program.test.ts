@@ -100,7 +100,7 @@ test("a taken port, the metrics' too, and a host of another machine stop the sta
   assert.equal(await program.stop(), 0);
 });
 
-test("the start says what it serves: where, whether it was made just now, how many animals and keys", async (context) => {
+test("the start says what it serves: where, whether it was made just now, how many animals, keys and active ones", async (context) => {
   const data = temporaryFolder(context);
   const first = await start(context, ["--data", data]);
   assert.match(first.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, made just now, 0 animals, 1 key\\)$`, "m"));
@@ -110,8 +110,10 @@ test("the start says what it serves: where, whether it was made just now, how ma
   assert.equal((await fetch(`${first.url}/pets`, { method: "POST", headers, body })).status, 201);
   assert.equal(await first.stop(), 0);
   await runHere(["keys", "create", "--data", data]);
+  const revoked = /key_\w{15}/.exec((await runHere(["keys", "create", "--data", data])).stderr)?.[0] ?? "";
+  await runHere(["keys", "revoke", revoked, "--data", data]);
   const second = await start(context, ["--data", data]);
-  assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 2 keys\\)$`, "m"));
+  assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 2 active of 3 keys\\)$`, "m"));
   assert.equal(await second.stop(), 0);
 });
 

@@ -189,6 +189,19 @@ test("Keyring.apply() returns why an event cannot have happened, and changes not
   assert.deepEqual([scene.ask(field), scene.ask(revoked.field)], [id, "invalid"]);
 });
 
+test("Keyring.countInWords() counts the keys, and the active ones where some are revoked or expired", () => {
+  const scene = new Scene();
+  assert.equal(scene.ring.countInWords(), "0 keys");
+  const { id } = scene.make();
+  assert.equal(scene.ring.countInWords(), "1 key");
+  scene.make({ expiresInMs: 1_000 });
+  assert.equal(scene.ring.countInWords(), "2 keys");
+  scene.clock.advance(1_000);
+  assert.equal(scene.ring.countInWords(), "1 active of 2 keys");
+  scene.revoke(id);
+  assert.equal(scene.ring.countInWords(), "0 active of 2 keys");
+});
+
 test("Keyring.takeOver() gives the keys of the other ring and none of its own, also if their fields were cached", () => {
   const scene = new Scene();
   const [first, second] = [scene.make(), scene.make()];

@@ -168,6 +168,9 @@ test("check says that a start would make the schema, makes nothing, and then wha
   assert.equal((await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
   await createKey(["--database", url]);
   assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 key\nthe server would start\n$/);
+  const [, id] = /^made (\S+)/.exec((await runCommand(["keys", "create", "--database", url])).stderr);
+  await runCommand(["keys", "revoke", id, "--database", url]);
+  assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 active of 2 keys\n/);
   await postgres.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
   const damaged = await check();
   assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);

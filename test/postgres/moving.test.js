@@ -27,6 +27,10 @@ after(() => postgres?.stop());
 const folder = guardedFolder("data");
 const flags = ["--plan", "enterprise", "--per-minute", "100000", "--per-day", "50000", "--data", folder];
 const key = (await runCommand(["keys", "create", ...flags])).stdout.trim();
+const [, otherId] = /^made (\S+)/.exec((await runCommand(["keys", "create", "--data", folder])).stderr);
+for (const change of [["label", otherId, "till"], ["expire", otherId, "2100-01-31"], ["revoke", otherId]]) {
+  assert.equal((await runCommand(["keys", ...change, "--data", folder])).code, 0);
+}
 await addMany(["--data", folder], 3_000);
 await serving(["--data", folder], key, async (client) => {
   for (const index of [1, 2, 3]) {
@@ -100,12 +104,12 @@ test("a data folder moved into a database and out again keeps animals, ids, keys
   const url = await postgres.createDatabase();
   const store = ["--database", url];
   const imported = await runCommand(["import", folder, ...store]);
-  assert.deepEqual(imported, { code: 0, stdout: "imported 3003 animals and 1 key\n", stderr: "" });
+  assert.deepEqual(imported, { code: 0, stdout: "imported 3003 animals and 1 active of 2 keys\n", stderr: "" });
   assert.equal((await runCommand(["keys", "list", ...store])).stdout, (await runCommand(["keys", "list", "--data", folder])).stdout);
 
   const backup = guardedFolder("backup");
   const exported = await runCommand(["export", backup, ...store]);
-  assert.deepEqual(exported, { code: 0, stdout: "exported 3003 animals and 1 key\n", stderr: "" });
+  assert.deepEqual(exported, { code: 0, stdout: "exported 3003 animals and 1 active of 2 keys\n", stderr: "" });
   assert.equal(animalsIn(backup), animalsIn(folder));
   assert.equal(readFileSync(join(backup, "keys.jsonl"), "utf8"), readFileSync(join(folder, "keys.jsonl"), "utf8"));
   const checked = await runCommand(["check", "--data", backup]);
@@ -285,7 +289,7 @@ test("an export is of one instant, whatever happens while it runs", { skip }, as
     return holder.query(`INSERT INTO animal_store.pets VALUES (3004, 'Late', 1, 'sold');
       UPDATE animal_store.counter SET last = 3004; COMMIT`);
   });
-  assert.deepEqual(ended, { code: 0, stdout: "exported 3003 animals and 1 key\n", stderr: "" });
+  assert.deepEqual(ended, { code: 0, stdout: "exported 3003 animals and 1 active of 2 keys\n", stderr: "" });
   assert.equal(animalsIn(backup), animalsIn(folder));
 });
 
@@ -382,7 +386,7 @@ test("a torn keys.jsonl and a damaged limits.json are moved as far as they are s
   writeFileSync(join(torn, "keys.jsonl"), `${readFileSync(join(folder, "keys.jsonl"), "utf8")}{"event":"ma`);
   writeFileSync(join(torn, "limits.json"), "{}\n");
   const { code, stdout, stderr } = await runCommand(["import", torn, "--database", url]);
-  assert.deepEqual([code, stdout], [0, "imported 0 animals and 1 key\n"], stderr);
+  assert.deepEqual([code, stdout], [0, "imported 0 animals and 1 active of 2 keys\n"], stderr);
   assert.match(stderr, /^warning: \S+keys\.jsonl .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
 });
 
