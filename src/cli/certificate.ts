@@ -6,6 +6,7 @@ import { createSecureContext, type Server } from "node:tls";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import { explain } from "../disk/file-errors.ts";
 
 /** Where both are, as PEM files. */
 export interface CertificatePaths {
@@ -29,9 +30,17 @@ const checkMs = 20_000;
 
 /** @throws {Error} a file cannot be read, or the key is not the certificate's */
 export function readCertificate({ cert, key }: CertificatePaths): Certificate {
-  const read = { cert: readFileSync(cert), key: readFileSync(key) };
+  const read = { cert: readPem(cert), key: readPem(key) };
   createSecureContext(read);
   return read;
+}
+
+function readPem(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    throw explain(error, path);
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import { systemClock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { withLevel } from "../base/report.ts";
 import { messageOf } from "../base/error-message.ts";
+import { explain } from "../disk/file-errors.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyFile, keyFileName } from "../keys/key-file.ts";
@@ -62,7 +63,7 @@ async function runChecks(checks: readonly (() => Promise<string>)[], terminal: T
         throw error;
       }
       isSound = false;
-      return messageOf(error);
+      return messageOf(explain(error));
     });
     terminal.stdout(findings.has(finding) ? "" : `${oneLine(finding)}\n`);
     findings.add(finding);

@@ -14,6 +14,7 @@ import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { appendAll, readFully, upTo } from "../disk/file-bytes.ts";
+import { explain } from "../disk/file-errors.ts";
 import { folderLockPath } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { readLines } from "../disk/read-lines.ts";
@@ -75,7 +76,8 @@ async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage
     return file;
   } catch (error) {
     await file?.close();
-    throw new Error(`Cannot keep ${path} in a file: ${messageOf(error)}; nothing was imported`, { cause: error });
+    const reason = messageOf(explain(error));
+    throw new Error(`Cannot keep ${path} in a file: ${reason}; nothing was imported`, { cause: error });
   }
 }
 

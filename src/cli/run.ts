@@ -45,7 +45,8 @@ export async function run(
     return exitDone;
   } catch (error) {
     const { oneLine } = await import("../options.ts");
-    const message = oneLine(messageOf(error));
+    const { explain } = await import("../disk/file-errors.ts");
+    const message = oneLine(messageOf(explain(error)));
     // An error of the system says only which call failed.
     const isNamed = message.startsWith("Cannot ") || load === undefined;
     terminal.report(isNamed ? message : `Cannot run ${name}: ${message}`, "error");

@@ -5,7 +5,7 @@
 
 import type { Duplex } from "node:stream";
 
-/** An open file. Errors are Node's own, with their `code` (`ENOSPC`, `EIO` …). */
+/** An open file. Errors have the `code` of Node's own (`ENOSPC`, `EIO` …). */
 export interface DiskFile {
   /** Reads from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
   read(target: Uint8Array, position: number): Promise<number>;

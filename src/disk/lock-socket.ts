@@ -9,11 +9,12 @@
 import { once } from "node:events";
 import * as fs from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { userInfo } from "node:os";
 import { basename, dirname, join, relative, resolve } from "node:path";
 
+import { codeOf } from "../base/error-message.ts";
 import type { Lock } from "./disk.ts";
-import { undefinedIfAbsent } from "./file-errors.ts";
+import { explain, RefusedError, undefinedIfAbsent } from "./file-errors.ts";
+import { userName } from "./owner.ts";
 
 /** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
 export type SocketState = "alive" | "stale" | "absent";
@@ -87,15 +88,6 @@ export async function identityOf(path: string): Promise<string | undefined> {
   return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
-/** A container may run as a user without a name. */
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return String(process.getuid?.());
-  }
-}
-
 /** Calls `use` with the folder of the name `path`. Sockets that it opens stay open. */
 export async function inFolderOf<Result>(
   path: string,
@@ -125,7 +117,7 @@ export class SocketFolder {
     try {
       await once(server, "listening");
     } catch (error) {
-      throw this.failure(error as NodeJS.ErrnoException); // Node's own.
+      throw this.failure(error, name);
     }
     // From now on only accepting can fail. Even then the other process is connected, and needs no more.
     server.on("error", () => undefined);
@@ -172,7 +164,7 @@ export class SocketFolder {
       connection.on("connect", () => resolve(connection));
       connection.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === undefined || ownFaults.has(error.code)) {
-          reject(this.failure(error));
+          reject(this.failure(error, name));
         } else {
           resolve(error.code);
         }
@@ -181,10 +173,15 @@ export class SocketFolder {
   }
 
   /** Node's own message names a temporary file, and a call as for the network. */
-  failure(error: NodeJS.ErrnoException): Error {
-    const { code } = error;
-    const needs = `user ${userName()} must be able to write to it, on a file system with Unix sockets and hard links`;
-    const text = `the folder ${this.path} cannot be used: ${code}; ${needs}`;
+  failure(error: unknown, name: string): Error {
+    const refused = explain(error, join(this.path, name));
+    if (refused instanceof RefusedError) {
+      return refused;
+    }
+    const code = codeOf(error);
+    const user = userName(process.geteuid?.() ?? -1);
+    const needs = `user ${user} must be able to write to it, on a file system with Unix sockets and hard links`;
+    const text = `the folder ${this.path} cannot be used: ${String(code)}; ${needs}`;
     return Object.assign(new Error(text, { cause: error }), { code });
   }
 

@@ -103,7 +103,7 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
       }
     } catch (error) {
       await socket.release();
-      throw codeOf(error) === undefined ? error : folder.failure(error as NodeJS.ErrnoException); // It has a code.
+      throw codeOf(error) === undefined ? error : folder.failure(error, name);
     }
   }
   return undefined;

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Disk, DiskFile } from "./disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode } from "../base/error-message.ts";
-import { undefinedIfAbsent } from "./file-errors.ts";
+import { explain, explained, undefinedIfAbsent } from "./file-errors.ts";
 import { ownerToBe } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
@@ -20,13 +20,13 @@ const fileMode = 0o600;
 const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
-  openToRead: (path) => undefinedIfAbsent(openFile(path, O_RDONLY)),
-  openToAppend,
-  exists: async (path) => (await undefinedIfAbsent(stat(path))) !== undefined,
-  rename,
-  remove: (path) => undefinedIfAbsent(unlink(path)),
-  makeFolder,
-  syncFolder,
+  openToRead: (path) => explained(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
+  openToAppend: (path) => explained(path, openToAppend(path)),
+  exists: async (path) => (await explained(path, undefinedIfAbsent(stat(path)))) !== undefined,
+  rename: (from, to) => explained(from, rename(from, to)),
+  remove: (path) => explained(path, undefinedIfAbsent(unlink(path))),
+  makeFolder: (path) => explained(path, makeFolder(path)),
+  syncFolder: (path) => explained(path, syncFolder(path)),
   // Loaded on use: commands that only read need no sockets.
   lock: async (path) => (await import("./lock.ts")).lock(path),
   isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
@@ -40,7 +40,13 @@ function nodeFile(path: string, handle: FileHandle): DiskFile {
   return {
     read: async (target, position) => (await read(descriptor, target, 0, target.length, position)).bytesRead,
     // Synchronous inside: only `sync` waits for the disk, and through another thread a group takes 7 % longer.
-    append: async (bytes) => fs.writeSync(descriptor, bytes),
+    async append(bytes) {
+      try {
+        return fs.writeSync(descriptor, bytes);
+      } catch (error) {
+        throw explain(error, path);
+      }
+    },
     /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
     async overwrite(bytes, position) {
       const other = await open(path, O_WRONLY | O_NONBLOCK);
@@ -52,11 +58,13 @@ function nodeFile(path: string, handle: FileHandle): DiskFile {
         if (bytesWritten !== bytes.length) {
           throw new Error(`only ${bytesWritten} of ${counted(bytes.length, "byte")} could be written`);
         }
+      } catch (error) {
+        throw explain(error, path);
       } finally {
         await other.close();
       }
     },
-    sync: () => sync(handle, "datasync"),
+    sync: () => explained(path, sync(handle, "datasync")),
     truncate: (size) => ftruncate(descriptor, size),
     size: () => fs.fstatSync(descriptor).size,
     isInPlace() {

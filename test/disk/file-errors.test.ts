@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { explain, RefusedError } from "../../src/disk/file-errors.ts";
+import { userName } from "../../src/disk/owner.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+function errorOf(path: string): unknown {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    return error;
+  }
+}
+
+test("explain() names of an absent path the first part that is not there, also behind a link, and keeps code and cause", (context) => {
+  const folder = temporaryFolder(context);
+  symlinkSync(join(folder, "volume", "pets"), join(folder, "link"));
+  for (const [path, absent] of [["a", "a"], ["a/b/c", "a"], ["link", "volume"], ["link/pets.jsonl", "volume"]] as const) {
+    const cause = errorOf(join(folder, path));
+    const error = explain(cause);
+    assert.ok(error instanceof RefusedError);
+    assert.deepEqual([error.message, error.code, error.cause], [`${join(folder, absent)} does not exist`, "ENOENT", cause]);
+  }
+});
+
+test("explain() leaves what it has no sentence for: other codes, no path, what is no error, its own errors", (context) => {
+  const refused = explain(errorOf(join(temporaryFolder(context), "none")));
+  const noPath = Object.assign(new Error("no space"), { code: "ENOSPC" });
+  // Nobody is refused this path by its mode: a rule of the system is why.
+  const noReason = Object.assign(new Error("permission denied"), { code: "EACCES", path: "/" });
+  const broken = process.getuid?.() === 0 ? [noReason] : [];
+  for (const error of [errorOf("/"), noPath, new Error("x"), undefined, "text", null, refused, ...broken]) {
+    assert.equal(explain(error), error);
+  }
+});
+
+test("userName() is the name of any user, and the number of one who has no name", () => {
+  assert.equal(userName(0), "root");
+  assert.equal(userName(4_000_000_000), "4000000000");
+});
