@@ -57,9 +57,9 @@ const id: JsonObject = {
   description: "Assigned by the service: 1, 2, 3, … in the order of creation, never reused.",
 };
 
-/** A default beside the reference would make the member required in the types that openapi-typescript writes. */
+/** A default of the member itself would make it required in the types that openapi-typescript writes. */
 const newStatus: JsonObject = {
-  allOf: [status, { default: defaultPetStatus }],
+  allOf: [{ ...status, default: defaultPetStatus }],
   description: `The availability of the animal, \`${defaultPetStatus}\` by default.`,
 };
 
