@@ -44,7 +44,7 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl, hasChanges }: D
       contact: { name: "The operator of this service" },
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: baseUrl ?? basePath, description: "Production" }, ...staging],
+    servers: [{ url: baseUrl ?? basePath, description: "This service" }, ...staging],
     security: [{ apiKey: [] }],
     tags: [
       { name: "animals", description: "List, add, fetch and change animals." },

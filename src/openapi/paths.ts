@@ -86,8 +86,9 @@ const getPet: JsonObject = {
   operationId: "getPet",
   summary: "Fetch an animal",
   description:
-    `Deprecated: removal is scheduled for ${sunsetDate}. Use \`GET /pets\` with the \`status\` filter instead. ` +
-    "If there is an animal 42, the list of `GET /pets?after=41&limit=1` begins with it.",
+    `Deprecated: removal is scheduled for ${sunsetDate}. In place of \`GET /pets/42\` send ` +
+    "`GET /pets?after=41&limit=1`: the list begins with animal 42, if it exists. In place of fetching animals to see " +
+    "their status, send `GET /pets` with the `status` filter.",
   tags: ["animals"],
   deprecated: true,
   "x-deprecated-sunset": sunsetDate,

@@ -91,7 +91,7 @@ test("describeApi() marks getPet as deprecated, with the date, and nothing else"
   );
 });
 
-test("describeApi() names the servers: the base address or where the API is mounted, then staging", () => {
+test("describeApi() names the servers: this service by the base address or where the API is mounted, then staging", () => {
   const table = [
     [{}, ["/v1"]],
     [{ basePath: "/shop/v1" }, ["/shop/v1"]],
@@ -103,6 +103,8 @@ test("describeApi() names the servers: the base address or where the API is moun
   for (const [addresses, expected] of table) {
     const servers = Object.values(published(addresses)["servers"] ?? {});
     assert.deepEqual(servers.map((server): unknown => server["url"]), expected);
+    const names = ["This service", "Staging"].slice(0, expected.length);
+    assert.deepEqual(servers.map((server): unknown => server["description"]), names);
   }
 });
 
