@@ -14,7 +14,7 @@ after(() => rm(folder, { recursive: true }));
 
 const paths = report.files.map(({ path }) => path);
 
-test("the tarball holds JavaScript, the types that its exports reach, README, manual and recipes, in 181 kB", () => {
+test("the tarball holds JavaScript, the types that its exports reach, README, manual and recipes, in 190 kB", () => {
   console.log(`${report.filename}: ${report.size} bytes, ${report.unpackedSize} unpacked, ${paths.length} files`);
   console.log(report.files.map(({ path, size }) => `${String(size).padStart(8)}  ${path}`).join("\n"));
   const others = paths.filter((path) => !/^(dist\/[a-z0-9/-]+\.(js|html|css)|src\/manual\/([a-z]+\.md|recipes\/.*))$/.test(path));
@@ -25,7 +25,7 @@ test("the tarball holds JavaScript, the types that its exports reach, README, ma
   const listed = runJudge("tsc", ["--listFilesOnly", "--module", "nodenext", "--types", "node", ...entries]);
   const reached = Array.from(listed.output.matchAll(/\/animal-store\/(dist\/.*)$/gm), ([, path]) => path);
   assert.deepEqual(types.sort(), reached.sort());
-  assert.ok(report.size <= 181_000, `${report.size} bytes`);
+  assert.ok(report.size <= 190_000, `${report.size} bytes`);
 });
 
 /** The README's picture shows what an installed program serves at `/`: it is not worth its bytes there. */

@@ -18,7 +18,7 @@ import { ManualClock } from "../support/manual-clock.ts";
 import { root } from "../support/root.ts";
 import { keyWithQuota, type RunningService, runningService, type Start } from "../support/running-service.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
-import { exchange, request, rex, Wire } from "../support/wire.ts";
+import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
 interface Watched extends RunningService {
   readonly clock: ManualClock;
@@ -102,7 +102,7 @@ test("the line of a request whose client has gone has status 0 and the address o
   const connected = once(listener.server, "connection");
   const wire = await Wire.open(port);
   const [socket] = (await connected) as [Socket];
-  wire.send(request({ method: "POST", key, content: rex }).subarray(0, -1));
+  wire.send(request({ method: "POST", key, content: petOfBytes(9_000) }).subarray(0, -1));
   await exchange(port, request({ target: "/healthz" }));
   wire.socket.resetAndDestroy();
   await new Promise((resolve) => socket.once("close", resolve)); // Not `once`: it rejects with the reset.
