@@ -4,20 +4,22 @@
 export interface ApiRequest {
   /** Absolute address. */
   readonly url: string;
+  readonly method: "GET" | "POST" | "PATCH";
   /** Besides `Authorization`. */
   readonly fields?: Readonly<Record<string, string>>;
-  /** Makes it a POST. */
   readonly content?: string;
 }
 
-export function methodOf({ content }: ApiRequest): "GET" | "POST" {
-  return content === undefined ? "GET" : "POST";
+/** Fields of a request that stores something: sent again with the same ones, it does so once. */
+export function writeFields(): Readonly<Record<string, string>> {
+  const name = crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` is there only on secure pages.
+  return { "Content-Type": "application/json", "Idempotency-Key": `"${name}"` };
 }
 
 /** With -g, brackets in the path are no pattern. The address is what the browser sends. */
-export function curlLine({ url, fields = {}, content }: ApiRequest): string {
+export function curlLine({ url, method, fields = {}, content }: ApiRequest): string {
   return [
-    `curl -gi ${quoteForShell(new URL(url).href)}`,
+    `curl -gi${method === "PATCH" ? "X PATCH" : ""} ${quoteForShell(new URL(url).href)}`,
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(fields).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     ...(content === undefined ? [] : [`--data-raw ${quoteForShell(content)}`]),

@@ -1,8 +1,9 @@
 /** The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. */
 
 import { nextQuery } from "./api-request.ts";
-import { byId, element, fieldById, notify, setText, shown } from "./dom.ts";
+import { byId, fieldById, notify, setText } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";
+import { PetTable } from "./pet-table.ts";
 import { onPress, onSubmit, setAtEnd } from "./press.ts";
 import { explain, type Session } from "./session.ts";
 
@@ -17,16 +18,15 @@ export type CatalogueView = ReturnType<typeof createCatalogueView>;
 export function createCatalogueView(session: Session) {
   /** From the first page to the one shown; empty if nothing is listed. */
   let trail: readonly Page[] = [];
-  let pets: readonly Pet[] = [];
+  const table = new PetTable(session);
   let next: string | undefined;
-  let addedId = "";
 
   async function openPages(pages: readonly Page[]): Promise<void> {
     const exchange = await session.request(`/pets${pages.at(-1)?.query}`);
     const { response, body } = exchange;
     if (response?.ok === true && Array.isArray(body)) {
       trail = pages;
-      pets = body;
+      table.list(body);
       next = nextQuery(response.headers.get("Link"));
       show();
     } else {
@@ -43,9 +43,7 @@ export function createCatalogueView(session: Session) {
   }
 
   function show(): void {
-    const end = offset() + pets.length;
-    byId("pets").replaceChildren(...pets.map((pet) => petRow(pet, pet.id === addedId)));
-    byId("table").hidden = pets.length === 0;
+    const end = offset() + table.pets.length;
     byId("pages").hidden = end === 0;
     setAtEnd("back", trail.length < 2);
     setAtEnd("next", next === undefined);
@@ -55,12 +53,13 @@ export function createCatalogueView(session: Session) {
 
   /** Marks an animal that was just added. Returns whether it stands on the page that is shown. */
   function add(pet: Pet): boolean {
-    addedId = pet.id;
+    const { pets } = table;
     const isListed = pets.some(({ id }) => id === pet.id);
     const hasRoom = trail.length > 0 && next === undefined && pets.length < Number(given("limit"));
     const isOnPage = isListed || (hasRoom && (given("status") ?? pet.status) === pet.status);
+    table.markAdded(pet.id);
     if (isOnPage) {
-      pets = isListed ? pets : [...pets, pet];
+      table.show(isListed ? pets : [...pets, pet]);
       show();
     }
     return isOnPage;
@@ -72,14 +71,16 @@ export function createCatalogueView(session: Session) {
   }
 
   function forget(): void {
-    [trail, pets, next, addedId] = [[], [], undefined, ""];
+    [trail, next] = [[], undefined];
+    table.list([]);
+    table.markAdded("");
     show();
     notify("list-notice", "", "Enter a key, and the animals are listed here.");
   }
 
   const list = (): Promise<void> => openPages([{ query: formQuery(), offset: 0 }]);
   onSubmit("list-form", list);
-  onPress("next", () => openPages([...trail, { query: next ?? "", offset: offset() + pets.length }]));
+  onPress("next", () => openPages([...trail, { query: next ?? "", offset: offset() + table.pets.length }]));
   onPress("back", () => openPages(trail.slice(0, -1)));
   forget();
   return { list, add, open, forget };
@@ -100,16 +101,4 @@ function pageOf(id: bigint, size: bigint): Page {
 
 function emptyText(status: string | null): string {
   return status === null ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
-}
-
-function petRow({ id, name, categoryId, status }: Pet, isAdded: boolean): HTMLElement {
-  const badge = element("span.badge", ...shown(status));
-  badge.dataset["status"] = status;
-  return element(
-    isAdded ? "tr.added" : "tr",
-    element("td", id),
-    element("td.name", element("bdi", ...shown(name)), ...(isAdded ? [" ", element("span.tag", "new")] : [])),
-    element("td.number", categoryId),
-    element("td", badge),
-  );
 }

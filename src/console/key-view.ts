@@ -23,7 +23,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     showKey("");
     quotaView.forget();
     catalogue.forget();
-    byId("add-form").hidden = false;
+    delete byId("desk").dataset["readOnly"];
     notify("add-notice", "");
     byId("send-again").hidden = true; // With another key the same request would add a second animal.
   }

@@ -3,7 +3,7 @@
 import { startAddView } from "./add-view.ts";
 import { apiAddress } from "./api-request.ts";
 import { createCatalogueView } from "./catalogue-view.ts";
-import { setText } from "./dom.ts";
+import { byId, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
@@ -31,6 +31,9 @@ document.onkeydown = ({ key, repeat }) => key !== "Enter" || !repeat; // A held 
 const quotaView = createQuotaView();
 const session = new Session(loadDescription(), (exchange) => {
   showExchange(exchange);
+  if (exchange.code === "insufficient_scope") {
+    byId("desk").dataset["readOnly"] = ""; // Nothing that this key may not do is offered again.
+  }
   quotaView.show(exchange);
 });
 const catalogue = createCatalogueView(session);

@@ -3,7 +3,7 @@
  * raw text and the `curl` line are one press away. A form sends any other GET.
  */
 
-import { curlLine, methodOf } from "./api-request.ts";
+import { curlLine } from "./api-request.ts";
 import { byId, type Child, element, fieldById, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
 import { layOutJson } from "./exact-json.ts";
 import { guard, onSubmit } from "./press.ts";
@@ -41,7 +41,7 @@ function exchangeElement({ request, response, content, ms }: Exchange): HTMLElem
   const copy = element("button.small", "Copy curl");
   guard(copy, () => copyText(line, curlText, curl));
   const details = fold(
-    requestLine(methodOf(request), pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
+    requestLine(request.method, pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
     ...(content === "" ? [] : [contentElement(content)]),
     element(
       "div.folds",

@@ -4,7 +4,7 @@
  */
 
 import { adviceFor } from "./advice.ts";
-import { type ApiRequest, methodOf } from "./api-request.ts";
+import type { ApiRequest } from "./api-request.ts";
 import { type Child, element, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { setBusy } from "./press.ts";
@@ -35,9 +35,9 @@ export class Session {
     this.#watch = watch;
   }
 
-  async request(path: string, more: Pick<ApiRequest, "fields" | "content"> = {}): Promise<Exchange> {
+  async request(path: string, more: Partial<ApiRequest> = {}): Promise<Exchange> {
     setBusy(true);
-    return this.send({ url: (await this.#base) + path, ...more });
+    return this.send({ url: (await this.#base) + path, method: "GET", ...more });
   }
 
   async send(request: ApiRequest): Promise<Exchange> {
@@ -50,13 +50,13 @@ export class Session {
 }
 
 async function transfer(request: ApiRequest, key: string): Promise<Exchange> {
-  const { url, fields, content: sent = null } = request;
+  const { url, method, fields, content: sent = null } = request;
   const begunMs = performance.now();
   let response: Response | undefined;
   let content = "";
   try {
     const arriving = await fetch(url, {
-      method: methodOf(request),
+      method,
       body: sent,
       headers: { ...fields, Authorization: `Bearer ${key}` },
       cache: "no-store",

@@ -71,7 +71,7 @@ test("an added animal is shown on the last page, marked, with its status as a ba
   for (const [index, name] of ["Rex", "Misty"].entries()) {
     await add(page, name);
     await page.locator("#range", { hasText: `1–${index + 1} of ${index + 1}` }).waitFor();
-    assert.deepEqual(await page.locator(".added .name").allInnerTexts(), [`${name} new`]);
+    assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), [`${name} new`]);
   }
   assert.equal(requests.length, before + 2, "nothing but the two additions was sent");
   assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available"]);
@@ -90,10 +90,10 @@ test("Show it opens the page of an animal that was added to another one", { skip
   await enterKey(page, program.firstKey);
   await add(page, "Luna");
   await page.locator("#add-notice", { hasText: "Animal 4 is added" }).waitFor();
-  assert.equal(await page.locator(".added").count(), 0);
+  assert.equal(await page.locator(".marked").count(), 0);
   await page.getByRole("button", { name: "Show it" }).click();
   await page.locator("#range", { hasText: "3–4 of 4" }).waitFor();
-  assert.deepEqual(await page.locator(".added .name").allInnerTexts(), ["Luna new"]);
+  assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), ["Luna new"]);
   await page.getByRole("button", { name: "Back" }).click();
   await page.locator("#range", { hasText: /^1–2$/ }).waitFor();
 });

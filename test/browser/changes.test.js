@@ -1,0 +1,129 @@
+/**
+ * The buttons of a row: reserve, sell and free an animal, so that two people never do so with the same one.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, test } from "node:test";
+import { closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
+
+after(closeBrowser);
+
+const pets = ["Rex", "Misty"].map((name) => `{"name":"${name}","categoryId":9007199254740993}`);
+
+test("a row's animal is reserved, sold and freed, if it still is what the row shows", { skip }, async (context) => {
+  const { program, page } = await openWithKey(context, { pets });
+  assert.deepEqual(await offered(page, 2), ["Reserve animal 2", "Sell animal 2"]);
+  for (const [name, from, to, notice, offers] of [
+    ["Reserve", "available", "pending", "Animal 2 is reserved: Misty", ["Sell animal 2", "Free animal 2"]],
+    ["Sell", "pending", "sold", "Animal 2 is sold: Misty", ["Free animal 2"]],
+    ["Free", "sold", "available", "Animal 2 is free: Misty", ["Reserve animal 2", "Sell animal 2"]],
+    ["Sell", "available", "sold", "Animal 2 is sold: Misty", ["Free animal 2"]],
+  ]) {
+    const [request] = await Promise.all([page.waitForRequest("**/v1/pets/2"), press(page, `${name} animal 2`, notice)]);
+    const fields = request.headers();
+    assert.deepEqual([request.method(), fields["if-match"], request.postData()], ["PATCH", `"${from}"`, `{"status":"${to}"}`]);
+    assert.match(fields["idempotency-key"], /^"[\w-]+"$/);
+    assert.deepEqual(await statuses(page), ["available", to]);
+    assert.deepEqual(await offered(page, 2), offers);
+    const stored = await (await fetch(`${program.apiUrl}/pets?after=1`, { headers: bearer(program) })).text();
+    assert.equal(stored, `[{"id":2,"name":"Misty","categoryId":9007199254740993,"status":"${to}"}]`);
+  }
+});
+
+test("who comes too late is told in plain words, and the row shows what the animal is now, at no further request", { skip }, async (context) => {
+  const { program, page, requests } = await openWithKey(context, { pets, allowed: ["status of 412"] });
+  await change(program, 1, "sold");
+  const before = requests.length;
+  await press(page, "Reserve animal 1", "Not reserved: Rex is sold now, no longer available: somebody else was faster.");
+  assert.deepEqual(await statuses(page), ["sold", "available"]);
+  assert.deepEqual(await offered(page, 1), ["Free animal 1"]);
+  assert.deepEqual(requests.slice(before), ["PATCH /v1/pets/1"]);
+});
+
+test("the wire shows a change as any request, and its curl runs", { skip }, async (context) => {
+  const { program, page } = await openWithKey(context, { pets });
+  await press(page, "Reserve animal 1", /is reserved/);
+  const newest = page.locator("#requests > li > details").first();
+  assert.match(await newest.locator("summary").first().innerText(), /^PATCH \/v1\/pets\/1\s+200 OK \d+ ms/);
+  assert.match(await newest.locator(".fields").textContent(), /^etag: "pending"$/m);
+  const line = await newest.locator("pre", { hasText: "curl" }).textContent();
+  const output = execFileSync("sh", ["-c", `${line} -sS`], { encoding: "utf8", env: { ...process.env, KEY: program.firstKey } });
+  assert.match(output, /^HTTP\/1.1 200 [^]*\r\nIdempotent-Replayed: true\r\n/);
+  assert.equal(output.split("\r\n\r\n")[1], await newest.locator(".content").textContent());
+});
+
+test("a change whose response was lost is sent again as the same one, which is no second change", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { pets, allowed: ["net::ERR_"] });
+  const sent = [];
+  await page.route("**/v1/pets/1", async (route) => {
+    sent.push(route.request().headers()["idempotency-key"]);
+    await route.fetch();
+    await route.abort("connectionreset"); // The service has done it.
+  });
+  await press(page, "Reserve animal 1", /no_response/);
+  assert.deepEqual(await statuses(page), ["available", "available"], "nothing is known");
+  await page.unroute("**/v1/pets/1");
+  const [request] = await Promise.all([
+    page.waitForRequest("**/v1/pets/1"),
+    press(page, "Reserve animal 1", "Animal 1 was reserved: Rex"),
+  ]);
+  assert.equal(request.headers()["idempotency-key"], sent[0]);
+  assert.deepEqual(await statuses(page), ["pending", "available"]);
+});
+
+test("a double click changes once, and so does a second Enter: no other button takes the place of the pressed one", { skip }, async (context) => {
+  const { page, requests } = await openWithKey(context, { pets });
+  await page.getByRole("button", { name: "Reserve animal 1" }).dblclick({ delay: 150 }); // The first click is answered by then.
+  await notice(page, /is reserved/);
+  await page.getByRole("button", { name: "Reserve animal 2" }).focus();
+  for (let count = 0; count < 2; count++) {
+    await page.keyboard.press("Enter");
+    await notice(page, "Animal 2 is reserved: Misty");
+    await page.locator("body[aria-busy=false]").waitFor();
+  }
+  assert.deepEqual(await statuses(page), ["pending", "pending"]);
+  assert.equal(requests.filter((line) => line.startsWith("PATCH")).length, 2);
+  assert.equal(await page.evaluate(() => document.activeElement.cells[1].textContent), "Misty", "its row has the focus");
+});
+
+test("a read-only key that was refused a change is offered no further one, until it is forgotten", { skip }, async (context) => {
+  const program = await startProgram(context, { pets });
+  const key = await program.createKey("--read-only");
+  const { page } = await openConsole(context, program, { allowed: ["status of 403"] });
+  await enterKey(page, key);
+  await press(page, "Sell animal 1", /403 insufficient_scope .* This key may only list and fetch/);
+  assert.ok(await page.getByRole("button", { name: "Sell animal 2" }).isHidden());
+  await page.getByRole("button", { name: "Forget" }).click();
+  await enterKey(page, program.firstKey);
+  await press(page, "Sell animal 1", /is sold/);
+});
+
+function bearer({ firstKey }) {
+  return { Authorization: `Bearer ${firstKey}` };
+}
+
+/** As another client does it. */
+async function change(program, id, status) {
+  const headers = { ...bearer(program), "If-Match": "*", "Content-Type": "application/json" };
+  const response = await fetch(`${program.apiUrl}/pets/${id}`, { method: "PATCH", headers, body: JSON.stringify({ status }) });
+  assert.equal(response.status, 200);
+}
+
+async function press(page, name, text) {
+  await page.getByRole("button", { name, exact: true }).click();
+  await notice(page, text);
+}
+
+function notice(page, text) {
+  return page.locator("#change-notice", { hasText: text }).waitFor();
+}
+
+function statuses(page) {
+  return page.locator("#pets .badge").allInnerTexts();
+}
+
+/** The names of the buttons that the row of an animal offers. */
+function offered(page, id) {
+  return page.getByRole("button", { name: new RegExp(`animal ${id}$`) }).evaluateAll((all) => all.map((button) => button.ariaLabel));
+}
