@@ -19,7 +19,7 @@ const byCode: Readonly<Record<string, string>> = {
   precondition_failed: "Another was faster: ETag has the status now.",
   invalid_idempotency_key: newKey,
   idempotency_key_reused: newKey,
-  invalid_api_key: "It is unknown, revoked or expired. Paste it whole, or make another.",
+  invalid_api_key: "The key is unknown, revoked or expired. Paste it whole, or ask for another.",
   insufficient_scope: "This key may only list and fetch.",
   pet_not_found: "The catalogue shows which animals there are.",
   route_not_found: "Look at the path, --base-url and the proxy.",

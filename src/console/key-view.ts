@@ -5,7 +5,7 @@ import { byId, type Child, fieldById, notify, setText } from "./dom.ts";
 import { onPress, onSubmit } from "./press.ts";
 import type { Limits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
-import { type Exchange, explain, type Session } from "./session.ts";
+import { type Exchange, explain, isUnknownKey, type Session } from "./session.ts";
 
 export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
   const input = fieldById("key");
@@ -49,7 +49,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
   });
   onPress("refresh", async () => {
     const exchange = await session.request("/limits");
-    if (exchange.response?.status === 401) {
+    if (isUnknownKey(exchange)) {
       forget();
       refuse(...explain(exchange));
     } else {
@@ -63,9 +63,10 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
 }
 
 /** Whether the service has judged the key, and not refused it. A proxy's own page has neither plan nor code. */
-function isKeyTaken({ response, body, code }: Exchange): boolean {
-  const { plan } = body as Partial<Limits>;
-  return response !== undefined && response.status !== 401 && (plan !== undefined || code !== "");
+function isKeyTaken(exchange: Exchange): boolean {
+  const { plan } = exchange.body as Partial<Limits>;
+  const isJudged = plan !== undefined || exchange.code !== "";
+  return exchange.response !== undefined && isJudged && !isUnknownKey(exchange);
 }
 
 function showPlan(exchange: Exchange): void {

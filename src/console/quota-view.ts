@@ -5,9 +5,9 @@
 
 import { byId, setText } from "./dom.ts";
 import { onPress, setRest } from "./press.ts";
-import { afterResponse, bucketAt, countdown, readLimits, readRate, shortage } from "./quota.ts";
-import type { Limits, Quota } from "./quota.ts";
-import type { Exchange } from "./session.ts";
+import { afterResponse, afterUnknown, bucketAt, countdown, readLimits, readRate, shortage } from "./quota.ts";
+import type { Limits, Quota, Rate } from "./quota.ts";
+import { type Exchange, isUnknownKey } from "./session.ts";
 
 const tickMs = 1_000;
 
@@ -44,25 +44,26 @@ export function createQuotaView() {
   }
 
   /** Takes in what a response says of the quota of the key. */
-  function show({ request, response, body, code }: Exchange): void {
-    const field = (name: string): string | null => response?.headers.get(name) ?? null;
+  function show(exchange: Exchange): void {
+    const { response, code } = exchange;
     const nowMs = Date.now();
-    const rate = readRate(field, nowMs);
-    if (rate === undefined || response === undefined || response.status === 401) {
-      return; // A 401 tells of the address, not of a key.
+    const rate = isAboutKey(exchange) ? readRate(fieldsOf(exchange), nowMs) : undefined;
+    if (rate === undefined || response === undefined) {
+      quota &&= afterUnknown(quota);
+      tick();
+      return;
     }
     endWait("");
     if (response.status === 429) {
       refusedUntilMs = nowMs + rate.leftMs;
-      const until = new Date(refusedUntilMs).toLocaleTimeString();
+      const until = clockTime(refusedUntilMs);
       setWait(`${code === "key_banned" ? "This key is banned" : "Requests are refused"} until ${until}.`, until);
     }
-    const limits = body as Partial<Limits>;
-    if (response.ok && request.url.endsWith("/limits") && limits.minute !== undefined) {
-      quota = readLimits(limits as Limits, field, nowMs); // What GET /limits promises.
-    } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no bucket's.
-      quota = afterResponse(quota, rate, nowMs);
+    const next = quotaAfter(quota, exchange, rate, nowMs);
+    if (quota !== undefined && next === undefined) {
+      setText("plan", "plan changed: press Refresh");
     }
+    quota = next;
     clearInterval(timer);
     timer = setInterval(tick, tickMs);
     tick();
@@ -80,6 +81,33 @@ export function createQuotaView() {
     byId("list").focus(); // The pressed button is hidden now, and lost the focus.
   });
   return { show, forget };
+}
+
+function quotaAfter(quota: Quota | undefined, exchange: Exchange, rate: Rate, nowMs: number): Quota | undefined {
+  const { request, response, body, code, ms } = exchange;
+  const limits = body as Partial<Limits>;
+  if (response?.ok === true && request.url.endsWith("/limits") && limits.minute !== undefined) {
+    return readLimits(limits as Limits, fieldsOf(exchange), nowMs, ms); // What GET /limits promises.
+  }
+  const isBanned = code === "key_banned"; // Its end is no bucket's.
+  return quota && (isBanned ? quota : afterResponse(quota, rate, code === "rate_limited" ? 0 : 1, nowMs, ms));
+}
+
+/** Other responses have the fields of the client's address, or are made before it is known whose request it is. */
+function isAboutKey(exchange: Exchange): boolean {
+  const { response, code } = exchange;
+  return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(exchange);
+}
+
+function fieldsOf({ response }: Exchange): (name: string) => string | null {
+  return (name) => response?.headers.get(name) ?? null;
+}
+
+/** With the date, unless that is today. */
+function clockTime(ms: number): string {
+  const date = new Date(ms);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(undefined, { ...(!isToday && { dateStyle: "medium" }), timeStyle: "medium" });
 }
 
 function showBucket(name: keyof Quota, quota: Quota, nowMs: number): void {

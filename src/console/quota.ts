@@ -1,7 +1,8 @@
 /**
  * The quota of a key as its responses tell it. Only differences of the server's times count (`X-RateLimit-Reset` minus
  * `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing. `GET /limits` tells of both windows,
- * header fields of one. What was said of the other stays, as an upper bound.
+ * header fields of one. Of the other, what was said last less the page's own requests is an upper bound: as long as
+ * nothing proves that its plan has changed, or that an operator has reset it.
  */
 
 export interface Bucket {
@@ -9,8 +10,10 @@ export interface Bucket {
   readonly remaining: number;
   /** As the service said it, in Unix seconds. The same in every response of a window. */
   readonly reset: number;
-  /** The same instant by the browser's clock. */
+  /** The same instant by the browser's clock, at the latest. */
   readonly endsAtMs: number;
+  /** The same at the earliest: from here on it may be full. */
+  readonly fullFromMs: number;
   /** False if `remaining` is an upper bound. */
   readonly isExact: boolean;
 }
@@ -40,6 +43,9 @@ type ReadField = (name: string) => string | null;
 /** The longest time to a minute's reset that a response can show: `Reset` is rounded up, `Date` down. */
 const minuteMsMax = 62_000;
 
+/** By so much these roundings make a reset too late. */
+const roundedMsMax = 2_000;
+
 /** Reads the rate fields; undefined if the response has none, as one of a proxy. */
 export function readRate(field: ReadField, nowMs: number): Rate | undefined {
   const limit = field("X-RateLimit-Limit");
@@ -54,38 +60,57 @@ export function readRate(field: ReadField, nowMs: number): Rate | undefined {
     : { limit: Number(limit), remaining: Number(field("X-RateLimit-Remaining")), reset, leftMs };
 }
 
-export function readLimits({ minute, day }: Limits, field: ReadField, nowMs: number): Quota {
+/** @param ms how long the response took */
+export function readLimits({ minute, day }: Limits, field: ReadField, nowMs: number, ms: number): Quota {
   const read = ({ limit, remaining, reset }: ShownBucket): Bucket => ({
     limit: Number(limit),
     remaining: Number(remaining),
     reset: Number(reset),
-    endsAtMs: nowMs + Number(reset) * 1_000 - sentMs(field, nowMs),
+    ...windowEnd(nowMs + Number(reset) * 1_000 - sentMs(field, nowMs), ms),
     isExact: true,
   });
   return { minute: read(minute), day: read(day) };
 }
 
-/** The quota after a response whose fields report one bucket. */
-export function afterResponse(quota: Quota, { limit, remaining, reset, leftMs }: Rate, nowMs: number): Quota {
-  const read = (known: Bucket, isReported: boolean): Bucket => {
-    if (!isReported) {
-      return { ...known, isExact: false };
-    }
-    // Both are too late by roundings: of one window, the earlier is the better.
-    const endsAtMs = Math.min(nowMs + leftMs, reset === known.reset ? known.endsAtMs : Infinity);
-    return { limit, remaining, reset, endsAtMs, isExact: true };
-  };
-  const isBoth = quota.minute.limit === quota.day.limit;
-  const isDay = isBoth ? leftMs > minuteMsMax : limit === quota.day.limit;
-  return {
-    minute: read(quota.minute, limit === quota.minute.limit && !isDay),
-    day: read(quota.day, limit === quota.day.limit && isDay),
-  };
+function windowEnd(endsAtMs: number, ms: number): Pick<Bucket, "endsAtMs" | "fullFromMs"> {
+  return { endsAtMs, fullFromMs: endsAtMs - roundedMsMax - ms };
+}
+
+/**
+ * The quota after a response whose fields report one bucket; undefined if that is neither of the two: the plan has
+ * changed, and `GET /limits` will say how.
+ * @param taken 1, or 0 for a 429
+ */
+export function afterResponse(quota: Quota, rate: Rate, taken: 0 | 1, nowMs: number, ms: number): Quota | undefined {
+  const { limit, remaining, reset, leftMs } = rate;
+  const minute = bucketAt(quota.minute, nowMs);
+  const day = bucketAt(quota.day, nowMs);
+  const isDay = limit === day.limit && (leftMs > minuteMsMax || reset === day.reset);
+  if (!isDay && (limit !== minute.limit || leftMs > minuteMsMax)) {
+    return undefined;
+  }
+  const [known, other] = isDay ? [day, minute] : [minute, day];
+  const isSame = reset === known.reset;
+  const isFollowing = nowMs >= known.fullFromMs || (isSame && remaining <= known.remaining - taken);
+  // A reset fills both. And the other bucket never has fewer left than the one that is reported.
+  const isReset = !isFollowing || remaining > other.remaining - taken;
+  const left = (isReset ? other.limit : other.remaining) - taken;
+  // Of one window, the earlier end is the better: both are too late by roundings.
+  const { endsAtMs, fullFromMs } =
+    isSame && known.endsAtMs < nowMs + leftMs ? known : windowEnd(nowMs + leftMs, ms);
+  const reported = { limit, remaining, reset, endsAtMs, fullFromMs, isExact: true };
+  const reckoned = { ...other, remaining: Math.max(0, left), isExact: false };
+  return isDay ? { minute: reckoned, day: reported } : { minute: reported, day: reckoned };
+}
+
+/** The quota after a request of which nobody knows whether it has taken a token. */
+export function afterUnknown({ minute, day }: Quota): Quota {
+  return { minute: { ...minute, isExact: false }, day: { ...day, isExact: false } };
 }
 
 /** The bucket at an instant: full once its window has ended, unless another program has begun the next one. */
 export function bucketAt(bucket: Bucket, nowMs: number): Bucket {
-  return nowMs < bucket.endsAtMs ? bucket : { ...bucket, remaining: bucket.limit, isExact: false };
+  return nowMs < bucket.fullFromMs ? bucket : { ...bucket, remaining: bucket.limit, isExact: false };
 }
 
 /** How little is left, in words; empty for a fifth or more. */

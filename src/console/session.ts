@@ -88,9 +88,20 @@ function read(content: string): { readonly code?: unknown } {
   }
 }
 
+function messageOf({ body }: Exchange): string {
+  return plain((body as { readonly message?: unknown }).message ?? "");
+}
+
+/** Whether the service does not know the key. Where an address has sent many such keys, it says 429 instead of 401. */
+export function isUnknownKey(exchange: Exchange): boolean {
+  const { response } = exchange;
+  return response?.status === 401 || (response?.status === 429 && messageOf(exchange).includes("from this address"));
+}
+
 /** What went wrong and what to do, for a notice. */
-export function explain({ response, body, code }: Exchange): readonly Child[] {
-  const { message = "" } = body as { readonly message?: unknown };
+export function explain(exchange: Exchange): readonly Child[] {
+  const { response, code } = exchange;
   const head = element("strong", ...shown(`${response?.status ?? ""} ${code}`));
-  return [head, " ", ...shown(plain(message)), " ", adviceFor(code)];
+  const advice = adviceFor(response?.status === 429 && isUnknownKey(exchange) ? "invalid_api_key" : code);
+  return [head, " ", ...shown(messageOf(exchange)), " ", advice];
 }

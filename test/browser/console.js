@@ -59,6 +59,11 @@ export async function startProgram(context, { args = [], pets = [] } = {}) {
     output: () => Object.values(program.output()).join(""),
     /** Makes a key by the program's own command. */
     createKey: async (...flags) => (await run(["keys", "create", "--data", dataDir, ...flags])).stdout.trim(),
+    /** Changes the first key, as "reset" or "plan". */
+    changeKey: async (command, ...flags) => {
+      const { id } = JSON.parse((await run(["keys", "list", "--json", "--data", dataDir])).stdout.split("\n")[0]);
+      await run(["keys", command, id, "--data", dataDir, ...flags]);
+    },
   };
 }
 

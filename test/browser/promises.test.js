@@ -56,6 +56,76 @@ test("a 429 counts down to its end, not to an earlier reset", { skip }, async (c
   assert.equal(await page.locator("#wait-left").innerText(), "");
 });
 
+test("a wait that does not end today says on which date", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const key = await program.createKey("--plan", "enterprise", "--per-minute", "2", "--per-day", "2");
+  await followed(program, key);
+  const { page } = await openConsole(context, program, { allowed: [tooMany], locale: "en-US" });
+  await enterKey(page, key); // As above; here the day is used up, too.
+  assert.match(await page.locator("#wait").innerText(), /^Requests are refused until [A-Z][a-z]{2} \d+, \d{4}, \d+:\d\d:\d\d [AP]M\.$/);
+});
+
+test("no meter is below the truth after a reset or another plan, and one press of Refresh makes both right", { skip }, async (context) => {
+  const { program, page } = await openWithKey(context);
+  const list = async () => {
+    await page.getByRole("button", { name: "List animals" }).click();
+    await page.locator("body[aria-busy=false]").waitFor();
+  };
+  const shown = () => Promise.all(["#minute-left", "#day-left"].map((id) => page.locator(id).innerText()));
+  await list();
+  assert.deepEqual(await shown(), ["57 of 60", "≤ 997 of 1,000"]);
+  await program.changeKey("reset");
+  await list();
+  assert.deepEqual(await shown(), ["59 of 60", "≤ 999 of 1,000"]);
+  const headers = { Authorization: `Bearer ${program.firstKey}` };
+  await fetch(`${program.apiUrl}/pets`, { headers }); // As another program does.
+  await list();
+  assert.deepEqual(await shown(), ["57 of 60", "≤ 998 of 1,000"]);
+  await refresh(page, "#day-left", "996 of 1,000");
+  assert.deepEqual(await shown(), ["56 of 60", "996 of 1,000"]);
+  await program.changeKey("plan", "--plan", "business"); // As many requests in a minute as Free has in a day.
+  await list();
+  assert.equal(await page.locator("#plan").innerText(), "plan changed: press Refresh");
+  assert.ok(await page.locator("#meters").isHidden());
+  await refresh(page, "#plan", "business plan");
+  assert.deepEqual(await shown(), ["994 of 1,000", "99,994 of 100,000"]);
+});
+
+test("a response that is lost makes both numbers upper bounds", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { allowed: ["net::ERR_"] });
+  await page.route("**/v1/pets*", (route) => route.abort());
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#minute-left", { hasText: "≤ 58 of 60" }).waitFor();
+  assert.equal(await page.locator("#day-left").innerText(), "≤ 998 of 1,000");
+});
+
+test("an address's 429 is not the key's: a mistyped key stays in its field, no meter and no wait is shown", { skip }, async (context) => {
+  const program = await startProgram(context);
+  const unknown = `as_${"x".repeat(43)}`;
+  const { page } = await openConsole(context, program, { allowed: [tooMany] });
+  const headers = { Authorization: `Bearer ${unknown}` };
+  await Promise.all(Array.from({ length: 60 }, () => fetch(`${program.apiUrl}/pets`, { headers })));
+  await enterKey(page, unknown);
+  assert.match(await page.locator("#key-reason").innerText(), /^429 rate_limited .* from this address .* Paste it whole/);
+  assert.equal(await page.getByLabel("API key").inputValue(), unknown);
+  assert.ok(await page.locator("#meters").isHidden());
+  await enterKey(page, program.firstKey);
+  assert.equal(await page.locator("#minute-left").innerText(), "58 of 60");
+  const refused = await (await fetch(`${program.apiUrl}/pets`, { headers })).text();
+  await page.route("**/v1/*", (route) => route.fulfill({
+    status: 429,
+    headers: { "Retry-After": "40", "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1" },
+    body: refused, // As if the key was revoked meanwhile.
+  }));
+  await page.getByRole("button", { name: "List animals" }).click();
+  await page.locator("#list-notice", { hasText: "from this address" }).waitFor();
+  assert.equal(await page.locator("#minute-left").innerText(), "≤ 58 of 60");
+  assert.equal(await page.locator("#wait").innerText(), "");
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.locator("#key-reason", { hasText: "from this address" }).waitFor();
+  assert.ok(await page.getByLabel("API key").isVisible(), "asked for again");
+});
+
 test("a ban counts down to its end", { skip }, async (context) => {
   const { page } = await openWithKey(context, { clock: Date.now(), allowed: [tooMany] });
   await ban(page);
@@ -269,6 +339,11 @@ test("on a page without TLS the console adds as well, and selects the curl line 
   await page.locator("#wire-notice", { hasText: "Selected" }).waitFor();
   assert.match(await page.evaluate(() => String(getSelection())), /^curl -gi 'http:/);
 });
+
+async function refresh(page, selector, text) {
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.locator(selector, { hasText: text }).waitFor();
+}
 
 /** Whole seconds of the minute's countdown. */
 function secondsLeft(page) {
