@@ -34,9 +34,7 @@ export function createCatalogueView(session: Session) {
     }
   }
 
-  function offset(): number {
-    return trail.at(-1)?.offset ?? 0;
-  }
+  const offset = (): number => trail.at(-1)?.offset ?? 0;
 
   function given(name: string): string | null {
     return new URLSearchParams(trail.at(-1)?.query).get(name);
@@ -65,9 +63,10 @@ export function createCatalogueView(session: Session) {
     return isOnPage;
   }
 
-  function open({ id }: Pet): Promise<void> {
+  async function open({ id }: Pet): Promise<void> {
     fieldById("list-status").value = "";
-    return openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? 1))]);
+    await openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? 1))]);
+    table.focus(id); // The pressed button is gone.
   }
 
   function forget(): void {

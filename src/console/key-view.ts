@@ -2,7 +2,7 @@
 
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, type Child, fieldById, notify, setText } from "./dom.ts";
-import { onPress, onSubmit } from "./press.ts";
+import { onPress, onSubmit, showRests } from "./press.ts";
 import type { Limits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
 import { type Exchange, explain, isUnknownKey, type Session } from "./session.ts";
@@ -58,8 +58,9 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
   });
   onPress("forget", () => {
     forget();
-    notify("key-reason", "", "Forgotten.");
+    notify("key-reason", "good", "Forgotten.");
   });
+  showRests();
 }
 
 /** Whether the service has judged the key, and not refused it. A proxy's own page has neither plan nor code. */
@@ -85,6 +86,7 @@ function showKey(key: string): void {
   const isFocused = byId(hasKey ? "access" : "key-in-use").contains(document.activeElement);
   byId("access").hidden = hasKey;
   byId("key-in-use").hidden = !hasKey;
+  showRests();
   fieldById("key").value = ""; // From here on it is in memory alone.
   fieldById("key").ariaInvalid = "false";
   setText("key-begin", `${key.slice(0, 7)}…`);

@@ -1,6 +1,6 @@
 /**
- * Which presses count. None does while a request is under way. Of the buttons that send (class "sends") none does
- * without a key; nor while the key is refused, so that an impatient finger sets off no ban. The page then says why.
+ * Which presses count. None does while a request is under way. The buttons that send (class "sends") rest until a key
+ * is entered, and while it is refused, so that an impatient finger sets off no ban. The page then says why.
  */
 
 import { byId, notify } from "./dom.ts";
@@ -12,6 +12,10 @@ export function setBusy(isBusy: boolean): void {
 /** @param until as the person reads it; empty where the buttons need not rest any more */
 export function setRest(until: string): void {
   document.body.dataset["rest"] = until;
+  showRests();
+}
+
+export function showRests(): void {
   document.querySelectorAll<HTMLElement>(".sends").forEach(showState);
 }
 
@@ -40,7 +44,10 @@ export function onSubmit(id: string, submit: () => unknown): void {
 }
 
 function restOf(button: HTMLElement): string {
-  return button.matches(".sends") ? (document.body.dataset["rest"] ?? "") : "";
+  if (!button.matches(".sends")) {
+    return "";
+  }
+  return byId("access").hidden ? (document.body.dataset["rest"] ?? "") : "a key is entered";
 }
 
 function showState(button: HTMLElement): void {
@@ -50,6 +57,7 @@ function showState(button: HTMLElement): void {
 }
 
 function mayPress(button: HTMLElement): boolean {
+  document.querySelectorAll(".notice:is(.good, .bad)").forEach((old) => old.replaceChildren()); // Of the last press.
   if (button.matches(".sends") && !byId("access").hidden) {
     notify("key-reason", "bad", "Enter a key first: every request carries one.");
     byId("key").focus();

@@ -21,7 +21,7 @@ function petElement({ members, example }: ApiReference["pet"]): HTMLElement {
   const rows = members.map(({ name, note, text = "" }) =>
     row("td", [[{ kind: "code", text: name }], [{ kind: "span", text: note }], readInline(text)]),
   );
-  return columns(element("table", head, ...rows), exampleElement(example));
+  return columns(element("table.stacks", element("thead", head), ...rows), exampleElement(example));
 }
 
 function operationElement(operation: Operation): HTMLElement {

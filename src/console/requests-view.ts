@@ -82,6 +82,6 @@ async function copyText(text: string, source: HTMLElement, place: HTMLElement): 
   } catch {
     place.setAttribute("open", "");
     getSelection()?.selectAllChildren(source);
-    notify("wire-notice", "", "Selected: press Ctrl+C.");
+    notify("wire-notice", "good", "Selected: press Ctrl+C.");
   }
 }

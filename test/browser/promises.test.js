@@ -293,7 +293,7 @@ test("the keyboard alone is enough, and the focus is always seen", { skip }, asy
     }
     assert.fail(`Tab does not reach #${id}`);
   };
-  await tabTo("key");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "key");
   await page.keyboard.type(program.firstKey);
   await page.keyboard.press("Enter");
   await page.locator("#list-notice", { hasText: "empty" }).waitFor();
