@@ -42,6 +42,24 @@ export function apiAddress(page: string, server: string): string {
   return url.href.replace(/\/$/, "");
 }
 
+/** Where the API is: for this page, and as the description names it. */
+export interface Api {
+  readonly address: string;
+  readonly server: string;
+}
+
+/**
+ * What follows the address of the API in what a person has typed or pasted: a path below it, a path that begins with
+ * its own, or a whole address. Undefined for an address of something else, which the key is not for.
+ */
+export function targetOf(typed: string, { address, server }: Api): string | undefined {
+  const isWhole = /^\s*https?:/i.test(typed);
+  const text = isWhole && URL.canParse(typed) ? new URL(typed).href : `/${typed.trim().replace(/^\/*/, "")}`;
+  const known = [address, server].flatMap((one) => [one, new URL(one, address).pathname]);
+  const begin = known.find((one) => text.startsWith(one) && /^[/?]|^$/.test(text.slice(one.length)));
+  return begin === undefined ? (isWhole ? undefined : text) : text.slice(begin.length);
+}
+
 /** The query of the link to the next page (RFC 8288), as "?limit=…"; undefined if there is none. */
 export function nextQuery(link: string | null): string | undefined {
   return /<[^>?]*(\?[^>]*)>\s*;\s*rel="?next"?/.exec(link ?? "")?.[1];

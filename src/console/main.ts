@@ -1,7 +1,7 @@
 /** Puts the page together: the description for the reference and the API's address, then the views. */
 
 import { startAddView } from "./add-view.ts";
-import { apiAddress } from "./api-request.ts";
+import { type Api, apiAddress } from "./api-request.ts";
 import { createCatalogueView } from "./catalogue-view.ts";
 import { byId, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
@@ -12,19 +12,19 @@ import { showReference } from "./reference-view.ts";
 import { showExchange, startRequestsView } from "./requests-view.ts";
 import { Session } from "./session.ts";
 
-/** Resolves to the base address of the API. The description is part of the page: it is read without a key. */
-async function loadDescription(): Promise<string> {
-  let server: string | undefined;
+/** The description is part of the page: it is read without a key. */
+async function loadDescription(): Promise<Api> {
+  let server = "/v1"; // Where the API usually is.
   try {
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch("openapi.json", { credentials: "omit", redirect: "error", signal });
     const description = parseExact(await response.text()) as Description; // The service makes it: it has these members.
     showReference(description);
-    server = description.servers[0]?.url;
+    server = description.servers[0]?.url ?? server;
   } catch {
     setText("reference-body", "openapi.json could not be read. Is the service running?");
   }
-  return apiAddress(document.baseURI, server ?? "/v1"); // Where the API usually is.
+  return { address: apiAddress(document.baseURI, server), server };
 }
 
 document.onkeydown = ({ key, repeat }) => key !== "Enter" || !repeat; // A held Enter is one press.

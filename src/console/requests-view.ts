@@ -13,8 +13,10 @@ const exchangesMax = 10;
 
 export function startRequestsView(session: Session): void {
   onSubmit("get-form", async () => {
-    const exchange = await session.request(fieldById("path").value.replace(/^\/*/, "/"));
-    if (exchange.response?.ok === true) {
+    const exchange = await session.get(fieldById("path").value);
+    if (exchange === undefined) {
+      notify("wire-notice", "bad", "Not sent: this is no address of this service.");
+    } else if (exchange.response?.ok === true) {
       notify("wire-notice", "good", "Answered.");
     } else {
       notify("wire-notice", "bad", ...explain(exchange));

@@ -4,7 +4,7 @@
  */
 
 import { adviceFor } from "./advice.ts";
-import type { ApiRequest } from "./api-request.ts";
+import { type Api, type ApiRequest, targetOf } from "./api-request.ts";
 import { type Child, element, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { setBusy } from "./press.ts";
@@ -26,18 +26,23 @@ const responseMsMax = 60_000;
 
 export class Session {
   key = "";
-  readonly #base: Promise<string>;
+  readonly #api: Promise<Api>;
   readonly #watch: (exchange: Exchange) => void;
 
-  /** @param base resolves to the base address of the API */
-  constructor(base: Promise<string>, watch: (exchange: Exchange) => void) {
-    this.#base = base;
+  constructor(api: Promise<Api>, watch: (exchange: Exchange) => void) {
+    this.#api = api;
     this.#watch = watch;
   }
 
   async request(path: string, more: Partial<ApiRequest> = {}): Promise<Exchange> {
     setBusy(true);
-    return this.send({ url: (await this.#base) + path, method: "GET", ...more });
+    return this.send({ url: (await this.#api).address + path, method: "GET", ...more });
+  }
+
+  /** Sends nothing if what is typed is an address of something else. */
+  async get(typed: string): Promise<Exchange | undefined> {
+    const target = targetOf(typed, await this.#api);
+    return target === undefined ? undefined : this.request(target);
   }
 
   async send(request: ApiRequest): Promise<Exchange> {

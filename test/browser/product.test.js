@@ -144,11 +144,23 @@ test("on a phone tables stack: each row has its name beside its id, and its cate
   assert.equal(await cells[2].evaluate((node) => getComputedStyle(node, "::before").content), '"Category "');
 });
 
-test("any path can be fetched, and its error is explained", { skip }, async (context) => {
-  const { page } = await openWithKey(context, { allowed: ["status of 404"] });
+test("any path or address of the service can be fetched, and its error is explained", { skip }, async (context) => {
+  const { page, program } = await openWithKey(context, { allowed: ["status of 404"] });
   await page.getByLabel("GET a path").fill("pets/7");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.locator("#wire-notice", { hasText: /404 pet_not_found .*The catalogue shows/ }).waitFor();
+  for (const typed of ["/v1/limits", ` ${program.apiUrl}/limits `, "limits"]) {
+    await page.getByLabel("GET a path").fill(typed);
+    const [request] = await Promise.all([
+      page.waitForRequest("**/limits"),
+      page.getByRole("button", { name: "Send", exact: true }).click(),
+    ]);
+    assert.equal(request.url(), `${program.apiUrl}/limits`, typed);
+    await page.locator("#wire-notice", { hasText: "Answered" }).waitFor();
+  }
+  await page.getByLabel("GET a path").fill("http://127.0.0.1:1/v1/limits");
+  await page.getByRole("button", { name: "Send", exact: true }).click(); // To another origin nothing is sent, as every test checks.
+  await page.locator("#wire-notice", { hasText: "Not sent: this is no address of this service" }).waitFor();
 });
 
 test("while the key is refused the buttons rest and say until when; Try anyway wakes them", { skip }, async (context) => {
