@@ -5,7 +5,7 @@
 
 import type { CatalogueView } from "./catalogue-view.ts";
 import { type ApiRequest, writeFields } from "./api-request.ts";
-import { byId, element, fieldById, notify, shown } from "./dom.ts";
+import { byId, element, type Field, notify, shown } from "./dom.ts";
 import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { guard, onPress, onSubmit } from "./press.ts";
 import { type Exchange, explain, type Session } from "./session.ts";
@@ -32,8 +32,8 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const rest = isShown ? [] : [" ", showButton(pet as Pet)];
     notify("add-notice", "good", text, element("bdi", ...shown(pet.name)), ...rest);
     if (request.content === typedJson()) { // Not what is typed meanwhile.
-      fieldById("name").value = "";
-      fieldById("category").value = "";
+      byId<Field>("name").value = "";
+      byId<Field>("category").value = "";
     }
   }
 
@@ -44,7 +44,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
   }
 
   onSubmit("add-form", async () => {
-    const category = fieldById("category");
+    const category = byId<Field>("category");
     const content = typedJson();
     category.ariaInvalid = String(content === undefined);
     if (content === undefined) {
@@ -66,6 +66,6 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
 
 /** The animal in the fields; undefined if its category is no whole number. */
 function typedJson(): string | undefined {
-  const categoryId = parseWholeNumber(fieldById("category").value);
-  return categoryId && newPetJson({ name: fieldById("name").value, categoryId, status: fieldById("status").value });
+  const categoryId = parseWholeNumber(byId<Field>("category").value);
+  return categoryId && newPetJson({ name: byId<Field>("name").value, categoryId, status: byId<Field>("status").value });
 }

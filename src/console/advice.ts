@@ -1,41 +1,28 @@
 /** What each error code means to the person at the console, and what to do about it. */
 
-const changedOnTheWay = "The request was changed on its way: look at the proxy.";
-const correct = "Correct what the message names.";
-const newKey = "Press Add: it sends a new one.";
-const tooLarge = "Make what you send shorter.";
-
-const byCode: Readonly<Record<string, string>> = {
-  no_response: "The service is stopped, or the connection broke. Send it again.",
-  malformed_request: changedOnTheWay,
-  malformed_json: changedOnTheWay,
-  unsupported_media_type: changedOnTheWay,
-  method_not_allowed: changedOnTheWay,
-  missing_api_key: changedOnTheWay,
-  invalid_body: correct,
-  invalid_parameter: correct,
-  invalid_precondition: correct,
-  precondition_required: correct,
-  precondition_failed: "Another was faster: ETag has the status now.",
-  invalid_idempotency_key: newKey,
-  idempotency_key_reused: newKey,
-  invalid_api_key: "The key is unknown, revoked or expired. Paste it whole, or ask for another.",
-  insufficient_scope: "This key may only list and fetch.",
-  pet_not_found: "The catalogue shows which animals there are.",
-  route_not_found: "Look at the path, --base-url and the proxy.",
-  request_timeout: "It took too long. Send it again.",
-  body_too_large: tooLarge,
-  uri_too_long: tooLarge,
-  header_fields_too_large: tooLarge,
-  rate_limited: "Wait for the countdown. Refusals in ten different seconds ban a key.",
-  key_banned: "Wait for the countdown. Requests until then do not lengthen the ban.",
-  internal_error: "The service failed: its log has the cause, with this X-Request-Id.",
-  storage_unavailable: "Send it again later; the service's log has the cause.",
-  outcome_unknown: "Send it again: no animal is stored twice.",
-};
-
-const unknownCode = "Something in front of the service may have responded.";
+const table = [
+  [
+    "The request was changed on its way: look at the proxy.",
+    "malformed_request malformed_json unsupported_media_type method_not_allowed missing_api_key",
+  ],
+  ["Correct what the message names.", "invalid_body invalid_parameter invalid_precondition precondition_required"],
+  ["Press Add: it sends a new one.", "invalid_idempotency_key idempotency_key_reused"],
+  ["Make what you send shorter.", "body_too_large uri_too_long header_fields_too_large"],
+  ["The service is stopped, or the connection broke. Send it again.", "no_response"],
+  ["Another was faster: ETag has the status now.", "precondition_failed"],
+  ["The key is unknown, revoked or expired. Paste it whole, or ask for another.", "invalid_api_key"],
+  ["This key may only list and fetch.", "insufficient_scope"],
+  ["The catalogue shows which animals there are.", "pet_not_found"],
+  ["Look at the path, --base-url and the proxy.", "route_not_found"],
+  ["It took too long. Send it again.", "request_timeout"],
+  ["Wait for the countdown. Refusals in ten different seconds ban a key.", "rate_limited"],
+  ["Wait for the countdown. Requests until then do not lengthen the ban.", "key_banned"],
+  ["The service failed: its log has the cause, with this X-Request-Id.", "internal_error"],
+  ["Send it again later; the service's log has the cause.", "storage_unavailable"],
+  ["Send it again: no animal is stored twice.", "outcome_unknown"],
+] as const;
 
 export function adviceFor(code: string): string {
-  return (Object.hasOwn(byCode, code) ? byCode[code] : undefined) ?? unknownCode;
+  const [advice] = table.find(([, codes]) => codes.split(" ").includes(code)) ?? [];
+  return advice ?? "Something in front of the service may have responded.";
 }

@@ -1,7 +1,7 @@
 /** The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. */
 
 import { nextQuery } from "./api-request.ts";
-import { byId, fieldById, notify, setText } from "./dom.ts";
+import { byId, type Field, notify, setText } from "./dom.ts";
 import type { Pet } from "./exact-json.ts";
 import { PetTable } from "./pet-table.ts";
 import { onPress, onSubmit, setAtEnd } from "./press.ts";
@@ -64,7 +64,7 @@ export function createCatalogueView(session: Session) {
   }
 
   async function open({ id }: Pet): Promise<void> {
-    fieldById("list-status").value = "";
+    byId<Field>("list-status").value = "";
     await openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? 1))]);
     table.focus(id); // The pressed button is gone.
   }
@@ -87,7 +87,7 @@ export function createCatalogueView(session: Session) {
 
 /** It has a page size, unless the description, which names the service's own, could not be read. */
 function formQuery(): string {
-  const fields = [["limit", fieldById("limit").value], ["status", fieldById("list-status").value]];
+  const fields = [["limit", byId<Field>("limit").value], ["status", byId<Field>("list-status").value]];
   const query = new URLSearchParams(fields.filter(([, value]) => value));
   return query.size === 0 ? "" : `?${query}`;
 }

@@ -13,13 +13,11 @@ export function element(kind: string, ...children: readonly Child[]): HTMLElemen
   return made;
 }
 
-/** An element of the page. A test checks that each id is in it. */
-export function byId(id: string): HTMLElement {
-  return document.getElementById(id) as HTMLElement;
-}
+export type Field = HTMLInputElement;
 
-export function fieldById(id: string): HTMLInputElement {
-  return byId(id) as HTMLInputElement;
+/** An element of the page. A test checks that each id is in it. */
+export function byId<Kind extends HTMLElement>(id: string): Kind {
+  return document.getElementById(id) as Kind;
 }
 
 /** Text from outside: characters that would not be seen are shown by their code points. */

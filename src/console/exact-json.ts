@@ -30,33 +30,23 @@ export function layOutJson(text: string): readonly JsonPiece[] {
   JSON.parse(text);
   const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"|[^\s"{}[\]:,]+|[{}[\]:,]/g) ?? [];
   let depth = 0;
-  const newLine = (): string => `\n${"  ".repeat(Math.min(depth, 40))}`; // Deeper, the spaces would be most.
-  return tokens.map((token, index) => {
-    const following = tokens[index + 1];
-    switch (token) {
-      case "{":
-      case "[":
-        depth++;
-        return { kind: "mark", text: "}]".includes(following ?? "") ? token : token + newLine() };
-      case "}":
-      case "]":
-        depth--;
-        return { kind: "mark", text: /^[{[]$/.test(tokens[index - 1] ?? "") ? token : newLine() + token };
-      case ",":
-        return { kind: "mark", text: token + newLine() };
-      case ":":
-        return { kind: "mark", text: ": " };
-      default:
-        return { kind: kindOf(token, following), text: token };
-    }
+  return tokens.flatMap((token, index) => {
+    const next = tokens[index + 1] ?? "";
+    const isOpening = token === "{" || token === "[";
+    const isClosed = next === "}" || next === "]";
+    depth += Number(isOpening) - Number(isClosed);
+    const isLastOfLine = token === "," || isOpening !== isClosed;
+    const newLine = `\n${"  ".repeat(Math.min(depth, 40))}`; // Deeper, the spaces would be most.
+    const space = token === ":" ? " " : isLastOfLine ? newLine : "";
+    return [{ kind: kindOf(token, next), text: token }, { kind: "mark", text: space }];
   });
 }
 
-function kindOf(token: string, following: string | undefined): JsonPiece["kind"] {
+function kindOf(token: string, next: string): JsonPiece["kind"] {
   if (token.startsWith('"')) {
-    return following === ":" ? "name" : "string";
+    return next === ":" ? "name" : "string";
   }
-  return /^[-0-9]/.test(token) ? "number" : "word";
+  return /[-0-9]/.test(token) ? "number" : /\w/.test(token) ? "word" : "mark";
 }
 
 /** Returns undefined unless the text is a whole number; any number of digits, since the service judges the range. */

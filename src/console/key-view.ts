@@ -1,14 +1,14 @@
 /** Takes the key, asks once for its quota and the first animals, and forgets it on demand. */
 
 import type { CatalogueView } from "./catalogue-view.ts";
-import { byId, type Child, fieldById, notify, setText } from "./dom.ts";
+import { byId, type Child, type Field, notify, setText } from "./dom.ts";
 import { onPress, onSubmit, showRests } from "./press.ts";
 import type { Limits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
 import { type Exchange, explain, isUnknownKey, type Session } from "./session.ts";
 
 export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
-  const input = fieldById("key");
+  const input = byId<Field>("key");
 
   /** The key is not used, and stays in its field, where the person can correct it. */
   function refuse(...reason: readonly Child[]): void {
@@ -87,8 +87,8 @@ function showKey(key: string): void {
   byId("access").hidden = hasKey;
   byId("key-in-use").hidden = !hasKey;
   showRests();
-  fieldById("key").value = ""; // From here on it is in memory alone.
-  fieldById("key").ariaInvalid = "false";
+  byId<Field>("key").value = ""; // From here on it is in memory alone.
+  byId<Field>("key").ariaInvalid = "false";
   setText("key-begin", `${key.slice(0, 7)}…`);
   setText("plan", "");
   notify("key-notice", "");

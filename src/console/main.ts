@@ -9,7 +9,7 @@ import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
 import type { Description } from "./reference.ts";
 import { showReference } from "./reference-view.ts";
-import { showExchange, startRequestsView } from "./requests-view.ts";
+import { jsonLines, showExchange, startRequestsView } from "./requests-view.ts";
 import { Session } from "./session.ts";
 
 /** The description is part of the page: it is read without a key. */
@@ -18,9 +18,11 @@ async function loadDescription(): Promise<Api> {
   try {
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch("openapi.json", { credentials: "omit", redirect: "error", signal });
-    const description = parseExact(await response.text()) as Description; // The service makes it: it has these members.
-    showReference(description);
+    const text = await response.text();
+    const description = parseExact(text) as Description; // The service makes it: it has these members.
     server = description.servers[0]?.url ?? server;
+    showReference(description, apiAddress(document.baseURI, server));
+    byId("openapi").append(...jsonLines(text));
   } catch {
     setText("reference-body", "openapi.json could not be read. Is the service running?");
   }

@@ -44,10 +44,8 @@ export function onSubmit(id: string, submit: () => unknown): void {
 }
 
 function restOf(button: HTMLElement): string {
-  if (!button.matches(".sends")) {
-    return "";
-  }
-  return byId("access").hidden ? (document.body.dataset["rest"] ?? "") : "a key is entered";
+  const rest = byId("access").hidden ? document.body.dataset["rest"] : "a key is entered";
+  return (button.matches(".sends") && rest) || "";
 }
 
 function showState(button: HTMLElement): void {
@@ -58,11 +56,6 @@ function showState(button: HTMLElement): void {
 
 function mayPress(button: HTMLElement): boolean {
   document.querySelectorAll(".notice:is(.good, .bad)").forEach((old) => old.replaceChildren()); // Of the last press.
-  if (button.matches(".sends") && !byId("access").hidden) {
-    notify("key-reason", "bad", "Enter a key first: every request carries one.");
-    byId("key").focus();
-    return false;
-  }
   const rest = restOf(button);
   const isBusy = document.body.ariaBusy === "true";
   if (isBusy || rest !== "") {

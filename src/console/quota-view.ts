@@ -17,7 +17,6 @@ export function createQuotaView() {
   let quota: Quota | undefined;
   /** By the browser's clock; undefined if the key is not refused. */
   let refusedUntilMs: number | undefined;
-  let timer = 0;
 
   function setWait(text: string, until = ""): void {
     setText("wait", text);
@@ -47,14 +46,14 @@ export function createQuotaView() {
   function show(exchange: Exchange): void {
     const { response, code } = exchange;
     const nowMs = Date.now();
-    const rate = isAboutKey(exchange) ? readRate(fieldsOf(exchange), nowMs) : undefined;
-    if (rate === undefined || response === undefined) {
+    const rate = response && isAboutKey(exchange) ? readRate(response.headers, nowMs) : undefined;
+    if (rate === undefined) {
       quota &&= afterUnknown(quota);
       tick();
       return;
     }
     endWait("");
-    if (response.status === 429) {
+    if (response?.status === 429) {
       refusedUntilMs = nowMs + rate.leftMs;
       const until = clockTime(refusedUntilMs);
       setWait(`${code === "key_banned" ? "This key is banned" : "Requests are refused"} until ${until}.`, until);
@@ -64,14 +63,11 @@ export function createQuotaView() {
       setText("plan", "plan changed: press Refresh");
     }
     quota = next;
-    clearInterval(timer);
-    timer = setInterval(tick, tickMs);
     tick();
   }
 
   function forget(): void {
     quota = undefined;
-    clearInterval(timer);
     endWait("");
     tick();
   }
@@ -80,6 +76,7 @@ export function createQuotaView() {
     setWait("The buttons work again. Each further refusal brings a ban nearer.");
     byId("list").focus(); // The pressed button is hidden now, and lost the focus.
   });
+  setInterval(tick, tickMs);
   return { show, forget };
 }
 
@@ -87,7 +84,7 @@ function quotaAfter(quota: Quota | undefined, exchange: Exchange, rate: Rate, no
   const { request, response, body, code, ms } = exchange;
   const limits = body as Partial<Limits>;
   if (response?.ok === true && request.url.endsWith("/limits") && limits.minute !== undefined) {
-    return readLimits(limits as Limits, fieldsOf(exchange), nowMs, ms); // What GET /limits promises.
+    return readLimits(limits as Limits, response.headers, nowMs, ms); // What GET /limits promises.
   }
   const isBanned = code === "key_banned"; // Its end is no bucket's.
   return quota && (isBanned ? quota : afterResponse(quota, rate, code === "rate_limited" ? 0 : 1, nowMs, ms));
@@ -97,10 +94,6 @@ function quotaAfter(quota: Quota | undefined, exchange: Exchange, rate: Rate, no
 function isAboutKey(exchange: Exchange): boolean {
   const { response, code } = exchange;
   return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(exchange);
-}
-
-function fieldsOf({ response }: Exchange): (name: string) => string | null {
-  return (name) => response?.headers.get(name) ?? null;
 }
 
 /** With the date, unless that is today. */
@@ -113,11 +106,11 @@ function clockTime(ms: number): string {
 function showBucket(name: keyof Quota, quota: Quota, nowMs: number): void {
   const bucket = bucketAt(quota[name], nowMs);
   const { limit, remaining, endsAtMs, isExact } = bucket;
-  const few = shortage(bucket);
+  const [few, kind] = shortage(bucket);
   Object.assign(byId(name), { max: limit, optimum: limit, high: limit / 5, low: limit / 20, value: remaining });
   const left = `${remaining.toLocaleString("en")} of ${limit.toLocaleString("en")}`;
   setText(`${name}-left`, `${isExact ? "" : "≤ "}${left}`);
   const reset = nowMs < endsAtMs ? `full in ${countdown(endsAtMs - nowMs)}` : "full again";
-  setText(`${name}-reset`, few === "" ? reset : `${few}, ${reset}`);
-  byId(`${name}-reset`).className = few === "" ? "hint" : remaining < limit / 20 ? "bad" : "warning";
+  setText(`${name}-reset`, few + reset);
+  byId(`${name}-reset`).className = kind;
 }

@@ -38,7 +38,7 @@ export interface Rate extends Pick<Bucket, "limit" | "remaining" | "reset"> {
   readonly leftMs: number;
 }
 
-type ReadField = (name: string) => string | null;
+type Fields = Pick<Headers, "get">;
 
 /** The longest time to a minute's reset that a response can show: `Reset` is rounded up, `Date` down. */
 const minuteMsMax = 62_000;
@@ -47,26 +47,23 @@ const minuteMsMax = 62_000;
 const roundedMsMax = 2_000;
 
 /** Reads the rate fields; undefined if the response has none, as one of a proxy. */
-export function readRate(field: ReadField, nowMs: number): Rate | undefined {
-  const limit = field("X-RateLimit-Limit");
-  const reset = Number(field("X-RateLimit-Reset"));
-  const waits = [
-    Number(field("Retry-After") ?? NaN) * 1_000, // Some gateways make a date of it: then the reset tells.
-    reset * 1_000 - sentMs(field, nowMs),
-  ];
-  const leftMs = waits.find((ms) => !Number.isNaN(ms));
-  return limit === null || leftMs === undefined
+export function readRate(fields: Fields, nowMs: number): Rate | undefined {
+  const limit = fields.get("X-RateLimit-Limit");
+  const reset = Number(fields.get("X-RateLimit-Reset"));
+  // Some gateways make a date of Retry-After: then the reset tells.
+  const leftMs = Number(fields.get("Retry-After")) * 1_000 || reset * 1_000 - sentMs(fields, nowMs);
+  return limit === null || Number.isNaN(leftMs)
     ? undefined
-    : { limit: Number(limit), remaining: Number(field("X-RateLimit-Remaining")), reset, leftMs };
+    : { limit: Number(limit), remaining: Number(fields.get("X-RateLimit-Remaining")), reset, leftMs };
 }
 
 /** @param ms how long the response took */
-export function readLimits({ minute, day }: Limits, field: ReadField, nowMs: number, ms: number): Quota {
+export function readLimits({ minute, day }: Limits, fields: Fields, nowMs: number, ms: number): Quota {
   const read = ({ limit, remaining, reset }: ShownBucket): Bucket => ({
     limit: Number(limit),
     remaining: Number(remaining),
     reset: Number(reset),
-    ...windowEnd(nowMs + Number(reset) * 1_000 - sentMs(field, nowMs), ms),
+    ...windowEnd(nowMs + Number(reset) * 1_000 - sentMs(fields, nowMs), ms),
     isExact: true,
   });
   return { minute: read(minute), day: read(day) };
@@ -81,8 +78,13 @@ function windowEnd(endsAtMs: number, ms: number): Pick<Bucket, "endsAtMs" | "ful
  * changed, and `GET /limits` will say how.
  * @param taken 1, or 0 for a 429
  */
-export function afterResponse(quota: Quota, rate: Rate, taken: 0 | 1, nowMs: number, ms: number): Quota | undefined {
-  const { limit, remaining, reset, leftMs } = rate;
+export function afterResponse(
+  quota: Quota,
+  { limit, remaining, reset, leftMs }: Rate,
+  taken: 0 | 1,
+  nowMs: number,
+  ms: number,
+): Quota | undefined {
   const minute = bucketAt(quota.minute, nowMs);
   const day = bucketAt(quota.day, nowMs);
   const isDay = limit === day.limit && (leftMs > minuteMsMax || reset === day.reset);
@@ -94,12 +96,9 @@ export function afterResponse(quota: Quota, rate: Rate, taken: 0 | 1, nowMs: num
   const isFollowing = nowMs >= known.fullFromMs || (isSame && remaining <= known.remaining - taken);
   // A reset fills both. And the other bucket never has fewer left than the one that is reported.
   const isReset = !isFollowing || remaining > other.remaining - taken;
-  const left = (isReset ? other.limit : other.remaining) - taken;
-  // Of one window, the earlier end is the better: both are too late by roundings.
-  const { endsAtMs, fullFromMs } =
-    isSame && known.endsAtMs < nowMs + leftMs ? known : windowEnd(nowMs + leftMs, ms);
-  const reported = { limit, remaining, reset, endsAtMs, fullFromMs, isExact: true };
-  const reckoned = { ...other, remaining: Math.max(0, left), isExact: false };
+  // Of one window the end stays: its countdown does not jump because of roundings.
+  const reported = { ...known, ...(isSame ? {} : windowEnd(nowMs + leftMs, ms)), remaining, reset, isExact: true };
+  const reckoned = { ...other, remaining: (isReset ? other.limit : other.remaining) - taken, isExact: false };
   return isDay ? { minute: reckoned, day: reported } : { minute: reported, day: reckoned };
 }
 
@@ -113,12 +112,12 @@ export function bucketAt(bucket: Bucket, nowMs: number): Bucket {
   return nowMs < bucket.fullFromMs ? bucket : { ...bucket, remaining: bucket.limit, isExact: false };
 }
 
-/** How little is left, in words; empty for a fifth or more. */
-export function shortage({ remaining, limit }: Bucket): string {
-  if (remaining === 0) {
-    return "used up";
+/** How little is left, in words and a class of the style sheet. Empty for a fifth or more. */
+export function shortage({ remaining, limit }: Bucket): readonly [words: string, kind: string] {
+  if (remaining < limit / 20) {
+    return [remaining === 0 ? "used up, " : "almost used up, ", "bad"];
   }
-  return remaining < limit / 20 ? "almost used up" : remaining < limit / 5 ? "running low" : "";
+  return remaining < limit / 5 ? ["running low, ", "warning"] : ["", "hint"];
 }
 
 /** Whole seconds, rounded up, as "0:42", "14:05" or "23:59:10". */
@@ -130,6 +129,6 @@ export function countdown(leftMs: number): string {
 }
 
 /** If a proxy has removed `Date`, the browser's clock has to do. */
-function sentMs(field: ReadField, nowMs: number): number {
-  return Date.parse(field("Date") ?? "") || nowMs;
+function sentMs(fields: Fields, nowMs: number): number {
+  return Date.parse(fields.get("Date") ?? "") || nowMs;
 }

@@ -1,31 +1,25 @@
 /** The reference, drawn from the service's own description. Each operation can fill a form with its example. */
 
-import { byId, type Child, element, fieldById, fold, requestLine, shown } from "./dom.ts";
-import type { Pet } from "./exact-json.ts";
+import { byId, type Child, element, type Field, fold, requestLine, shown } from "./dom.ts";
+import { codeOf, examples } from "./examples.ts";
+import { parseExact, type Pet } from "./exact-json.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
-import { type ApiReference, type Description, type Listed, type Operation, readReference } from "./reference.ts";
+import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";
 
-export function showReference(description: Description): void {
+/** @param api the address of the API */
+export function showReference(description: Description, api: string): void {
   const { shared, pet, operations } = readReference(description);
-  fieldById("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
+  byId<Field>("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
   byId("reference-body").replaceChildren(
     fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
-    fold([element("b", "The animal")], petElement(pet)),
-    ...operations.map(operationElement),
+    fold([element("b", "The animal")], columns(...lists(pet.members), jsonElement("Example", pet.example))),
+    ...operations.map((operation) => operationElement(operation, api)),
   );
 }
 
-function petElement({ members, example }: ApiReference["pet"]): HTMLElement {
-  const head = row("th", ["Member", "To add one", "Meaning"].map(readInline));
-  const rows = members.map(({ name, note, text = "" }) =>
-    row("td", [[{ kind: "code", text: name }], [{ kind: "span", text: note }], readInline(text)]),
-  );
-  return columns(element("table.stacks", element("thead", head), ...rows), exampleElement(example));
-}
-
-function operationElement(operation: Operation): HTMLElement {
-  const { method, path, summary, deprecated, description, example } = operation;
+function operationElement(operation: Operation, api: string): HTMLElement {
+  const { method, path, summary, deprecated, description } = operation;
   const note = deprecated === true ? element("span.bad", " deprecated") : "";
   const attempt = element("button.small", "Try");
   attempt.ariaLabel = `Try ${method} ${path}`;
@@ -33,24 +27,24 @@ function operationElement(operation: Operation): HTMLElement {
   return fold(
     requestLine(method, path, ...shown(summary), note),
     columns(
-      ...blocks(description),
-      attempt,
-      ...lists(operation.members),
-      ...(example === undefined ? [] : [exampleElement(example)]),
+      element("div", ...blocks(description), attempt, ...lists(operation.members)),
+      element("div", ...exampleElements(operation, api)),
     ),
   );
 }
 
-/** Sends nothing: the person reads, changes and sends it. */
-function fillForm({ method, target, content }: Operation): void {
-  if (method === "POST") {
-    const { name, categoryId, status } = content as Partial<Pet>;
-    fieldById("name").value = name ?? "";
-    fieldById("category").value = categoryId ?? "";
-    fieldById("status").value = status ?? "available";
+/** Sends nothing: the person reads, changes and sends it. A change has its buttons in the catalogue. */
+function fillForm({ operationId = "", method }: Operation): void {
+  const { target = "", content = "" } = examples[operationId] ?? {};
+  if (method === "PATCH") {
+    (byId("pets").querySelector<HTMLElement>("button:enabled") ?? byId("list")).focus();
+  } else if (method === "POST") {
+    const { name, categoryId } = parseExact(content) as Pet;
+    byId<Field>("name").value = name;
+    byId<Field>("category").value = categoryId;
     byId("name").focus();
   } else {
-    fieldById("path").value = target;
+    byId<Field>("path").value = target;
     byId("path").focus();
   }
 }
@@ -59,8 +53,25 @@ function columns(...children: readonly Child[]): HTMLElement {
   return element("div.columns", ...children);
 }
 
-function exampleElement(json: string): HTMLElement {
-  return element("div", element("h3", "Example"), element("pre", ...jsonLines(json)));
+function exampleElements(operation: Operation, api: string): readonly HTMLElement[] {
+  const { operationId = "", method, response, errors } = operation;
+  const example = examples[operationId];
+  if (example === undefined) {
+    return [];
+  }
+  const folds = codeOf(example, method, api).map(([language, code], index) => {
+    const one = fold([language], element("pre", code));
+    one.toggleAttribute("open", index === 0);
+    one.setAttribute("name", operationId); // Of folds with the same name, one is open.
+    return one;
+  });
+  const { name: code, text: message, note: status } = errors.find(({ name }) => name === example.error) ?? {};
+  const error = JSON.stringify({ code, message, status: Number(status) });
+  return [...folds, jsonElement("Response", response), jsonElement("Error", error)];
+}
+
+function jsonElement(heading: string, json: string): HTMLElement {
+  return element("div", element("h3", heading), element("pre", ...jsonLines(json)));
 }
 
 function lists(members: readonly Listed[]): readonly HTMLElement[] {

@@ -15,18 +15,17 @@ type Named<Value> = Readonly<Record<string, Value>>;
 /** An operation, a parameter, a request, a response, a schema or a header field, or a reference to one. */
 interface Part {
   readonly $ref?: string;
+  readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
   readonly deprecated?: boolean;
   readonly parameters?: readonly Part[];
-  readonly requestBody?: Part;
   readonly responses?: Named<Part>;
   readonly headers?: Named<Part>;
   readonly content?: Named<Media>;
   readonly name?: string;
   readonly in?: string;
   readonly schema?: Part;
-  readonly example?: unknown;
   readonly examples?: readonly unknown[];
   readonly type?: string;
   readonly allOf?: readonly Part[];
@@ -38,7 +37,6 @@ interface Part {
   /** Of a parameter "true", of an object its required members. */
   readonly required?: boolean | readonly string[];
   readonly properties?: Named<Part>;
-  readonly items?: Part;
 }
 
 interface Media {
@@ -55,7 +53,7 @@ export interface Member {
 
 /** A member, and the title of the list in which it stands. */
 export interface Listed extends Member {
-  readonly title: "Parameters" | "Responses" | "Header fields" | "Errors";
+  readonly title: "Members" | "Parameters" | "Responses" | "Header fields" | "Errors";
 }
 
 export type Operation = ReturnType<typeof readOperation>;
@@ -65,14 +63,13 @@ export type ApiReference = ReturnType<typeof readReference>;
 export function readReference(root: Description) {
   const operations = Object.entries(root.paths).flatMap(([path, item]) =>
     Object.entries(item)
-      .filter(([method]) => method === "get" || method === "post")
+      .filter(([method]) => ["get", "post", "patch"].includes(method))
       .map(([method, described]) => readOperation(root, method, path, described)),
   );
   const shared = operations[0]?.members.filter((one) => operations.every(({ members }) => has(members, one))) ?? [];
-  const schemes = Object.values(root.components["securitySchemes"] ?? {});
-  const keys = schemes.map(({ description }) => listed("Parameters", "Authorization", "header", description));
+  const { apiKey } = root.components["securitySchemes"] ?? {};
   return {
-    shared: [...keys, ...shared],
+    shared: [listed("Parameters", "Authorization", "header", apiKey?.description), ...shared],
     operations: operations.map((operation) => ({
       ...operation,
       members: operation.members.filter((one) => !has(shared, one)),
@@ -95,12 +92,11 @@ function readOperation(root: Description, method: string, path: string, describe
     ([status, response]) => ({ status, ...resolve(root, response) }),
   );
   const successes = responses.filter(({ status }) => status < "400");
-  const media = mediaOf(successes[0]);
   const members: readonly Listed[] = [
     ...parameters.map(({ name = "", in: place, required, schema = {}, description }) =>
       listed("Parameters", name, note(place, required === true, resolve(root, schema)), description),
     ),
-    ...successes.map((one) => listed("Responses", one.status, typeName(mediaOf(one)?.schema), one.description)),
+    ...successes.map((one) => listed("Responses", one.status, "", one.description)),
     ...readFields(root, responses),
     ...responses.flatMap(readErrors),
   ];
@@ -110,27 +106,14 @@ function readOperation(root: Description, method: string, path: string, describe
     path,
     parameters,
     members,
-    // The first example of a request: its target below the base address, and its content.
-    target: exampleTarget(path, parameters),
-    content: firstExample(mediaOf(resolve(root, described.requestBody ?? {}))),
-    // JSON of a successful response; undefined if it is made of animals.
-    example: typeName(media?.schema).startsWith("Pet") ? undefined : exampleJson(firstExample(media) ?? {}),
+    errors: members.filter(({ title }) => title === "Errors"),
+    // JSON of a successful response.
+    response: exampleJson(Object.values(mediaOf(successes[0])?.examples ?? {})[0]?.value),
   };
 }
 
 function mediaOf(content: Part | undefined): Media | undefined {
   return Object.values(content?.content ?? {})[0];
-}
-
-function firstExample(media: Media | undefined): unknown {
-  return Object.values(media?.examples ?? {})[0]?.value;
-}
-
-function exampleTarget(path: string, parameters: readonly Part[]): string {
-  const queried = parameters.filter((one) => one.in === "query").map(({ name, example }) => [name, String(example)]);
-  const query = new URLSearchParams(Object.fromEntries(queried) as Record<string, string>);
-  const filled = path.replace(/\{(.+?)\}/g, (_, name) => String(parameters.find((one) => one.name === name)?.example));
-  return `${filled}?${query}`.replace(/\?$/, "");
 }
 
 /** Each field once, whichever responses have it. */
@@ -152,14 +135,9 @@ function readPet(root: Description) {
   const required = [newPet.required ?? []].flat();
   const members = Object.entries({ ...pet.properties, ...newPet.properties }).map(([name, member]) => {
     const schema = resolve(root, member);
-    return { name, note: note("", required.includes(name), schema), text: schema.description };
+    return listed("Members", name, note("", required.includes(name), schema), schema.description);
   });
-  return { members, example: exampleJson(pet.examples?.[0] ?? {}) };
-}
-
-/** As "Pet", or "Pet[]". */
-function typeName({ $ref = "", items }: Part = {}): string {
-  return items === undefined ? ($ref.split("/").at(-1) ?? "") : `${typeName(items)}[]`;
+  return { members, example: exampleJson(pet.examples?.[0]) };
 }
 
 /** Numbers are texts here. No example has a string of digits alone, which a test checks. */

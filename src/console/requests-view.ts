@@ -4,7 +4,7 @@
  */
 
 import { curlLine } from "./api-request.ts";
-import { byId, type Child, element, fieldById, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
+import { byId, type Child, element, type Field, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
 import { layOutJson } from "./exact-json.ts";
 import { guard, onSubmit } from "./press.ts";
 import { explain, type Exchange, type Session } from "./session.ts";
@@ -13,7 +13,7 @@ const exchangesMax = 10;
 
 export function startRequestsView(session: Session): void {
   onSubmit("get-form", async () => {
-    const exchange = await session.get(fieldById("path").value);
+    const exchange = await session.get(byId<Field>("path").value);
     if (exchange === undefined) {
       notify("wire-notice", "bad", "Not sent: this is no address of this service.");
     } else if (exchange.response?.ok === true) {

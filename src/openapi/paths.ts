@@ -14,9 +14,11 @@ const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 /** The fields of every response of getPet. */
 const deprecationFields: readonly string[] = ["Deprecation", "Sunset", "Link-successor"];
 
-const misty: JsonObject = { id: 2, name: "Misty", categoryId: 7, status: "sold" };
+const misty: JsonObject = { ...rex, id: 2, name: "Misty" };
 const petSchema: JsonObject = { $ref: "#/components/schemas/Pet" };
 const petContent: JsonObject = { schema: petSchema, examples: { rex: { value: rex } } };
+const reserved: JsonObject = { ...rex, status: "pending" };
+const reservedContent: JsonObject = { schema: petSchema, examples: { reserved: { value: reserved } } };
 
 const petsContent: JsonObject = {
   schema: { type: "array", maxItems: limitMax, items: petSchema },
@@ -115,7 +117,7 @@ const changeStatus: JsonObject = {
     content: Object.fromEntries(patchTypes.map((type) => [type, changeContent])),
   },
   responses: {
-    200: response("The animal with its new status.", petContent, ["ETag", "Idempotent-Replayed"]),
+    200: response("The animal with its new status.", reservedContent, ["ETag", "Idempotent-Replayed"]),
     ...errorResponses([
       ...writeErrors, "invalid_precondition", "pet_not_found", "precondition_failed", "precondition_required",
     ]),

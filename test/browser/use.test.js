@@ -99,12 +99,11 @@ test("without a key nothing is sent, and the page says why", { skip }, async (co
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
   const before = requests.length;
-  for (const name of ["List animals", "Add", "Send"]) {
-    await page.getByLabel("Name").fill("Rex");
-    await page.getByLabel("Category").fill("1");
-    await page.getByRole("button", { name, exact: true }).click({ force: true }); // It rests, and says so.
-    await page.locator("#key-reason", { hasText: "Enter a key first" }).waitFor();
-    assert.equal(await page.evaluate(() => document.activeElement.id), "key");
+  await page.getByLabel("Name").fill("Rex");
+  await page.getByLabel("Category").fill("1");
+  for (const [name, notice] of [["List animals", "#list-notice"], ["Add", "#add-notice"], ["Send", "#wire-notice"]]) {
+    await page.getByRole("button", { name, exact: true }).click({ force: true });
+    await page.locator(notice, { hasText: "Not sent: this button rests until a key is entered." }).waitFor();
   }
   assert.equal(requests.length, before);
 });

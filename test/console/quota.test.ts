@@ -9,9 +9,8 @@ import {
 const serverMs = Date.UTC(2026, 10, 21, 12, 0, 0);
 const nowMs = serverMs + 600_000;
 
-function fields(more: Readonly<Record<string, string>> = {}): (name: string) => string | null {
-  const all: Readonly<Record<string, string>> = { Date: new Date(serverMs).toUTCString(), ...more };
-  return (name) => all[name] ?? null;
+function fields(more: Readonly<Record<string, string>> = {}): Headers {
+  return new Headers({ Date: new Date(serverMs).toUTCString(), ...more });
 }
 
 function rateFields(limit: number, remaining: number, leftSeconds: number): Record<string, string> {
@@ -130,8 +129,9 @@ test("bucketAt() is full as soon as the window may have ended, as an upper bound
 });
 
 test("shortage() says in words what is below a fifth, below a twentieth, and nothing", () => {
-  const words = [0, 1, 2, 3, 11, 12, 60].map((remaining) => shortage({ ...quota(0, 0).minute, remaining }));
-  assert.deepEqual(words, ["used up", "almost used up", "almost used up", "running low", "running low", "", ""]);
+  const words = [0, 1, 2, 3, 11, 12, 60].map((remaining) => shortage({ ...quota(0, 0).minute, remaining })[0]);
+  const [almost, low] = ["almost used up, ", "running low, "];
+  assert.deepEqual(words, ["used up, ", almost, almost, low, low, "", ""]);
 });
 
 test("countdown() rounds up, so that it never ends too early", () => {

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { examples } from "../../src/console/examples.ts";
 import { parseExact } from "../../src/console/exact-json.ts";
 import { type Description, type Listed, readReference } from "../../src/console/reference.ts";
 import { describeApi } from "../../src/openapi/document.ts";
 import { limitDefault } from "../../src/pets/list-query.ts";
 
-const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined, hasChanges: false });
+const published = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined, hasChanges: true });
 const { shared, operations, pet } = readReference(parseExact(JSON.stringify(published)) as Description); // What is published.
 
 function namesOf(members: readonly Listed[], title: Listed["title"]): readonly string[] {
@@ -18,6 +19,7 @@ test("readReference() lists the operations of the service's own description", ()
     ["GET", "/pets", false],
     ["POST", "/pets", false],
     ["GET", "/pets/{petId}", true],
+    ["PATCH", "/pets/{petId}", false],
     ["GET", "/limits", false],
   ]);
 });
@@ -59,11 +61,13 @@ test("readReference() reads the animal with what adding one needs, and examples 
   ]);
   assert.equal(pet.example, JSON.stringify({ id: 1, name: "Rex", categoryId: 5, status: "available" }));
   const limits = JSON.stringify(published.paths["/limits"]);
-  assert.ok(limits.includes(operations[3]?.example ?? "none"), "no number has become a string, and no string a number");
+  assert.ok(limits.includes(operations[4]?.response ?? "none"), "no number has become a string, and no string a number");
 });
 
-test("readReference() takes the request of each operation from its examples", () => {
-  assert.match(operations[0]?.target ?? "", /^\/pets\?limit=2&status=available/);
-  assert.deepEqual(operations.slice(2).map(({ target }) => target), ["/pets/1", "/limits"]);
-  assert.deepEqual(operations[1]?.content, { name: "Rex", categoryId: "5" });
+test("examples has one for each operation, with a response and an error that the operation can give", () => {
+  assert.deepEqual(Object.keys(examples), operations.map(({ operationId }) => operationId));
+  for (const { operationId = "", response, errors } of operations) {
+    assert.ok(response.length > 10, operationId);
+    assert.ok(errors.some(({ name }) => name === examples[operationId]?.error), operationId);
+  }
 });
