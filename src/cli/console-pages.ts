@@ -6,7 +6,7 @@
  * Only the program serves it. The library never loads this file: the page at "/" of an embedding program is its own.
  */
 
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -32,7 +32,6 @@ const mediaTypes: Readonly<Record<string, string>> = {
 };
 
 const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
-const readmePath = fileURLToPath(new URL("../../README.md", import.meta.url));
 
 /** The document at "/", and all other files below "/console/". @throws {Error} the build is incomplete */
 export function consolePages(folder: string = builtFolder): readonly PublicPage[] {
@@ -41,8 +40,6 @@ export function consolePages(folder: string = builtFolder): readonly PublicPage[
     return [
       consolePage("/", join(folder, "index.html")),
       ...others.map((name) => consolePage(`/console/${name}`, join(folder, name))),
-      // Whoever copies dist alone does without it.
-      ...(existsSync(readmePath) ? [consolePage("/console/README.txt", readmePath)] : []),
     ];
   } catch (error) {
     const advice = "build it with npm run build, or use --console off";
@@ -53,7 +50,7 @@ export function consolePages(folder: string = builtFolder): readonly PublicPage[
 function consolePage(path: string, file: string): PublicPage {
   return fixedPage({
     path,
-    contentType: `${mediaTypes[extname(file)] ?? "text/plain"}; charset=utf-8`,
+    contentType: `${mediaTypes[extname(file)]}; charset=utf-8`,
     content: readFileSync(file),
     fields: securityFields,
   });

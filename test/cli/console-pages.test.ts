@@ -34,7 +34,6 @@ test("the console is a page at the root, with its style sheet and scripts, under
     ["/", "text/html; charset=utf-8"],
     ["/console/style.css", "text/css; charset=utf-8"],
     ["/console/main.js", "text/javascript; charset=utf-8"],
-    ["/console/README.txt", "text/plain; charset=utf-8"],
   ] as const;
   for (const [path, contentType] of table) {
     const response = await fetch(base + path);
@@ -77,8 +76,7 @@ test("an embedded service has no page at the root", async (context) => {
 });
 
 test(`what a page load of the console takes, with its icon, has at most ${bytesMax} bytes in all, uncompressed`, () => {
-  const parts = pages().filter(({ path }) => path !== "/console/README.txt");
-  const contents = [...parts, favicon].map((one) => one.show().content);
+  const contents = [...pages(), favicon].map((one) => one.show().content);
   const byteCount = contents.reduce((sum, content) => sum + Buffer.from(content ?? "").length, 0);
   assert.ok(byteCount <= bytesMax, `${byteCount} bytes`);
 });
@@ -94,11 +92,9 @@ test("the console serves every file of its folder, byte for byte, and its docume
   }
 });
 
-test("the console shows the release, and serves its README", () => {
+test("the console shows the release", () => {
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { version: string };
   assert.ok(readFileSync(join(builtFolder, "index.html"), "utf8").includes(`<small>${version}</small>`));
-  const readme = pages().find(({ path }) => path === "/console/README.txt")?.show().content;
-  assert.equal(Buffer.from(readme ?? "").toString(), readFileSync(join(root, "README.md"), "utf8"));
 });
 
 test("a missing build of the console stops the start with an error that says what to do", (context) => {
