@@ -42,7 +42,7 @@ test("a 429 counts down to its end, not to an earlier reset", { skip }, async (c
   await followed(program, key);
   const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
   await enterKey(page, key); // Takes the second of the two; the list is refused.
-  await page.locator("#list-notice", { hasText: /429 rate_limited .* Wait for the countdown/ }).waitFor();
+  await page.locator("#list-notice", { hasText: /429 rate_limited .* The buttons rest until then/ }).waitFor();
   assert.match(await page.locator("#wait").innerText(), /^Requests are refused until \d+:\d\d:\d\d/);
   assert.equal(await page.locator("#minute-left").innerText(), "0 of 2");
   assert.match(await page.locator("#minute-reset").innerText(), /^used up, full in/);

@@ -10,21 +10,23 @@ import { add, closeBrowser, here, openWithKey } from "./console.js";
 const pets = [
   { name: "Rex", categoryId: 1, status: "available" },
   { name: "Misty", categoryId: 2, status: "pending" },
-  { name: "نمر", categoryId: 7, status: "sold" },
-  { name: "Otto \u202e gnp.exe", categoryId: 1, status: "available" },
+  { name: "Otto", categoryId: 1, status: "sold" },
   { name: "Señor Bigotes", categoryId: 2, status: "available" },
+  { name: "Coco", categoryId: 3, status: "available" },
 ];
 
 const cleanups = [];
 const context = { after: (cleanup) => cleanups.unshift(cleanup) };
 try {
-  const { page } = await openWithKey(context, { pets, viewport: { width: 1100, height: 660 }, colorScheme: "light" });
-  await add(page, "Luna", "9223372036854775807");
+  const { page } = await openWithKey(context, { pets, viewport: { width: 1200, height: 660 }, colorScheme: "light" });
+  await add(page, "Luna", "2");
   await page.locator("#add-notice", { hasText: "is added" }).waitFor();
+  await page.getByRole("button", { name: "Reserve animal 4" }).click();
+  await page.locator("#change-notice", { hasText: "is reserved" }).waitFor();
   await page.mouse.move(0, 0);
   const path = join(here, "console.png");
   await page.screenshot({ path });
-  execFileSync("pngquant", ["--force", "--nofs", "--strip", "--ext", ".png", "4", path]);
+  execFileSync("pngquant", ["--force", "--nofs", "--strip", "--ext", ".png", "16", path]);
 } finally {
   for (const cleanup of cleanups) {
     await cleanup();
