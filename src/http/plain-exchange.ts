@@ -72,13 +72,15 @@ export class PlainExchange implements Exchange {
     }
     head += this.#lines.date();
     head += this.keepsConnection ? this.#lines.keepAlive : "Connection: close\r\n\r\n";
-    if (typeof content === "object") {
+    if (content === undefined || this.method === "HEAD") {
+      socket.write(head, "latin1");
+    } else if (typeof content === "object") {
       socket.cork();
       socket.write(head, "latin1");
       socket.write(content);
       socket.uncork();
     } else {
-      socket.write(content === undefined ? head : head + content);
+      socket.write(head + content);
     }
     this.#isSent = true;
     this.#onSent(this);

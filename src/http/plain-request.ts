@@ -27,9 +27,9 @@ export interface PlainFields {
 }
 
 const plainBytesMax = 8_192;
-const requestLine = /^(GET|POST|PATCH) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
+const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
 const fieldLines = /^(?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n$/;
-const plainLength = /^[1-9][0-9]{0,3}$/;
+const plainLength = /^(?:0|[1-9][0-9]{0,3})$/;
 
 /** Their meaning, or that of several values, is left to node:http. */
 const otherFields: ReadonlySet<string> = new Set([
@@ -51,10 +51,11 @@ export function readPlain(packet: Buffer, known: PlainFields | undefined): Plain
     return undefined;
   }
   const [{ length: fieldsStart }, method = "", target = ""] = line;
-  const fieldsEnd = method === "GET" ? text.length : text.indexOf("\r\n\r\n", fieldsStart - 2) + 4;
+  const mayHaveContent = method === "POST" || method === "PATCH";
+  const fieldsEnd = mayHaveContent ? text.indexOf("\r\n\r\n", fieldsStart - 2) + 4 : text.length;
   const fieldsText = text.slice(fieldsStart, fieldsEnd);
   const fields = fieldsText === known?.text ? known : readFields(fieldsText);
-  if (fields === undefined || (method === "GET" ? fields.contentLength > 0 : fields.contentLength === 0)) {
+  if (fields === undefined || mayHaveContent !== fields.contentLength > 0) {
     return undefined;
   }
   const end = fieldsEnd + fields.contentLength;

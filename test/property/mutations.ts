@@ -69,8 +69,8 @@ const plainFields = [
 
 /** A request as the fast lane takes them, or nearly so. */
 export function plainRequest(random: SeededRandom): Buffer {
-  const method = random.pick(["GET", "GET", "POST", "PATCH"]);
-  const content = method === "GET" ? "" : random.pick(contents.slice(0, 8));
+  const method = random.pick(["GET", "GET", "HEAD", "OPTIONS", "POST", "PATCH"]);
+  const content = method !== "POST" && method !== "PATCH" ? "" : random.pick(contents.slice(0, 8));
   const lines = [
     `${method} ${random.pick(["/v1/pets", "/v1/pets?limit=3&after=4", "/v1/pets/1", "/healthz", "/", "/a#b", "/a|b"])} HTTP/1.1`,
     random.pick(["Host: a", "Host: localhost:3000", "host: [::1]:80", "Host: a b"]),
