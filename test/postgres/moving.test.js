@@ -321,10 +321,10 @@ test("ids of rows that somebody removed are gaps of an export, which is served, 
   for (const round of [1, 2]) {
     const backup = guardedFolder("backup");
     const exported = await runCommand(["export", backup, ...store]);
-    assert.deepEqual(exported, { code: 0, stdout: `exported ${2998 + round} animals and 1 key\n`, stderr: "" });
+    assert.deepEqual(exported, { code: 0, stdout: `exported ${2998 + round} animals and 1 active of 2 keys\n`, stderr: "" });
     store = ["--database", await postgres.createDatabase()];
     const imported = await runCommand(["import", backup, ...store]);
-    assert.deepEqual(imported, { code: 0, stdout: `imported ${2998 + round} animals and 1 key\n`, stderr: "" });
+    assert.deepEqual(imported, { code: 0, stdout: `imported ${2998 + round} animals and 1 active of 2 keys\n`, stderr: "" });
     for (const place of [["--data", backup], store]) {
       assert.match((await runCommand(["check", ...place])).stdout, new RegExp(`is sound: ${2998 + round} animals`));
       await serving(place, key, async (client) => {

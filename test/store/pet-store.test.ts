@@ -2,14 +2,17 @@
  * The suites that every store has to pass, run against ours and against an embedder's.
  */
 
+import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { testPetStore, testStatusChanges } from "../../src/testing/index.ts";
 import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 for (const testStore of [testPetStore, testStatusChanges]) {
   testStore("JsonLinesPetStore", async () => {
@@ -25,3 +28,13 @@ for (const testStore of [testPetStore, testStatusChanges]) {
     return { open: async () => new ExampleStore(engine), remove: async () => undefined };
   });
 }
+
+test("as many of the longest animals as memory holds in one block come back as they were", async (context) => {
+  const dataDir = temporaryFolder(context);
+  const store = await openPetStore({ disk: nodeDisk, dataDir, report: () => undefined });
+  const longest = { name: "\u0001".repeat(255), categoryId: -(2n ** 63n), status: "available" } as const;
+  for (const { id, json } of await Promise.all(Array.from({ length: 4_096 }, () => store.add(longest)))) {
+    assert.ok(store.get(id) === json, `animal ${id}`);
+  }
+  await store.close();
+});
