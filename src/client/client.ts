@@ -153,8 +153,12 @@ export class AnimalStoreClient {
   /** What asked to wait, and until when, in the time of `performance.now()`. */
   #pause: { readonly untilMs: number; readonly error: AnimalStoreError } | undefined;
 
-  /** @throws {TypeError} `key` has not the form of a key */
+  /** @throws {TypeError} `url` is no address of http or https, or `key` has not the form of a key */
   constructor(options: ClientOptions) {
+    // "localhost:3000/v1" is an address too, of the scheme "localhost". In a page an address may be relative.
+    if (!/^https?:/.test(new Request(options.url).url)) {
+      throw new TypeError(`url must begin with http:// or https://, received "${options.url}"`);
+    }
     if (!/^as_\w+$/.test(options.key)) {
       throw new TypeError("key must be an API key, which begins with as_");
     }
@@ -203,7 +207,7 @@ export class AnimalStoreClient {
       redirect: "manual", // The key is for this address only.
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     } as const;
-    // Outside of the block below, because an address that is none is never worth another try.
+    // Outside of the block below, because an `Idempotency-Key` that is no field is never worth another try.
     const sent = new Request(url.replace(/\/$/, "") + target, content ? { ...init, body: content } : init);
     try {
       const response = await fetch(sent);
