@@ -32,8 +32,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const rest = isShown ? [] : [" ", showButton(pet as Pet)];
     notify("add-notice", "good", text, element("bdi", ...shown(pet.name)), ...rest);
     if (request.content === typedJson()) { // Not what is typed meanwhile.
-      byId<Field>("name").value = "";
-      byId<Field>("category").value = "";
+      byId<HTMLFormElement>("add-form").reset();
     }
   }
 
