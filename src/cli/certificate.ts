@@ -7,12 +7,11 @@ import { createSecureContext, type Server } from "node:tls";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { explain } from "../disk/file-errors.ts";
+import { UsageError } from "./parse-flags.ts";
+import type { Settings, SettingsRead } from "./settings.ts";
 
 /** Where both are, as PEM files. */
-export interface CertificatePaths {
-  readonly cert: string;
-  readonly key: string;
-}
+type CertificatePaths = NonNullable<Settings["tls"]>;
 
 export interface Certificate {
   readonly cert: Buffer;
@@ -27,6 +26,15 @@ export interface Renewal {
 
 /** Without a watch on the files: a renewal often replaces links, or folders above them. */
 const checkMs = 20_000;
+
+/** @throws {UsageError} the pair that the settings name cannot be used */
+export function readPair({ settings: { tls }, cite }: SettingsRead): Certificate | undefined {
+  try {
+    return tls && readCertificate(tls);
+  } catch (error) {
+    throw new UsageError(`Cannot use ${cite("tls-cert")} with ${cite("tls-key")}: ${messageOf(error)}`);
+  }
+}
 
 /** @throws {Error} a file cannot be read, or the key is not the certificate's */
 export function readCertificate({ cert, key }: CertificatePaths): Certificate {

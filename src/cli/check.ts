@@ -16,6 +16,7 @@ import { limitsFileName, loadLimits } from "../limits/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
+import { readPair } from "./certificate.ts";
 import { checkRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readSettings, readStorage, settingNames } from "./settings.ts";
@@ -32,7 +33,9 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
     const { salvage } = await import("./salvage.ts");
     return salvage(target, readStorage(values, terminal.environment), terminal, disk);
   }
-  const { settings: { storage }, warnings } = readSettings(args, terminal.environment);
+  const read = readSettings(args, terminal.environment);
+  const { settings: { storage }, warnings } = read;
+  readPair(read);
   terminal.stdout(warnings.map((warning) => `${withLevel(warning, "warning")}\n`).join(""));
   let isServed = false;
   const checks: (() => Promise<string>)[] = [];

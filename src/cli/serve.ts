@@ -17,8 +17,7 @@ import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
-import { readCertificate, renewCertificate } from "./certificate.ts";
-import type { Certificate, CertificatePaths, Renewal } from "./certificate.ts";
+import { type Certificate, readPair, type Renewal, renewCertificate } from "./certificate.ts";
 import { connectionsMax } from "./connections-max.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
@@ -67,7 +66,7 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     report: settings.log === "off" ? () => undefined : terminal.report,
   });
   warnings.forEach((warning) => options.report(warning, "warning"));
-  const certificate = settings.tls && readPair(settings.tls, read);
+  const certificate = readPair(read);
   const observers = await makeObservers(settings, terminal);
   const start: Start = { ...read, terminal, options, observers, certificate, stopping };
   keepTickShape();
@@ -80,15 +79,6 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
     if (!isAbort(error)) {
       throw error;
     }
-  }
-}
-
-/** @throws {UsageError} it cannot be used */
-function readPair(paths: CertificatePaths, { cite }: SettingsRead): Certificate {
-  try {
-    return readCertificate(paths);
-  } catch (error) {
-    throw new UsageError(`Cannot use ${cite("tls-cert")} with ${cite("tls-key")}: ${messageOf(error)}`);
   }
 }
 

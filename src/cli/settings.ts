@@ -6,7 +6,6 @@
 
 import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
-import type { CertificatePaths } from "./certificate.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
@@ -27,7 +26,7 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly log: "off" | "lifecycle" | "requests";
   /** Paths of PEM files. Undefined: plain HTTP. */
-  readonly tls: CertificatePaths | undefined;
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
   readonly hasConsole: boolean;
   readonly hasFastLane: boolean;
   readonly metricsPort: number | undefined;
@@ -164,7 +163,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     }
     return { kind: "database", address, cited };
   };
-  const tls = (): CertificatePaths | undefined => {
+  const tls = (): Settings["tls"] => {
     const [cert, key] = [read("tls-cert", parseText), read("tls-key", parseText)];
     if ((cert === undefined) !== (key === undefined)) {
       const given = key === undefined ? "tls-cert" : "tls-key";

@@ -43,7 +43,7 @@ test("with a certificate the port speaks HTTPS, and what a start prints says so"
   assert.equal(await server.stop(), 0);
 });
 
-test("a pair that cannot be used, or half of one, exits 2 and names the setting", async (context) => {
+test("with a pair that cannot be used, or half of one, a start and a check exit 2 and name the setting", async (context) => {
   const { data, pair } = folders(context);
   const flags = keepPair(pair, { cert: one.cert, key: two.key });
   const wrong: readonly (readonly string[])[] = [
@@ -54,9 +54,11 @@ test("a pair that cannot be used, or half of one, exits 2 and names the setting"
     ["--tls-cert", join(pair, "key.pem"), ...flags.slice(2)],
   ];
   for (const args of wrong) {
-    const { code, stdout, stderr } = await run(["--port", "0", "--data", data, ...args]);
-    assert.deepEqual([code, stdout], [2, ""]);
-    assert.match(stderr, /^Cannot use --tls-(cert|key) [^\n]*\n$/);
+    for (const command of [["--port", "0"], ["check"]]) {
+      const { code, stdout, stderr } = await run([...command, "--data", data, ...args]);
+      assert.deepEqual([code, stdout], [2, ""]);
+      assert.match(stderr, /^Cannot use --tls-(cert|key) [^\n]*\n$/);
+    }
   }
 });
 
