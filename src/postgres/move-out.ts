@@ -63,10 +63,11 @@ const addsText = `SELECT pets.id::text AS id, name, category_id::text AS categor
     ON pet_id = pets.id AND once.status IS NULL AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
-/** The changes whose hashes count, and after them what has become of each animal that was changed. */
+/** The changes whose hashes count, but of removed animals, and then what has become of each animal that was changed. */
 const changesTexts = [
   `SELECT pet_id::text AS id, status, ${onceColumns}
-    FROM animal_store.once WHERE status IS NOT NULL AND at > now() - ${onceAge} ORDER BY at`,
+    FROM animal_store.once WHERE status IS NOT NULL AND at > now() - ${onceAge}
+      AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`,
   `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
     FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`,
 ];
