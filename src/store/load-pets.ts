@@ -119,14 +119,25 @@ class PetLineReader implements LineReader {
 
 /** The ids that have no animal. */
 export class Gaps {
+  /** Ascending: a file may have as many of them as animals. */
   readonly #gaps: Pick<PetLine, "id" | "after">[] = [];
 
+  /** Adds a gap beyond all others. */
   add({ id, after }: Pick<PetLine, "id" | "after">): void {
     this.#gaps.push({ id, after });
   }
 
   has(id: number): boolean {
-    return this.#gaps.some((gap) => id > gap.after && id <= gap.id);
+    let index = 0; // Of the first gap that does not end before the id.
+    for (let end = this.#gaps.length; index < end; ) {
+      const middle = (index + end) >>> 1;
+      if (this.#gaps[middle]!.id < id) { // The index is within the array.
+        index = middle + 1;
+      } else {
+        end = middle;
+      }
+    }
+    return id > (this.#gaps[index]?.after ?? Infinity);
   }
 }
 

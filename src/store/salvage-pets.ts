@@ -88,6 +88,7 @@ class Salvage {
       this.#passOver(number, offset);
       if (isGap) {
         this.#skipTo(after);
+        this.#gaps.add({ id, after: this.#lines.lastId });
         this.#lines.skipTo(id);
       } else if (isChange) {
         this.#change(bytes, start, offset);

@@ -160,6 +160,16 @@ test("a log with gaps keeps them, a lost gap is one again, and a line of a newer
   await assert.rejects(salvage(Buffer.from(newer.join(""))), /^Error: byte \d+: an unknown member: a newer release wrote the line/);
 });
 
+test("a change in a gap, which an export of release 2.0.0 may have, is left out", async () => {
+  const { content } = await salvage(Buffer.from(lines.with(1, "").join("")));
+  const number = content.toString().split("\n").length;
+  const change = lineWithChecksum(`{"id":2,"status":"sold","line":${number},"group":${number}}`);
+  const salvaged = await salvage(Buffer.concat([content, Buffer.from(change)]));
+  assert.deepEqual(salvaged.content, content);
+  const reason = "it changes animal 2, which is left out";
+  assert.deepEqual(salvaged.reports, [`left out line ${number}, byte ${content.length}: ${reason}`]);
+});
+
 test("a log of several chunks loses what is damaged, wherever that is", async () => {
   const source = new PetFileLines();
   const pieces: Buffer[] = [];

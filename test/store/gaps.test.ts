@@ -12,7 +12,7 @@ import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { checkPetLog } from "../../src/store/load-pets.ts";
+import { checkPetLog, Gaps } from "../../src/store/load-pets.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const once = "a".repeat(22);
@@ -94,4 +94,18 @@ test("ids that jump without a gap, a gap at another place and a change in a gap 
     const dataDir = folderWith(context, lines.map((line, at) => (at === index ? line.replace(from, to) : line)));
     await assert.rejects(open(dataDir), (error) => error instanceof DamagedLogError && error.message.includes(reason), reason);
   }
+});
+
+test("Gaps.has() is right at the borders of each gap, and as quick with many of them", () => {
+  const gaps = new Gaps();
+  assert.equal(gaps.has(1), false);
+  const count = 200_000;
+  for (let index = 0; index < count; index++) {
+    gaps.add({ id: index * 5 + 3, after: index * 5 + 1 }); // Of each five ids, the second and the third.
+  }
+  const startMs = performance.now();
+  for (let id = 1; id <= count * 5 + 5; id++) {
+    assert.ok(gaps.has(id) === (id <= count * 5 && (id % 5 === 2 || id % 5 === 3)));
+  }
+  assert.ok(performance.now() - startMs < 20_000); // Going through all gaps takes minutes.
 });
