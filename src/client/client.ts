@@ -132,12 +132,21 @@ export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError 
   const retryAfter = Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
   const details = { status, requestId: field("X-Request-Id") ?? undefined, retryAfter };
   const [, code] = /^\{"code":"(\w+)","message":".*","status":\d+\}$/s.exec(text) ?? [];
-  if (code === undefined) {
+  const said = code && messageOf(text);
+  if (said === undefined) {
     const message = `HTTP ${status}, but no response of an animal store: ${text.slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });
   }
   const petStatus = status === 412 ? (/"(\w+)"/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
-  return new AnimalStoreError(JSON.parse(text).message, { ...details, code: code as ErrorCode, petStatus });
+  return new AnimalStoreError(said, { ...details, code: code as ErrorCode, petStatus });
+}
+
+function messageOf(json: string): string | undefined {
+  try {
+    return JSON.parse(json).message;
+  } catch {
+    return undefined; // What looks like an error of the service may be anything.
+  }
 }
 
 /** A response that takes longer is not waited for. */
