@@ -232,6 +232,7 @@ export class AnimalStoreClient {
 
 /** @throws {AnimalStoreError} `error`, at once, if that is later than `endMs` */
 async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError, signal?: AbortSignal): Promise<void> {
+  signal?.throwIfAborted(); // There is no event any more.
   const waitMs = untilMs - performance.now();
   if (untilMs > endMs) {
     const retryAfter = error.retryAfter && Math.ceil(waitMs / 1_000); // Of a pause, a part has passed.

@@ -209,6 +209,23 @@ test("a signal ends a call that waits for a response, and one that waits to send
   }
 });
 
+test("a call whose signal was aborted before does not wait until others may send", async (context) => {
+  const gate = new Promise<void>(() => undefined); // No wait ends.
+  const begun = skipWaits(context, undefined, gate);
+  const server = await scripted(context, failure("rate_limited", 429, { "Retry-After": "30" }));
+  const { pets } = new AnimalStoreClient({ url: server.url, key });
+  const controller = new AbortController();
+  const first = pets.list({ signal: controller.signal });
+  await begun;
+  const reason = new Error("the customer left");
+  const late = new Promise((resolve) => setTimeout(resolve, 1_000, "late").unref());
+  const aborted = pets.list({ signal: AbortSignal.abort(reason) }).catch((error: unknown) => error);
+  assert.equal(await Promise.race([aborted, late]), reason);
+  controller.abort(reason);
+  await assert.rejects(first, reason);
+  assert.equal(server.requests.length, 1);
+});
+
 test("JSON of another shape is read exactly too, or refused, but never rounded", async (context) => {
   const exact = { id: 1, name: '"categoryId":5', categoryId: 9223372036854775807n, status: "sold" };
   const shapes = [
