@@ -22,8 +22,8 @@ const pieceMs = 60_000;
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
 export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
   const { values, operands } = parseFlags(args, ["data", "database"]);
-  const [folder, ...more] = operands;
-  if (folder === undefined || more.length > 0) {
+  const [folder = "", ...more] = operands;
+  if (folder.trim() === "" || more.length > 0) { // Empty as an unset variable is.
     throw new UsageError("Cannot export: name one folder, as in export backup --database postgres://…");
   }
   const storage = readStorage(values, terminal.environment);

@@ -25,6 +25,9 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   if (storage.kind === "database") {
     throw new UsageError("Cannot salvage a database: name a data folder with --data");
   }
+  if (target.trim() === "") {
+    throw new UsageError("Cannot use --salvage: name a folder, a new one or an empty one"); // An unset variable.
+  }
   const { dataDir } = storage;
   await checkWhole(disk, dataDir);
   const names = (await disk.exists(target)) ? readdirSync(target) : [];

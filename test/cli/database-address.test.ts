@@ -122,4 +122,5 @@ test("a folder is imported into a database only, and only a database is exported
     assert.equal(stderr, "Cannot export: name the database with --database; of a data folder, a copy is a backup\n");
   }
   assert.match((await runHere(["export"])).stderr, /^Cannot export: name one folder/);
+  assert.match((await runHere(["export", "", "--database", "postgres://127.0.0.1:1/x"])).stderr, /^Cannot export: name one folder/);
 });

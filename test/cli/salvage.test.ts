@@ -150,6 +150,7 @@ test("a salvage needs the name of a folder, and a folder with a pets.jsonl", asy
   const target = join(data, "new");
   for (const [args, code, text] of [
     [["--data", data, "--salvage"], 2, "Cannot use --salvage: its value is missing"],
+    [["--data", data, "--salvage", ""], 2, "Cannot use --salvage: name a folder, a new one or an empty one"],
     [["--database", "postgres://127.0.0.1/x", "--salvage", target], 2, "Cannot salvage a database: name a data folder with --data"],
     [["--data", data, "--salvage", target], 1, `Cannot salvage ${join(data, "pets.jsonl")}: there is no such file`],
   ] as const) {
