@@ -68,10 +68,18 @@ export class Catalogue {
     this.#byStatus[statusIndex]!.add(this.lastId); // There is a set for every status.
   }
 
-  /** The next animal's id is the one after `id`. */
+  /** The next animal's id is the one after `id`. All blocks without an animal are one. */
   skipTo(id: number): void {
+    const none = this.#endings.length;
+    let empty: Block | undefined;
     while (this.lastId < id) {
-      this.#take(this.#blockWithRoom(0), 0, this.#endings.length);
+      if (placeOf(this.lastId + 1) > 0 || id - this.lastId < blockLength) {
+        this.#take(this.#blockWithRoom(0), 0, none);
+      } else {
+        empty ??= { texts: createChunk(0), words: wordsOf(none), count: blockLength };
+        this.#blocks.push(empty);
+        this.lastId += blockLength;
+      }
     }
   }
 
@@ -198,6 +206,11 @@ function placeOf(id: number): number {
 /** The sum may have 32 bits: no operator on bits makes it, since its result would be negative. */
 function wordOf(offset: number, statusIndex: number): number {
   return offset + statusIndex * 2 ** offsetBits;
+}
+
+/** Of a block of ids that all have the status, and no text. */
+function wordsOf(statusIndex: number): Uint32Array {
+  return new Uint32Array(blockLength + 1).fill(wordOf(0, statusIndex), 0, blockLength);
 }
 
 function endingOf(status: string): Ending {

@@ -24,6 +24,9 @@ import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet
 
 export const petFileName = "pets.jsonl";
 
+/** The structures in memory hold ids below 2 ** 31: as many are left for the animals after the last gap. */
+const gapIdMax = 2 ** 30;
+
 /** Takes the lines in their order: animals (`[start, end)` of `bytes` as for `Catalogue`), changes and gaps. */
 export type PetSink = Pick<Catalogue, "append" | "changeStatus" | "skipTo">;
 
@@ -90,6 +93,9 @@ class PetLineReader implements LineReader {
     }
     if (isGap && after !== this.#lastId) {
       return `the gap is after id ${after} instead of ${this.#lastId}`;
+    }
+    if (isGap && id > gapIdMax) {
+      return `the gap ends at id ${id}: it may be ${gapIdMax} at most`;
     }
     if (!isChange && id !== this.#lastId + 1) {
       return `the animal has id ${id} instead of ${this.#lastId + 1}`;

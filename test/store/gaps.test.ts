@@ -83,6 +83,24 @@ test("after a gap at the end the next animal has the id after it, also after a r
   await store.close();
 });
 
+test("a gap of a billion ids takes neither time nor memory, and a longer one is damage", async (context) => {
+  const last = 2 ** 30;
+  const dataDir = folderWith(context, [`{"id":${last},"after":0,"line":1,"group":1}`]);
+  const before = process.memoryUsage().rss;
+  for (const id of [last + 1, last + 2]) {
+    const store = await open(dataDir);
+    assert.deepEqual([(await store.add({ name: "Rex", categoryId: 1n, status: "sold" })).id, store.get(last)], [id, undefined]);
+    assert.match(String(store.list({ after: 0, limit: 1, status: "sold" }).json), new RegExp(`^\\[\\{"id":${last + 1},"name":"Rex"`));
+    await store.close();
+  }
+  assert.ok(process.memoryUsage().rss - before < 1_000_000_000); // A word for each id takes four times as much.
+  for (const id of [last + 1, 999_999_999_999_999]) {
+    const longer = folderWith(context, [`{"id":${id},"after":0,"line":1,"group":1}`]);
+    await assert.rejects(open(longer), /: the gap ends at id \d+: it may be 1073741824 at most$/);
+    await assert.rejects(checkPetLog(nodeDisk, longer, false), /: the gap ends at id \d+: it may be 1073741824 at most$/);
+  }
+});
+
 test("ids that jump without a gap, a gap at another place and a change in a gap are damage", async (context) => {
   for (const [index, from, to, reason] of [
     [1, '"id":3', '"id":4', "has id 4 instead of 3"],
