@@ -41,6 +41,7 @@ export class Literal {
 const beforeText = ',"crc":"';
 const beforeDigits = new Literal(beforeText);
 const newline = 0x0a;
+const comma = 0x2c;
 /** `"}`, as one number. */
 const afterDigits = 0x227d;
 /** The two digits of each byte, as one number. */
@@ -96,9 +97,14 @@ export function hasChecksum(bytes: DataView, start: number, end: number): boolea
 
 /**
  * The end of the line with a right checksum that begins at `start` and ends at `end` or before it; -1 if there is none.
- * Its newline may be missing. Text within a line cannot look like a checksum, since its quotes are escaped.
+ * Its newline may be missing. Text within a line cannot look like a checksum, since its quotes are escaped. A text that
+ * ends in a brace looks like the start of a line, but for the comma after its quote: who chose it may have chosen it so
+ * that the rest of the line has the same checksum as the whole.
  */
 export function endOfChecksummedLine(bytes: DataView, start: number, end: number): number {
+  if (start + 2 < end && bytes.getUint8(start + 2) === comma) {
+    return -1;
+  }
   for (let at = start; at <= end + 1 - checksumBytes; at++) {
     if (beforeDigits.isAt(bytes, at)) {
       const lineEnd = at + checksumBytes - 1;

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { hasChecksum, lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
 import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
@@ -168,6 +168,22 @@ test("a change in a gap, which an export of release 2.0.0 may have, is left out"
   assert.deepEqual(salvaged.content, content);
   const reason = "it changes animal 2, which is left out";
   assert.deepEqual(salvaged.reports, [`left out line ${number}, byte ${content.length}: ${reason}`]);
+});
+
+test("a name that was chosen so that the line's rest has the line's checksum proves nothing, and stops no salvage", async () => {
+  const chosen = lineWithChecksum('{"id":1,"name":"6od60k$a:6{","categoryId":1,"status":"available","group":1}');
+  const rest = Buffer.from(chosen.slice(chosen.indexOf('{"', 1), -1));
+  assert.ok(hasChecksum(viewOf(rest), 0, rest.length));
+  const damaged = Buffer.from(chosen.replace('{"id"', '{"iD"'));
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, damaged);
+  const reports: string[] = [];
+  const store = await openPetStore({ disk: disk.boot(), dataDir, report: (message) => void reports.push(message) });
+  await store.close();
+  assert.match(reports.join(), /are an unfinished write .* it was moved to /);
+  const second = '{"id":2,"name":"Rex","categoryId":1,"status":"available"';
+  const { served } = await salvage(Buffer.concat([damaged, Buffer.from(lineWithChecksum(`${second},"group":2}`))]));
+  assert.equal(served, `[${second}}]`);
 });
 
 test("a log of several chunks loses what is damaged, wherever that is", async () => {
