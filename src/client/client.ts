@@ -230,7 +230,10 @@ export class AnimalStoreClient {
   }
 }
 
-/** @throws {AnimalStoreError} `error`, at once, if that is later than `endMs` */
+/** A longer timer, of 24.8 days, ends at once. */
+const timerMsMax = 2 ** 31 - 1;
+
+/** Ends early after `timerMsMax`. @throws {AnimalStoreError} `error`, at once, if `untilMs` is later than `endMs` */
 async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted(); // There is no event any more.
   const waitMs = untilMs - performance.now();
@@ -244,7 +247,7 @@ async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError
       signal?.removeEventListener("abort", finish);
       resolve();
     };
-    const timer = setTimeout(finish, waitMs);
+    const timer = setTimeout(finish, Math.min(waitMs, timerMsMax));
     signal?.addEventListener("abort", finish);
   });
   signal?.throwIfAborted();
