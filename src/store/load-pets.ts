@@ -18,14 +18,11 @@ import { groupBytesMax } from "../log/group-writer.ts";
 import {
   damageText, type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd,
 } from "../log/reader.ts";
-import type { Catalogue } from "./catalogue.ts";
+import { type Catalogue, gapIdMax } from "./catalogue.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
-
-/** The structures in memory hold ids below 2 ** 31: as many are left for the animals after the last gap. */
-const gapIdMax = 2 ** 30;
 
 /** Takes the lines in their order: animals (`[start, end)` of `bytes` as for `Catalogue`), changes and gaps. */
 export type PetSink = Pick<Catalogue, "append" | "changeStatus" | "skipTo">;

@@ -4,6 +4,7 @@
  */
 
 import { createChunk } from "../log/chunks.ts";
+import { gapIdMax } from "./catalogue.ts";
 import { createPetLine, encodeGap, encodePetLine, type LineContent, petLineBytesMax } from "./pet-line.ts";
 
 const bufferBytes = 1_048_576;
@@ -35,9 +36,12 @@ export class PetFileLines {
     this.#end = encodePetLine(this.#chunk, this.#end, content, line);
   }
 
-  /** Writes a gap, if the ids up to `id` are not all given. */
+  /** Writes a gap, if the ids up to `id` are not all given. @throws {Error} a start would refuse it */
   skipTo(id: number): void {
     if (id > this.lastId) {
+      if (id > gapIdMax) {
+        throw new Error(`the ids up to ${id} do not fit into a data folder: a gap ends at ${gapIdMax} at most`);
+      }
       const line = this.#line;
       line.number += 1;
       line.id = id;

@@ -11,6 +11,7 @@ import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { checksumBytes, endOfChecksummedLine } from "../log/checksum.ts";
 import { chunkBytesMax, createChunk } from "../log/chunks.ts";
 import { petStatuses } from "../pets/pet.ts";
+import { gapIdMax } from "./catalogue.ts";
 import { idempotencyHashCharacters } from "./idempotency-table.ts";
 import { Gaps } from "./load-pets.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
@@ -82,7 +83,8 @@ class Salvage {
     }
     const { id, isChange, isGap, after, number } = line;
     const givesIds = isGap || !isChange;
-    if (number <= this.#number || (givesIds && id <= this.#lines.lastId)) {
+    const { lastId } = this.#lines;
+    if (number <= this.#number || (givesIds && id <= lastId) || (id > lastId + 1 && id > gapIdMax)) {
       this.#leaveOut(`line ${number}, byte ${offset}: it is not in its place`);
     } else {
       this.#passOver(number, offset);

@@ -137,6 +137,9 @@ test("what is left out is said: lines, bytes and ids", async () => {
       "the last 1000 bytes, from line 1, byte 0 on: damaged or unfinished", "ids 1 to 12, which no animal will have",
     ], 13],
     ["a line that is doubled", lines.toSpliced(3, 0, change), [`line 3, byte ${bytesBefore(3)}: it is not in its place`], 5],
+    ["an id beyond all gaps", [...lines, lineWithChecksum('{"id":999999999999999,"after":4,"line":10,"group":10}')], [
+      `line 10, byte ${log.length}: it is not in its place`,
+    ], 5],
     ["an id that is given again", [...lines, again], [`line 10, byte ${log.length}: it is not in its place`], 5],
     ["an unfinished end", [...lines, '{"id":5,"na'], [`the last 11 bytes, from line 10, byte ${log.length} on: damaged or unfinished`], 5],
     ["a blank line", lines.toSpliced(1, 0, "\n"), [`1 byte before line 2, byte ${bytesBefore(1) + 1}`], 5],

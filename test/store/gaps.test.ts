@@ -13,6 +13,7 @@ import { lineWithChecksum } from "../../src/log/checksum.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { checkPetLog, Gaps } from "../../src/store/load-pets.ts";
+import { PetFileLines } from "../../src/store/pet-file-lines.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const once = "a".repeat(22);
@@ -97,6 +98,7 @@ test("a gap of a billion ids takes neither time nor memory, and a longer one is 
   for (const id of [last + 1, 999_999_999_999_999]) {
     const longer = folderWith(context, [`{"id":${id},"after":0,"line":1,"group":1}`]);
     await assert.rejects(open(longer), /: the gap ends at id \d+: it may be 1073741824 at most$/);
+    assert.throws(() => new PetFileLines().skipTo(id), /^Error: the ids up to \d+ do not fit into a data folder: a gap ends at 1073741824 at most$/);
     await assert.rejects(checkPetLog(nodeDisk, longer, false), /: the gap ends at id \d+: it may be 1073741824 at most$/);
   }
 });
