@@ -125,32 +125,29 @@ function read<Parsed, Value>(response: ApiResponse, convert: (parsed: Parsed) =>
   }
 }
 
+/** The text of an error. Its message, a string of JSON, is matched to the end: a proxy may send anything. */
+const errorPattern =
+  /^\{"code":"(\w+)","message":("(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"),"status":\d+\}$/;
+
 /** @internal The error that the service names, or that the response is. */
 export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError {
   const after = field("Retry-After") ?? ""; // Seconds, or a date (RFC 9110, 10.2.3).
   const seconds = /^\d+$/.test(after) ? Number(after) : Math.ceil((Date.parse(after) - Date.now()) / 1_000);
   const retryAfter = Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
   const details = { status, requestId: field("X-Request-Id") ?? undefined, retryAfter };
-  const [, code] = /^\{"code":"(\w+)","message":".*","status":\d+\}$/s.exec(text) ?? [];
-  const said = code && messageOf(text);
+  const [, code, said] = errorPattern.exec(text) ?? [];
   if (said === undefined) {
     const message = `HTTP ${status}, but no response of an animal store: ${text.slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });
   }
   const petStatus = status === 412 ? (/"(\w+)"/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
-  return new AnimalStoreError(said, { ...details, code: code as ErrorCode, petStatus });
-}
-
-function messageOf(json: string): string | undefined {
-  try {
-    return JSON.parse(json).message;
-  } catch {
-    return undefined; // What looks like an error of the service may be anything.
-  }
+  return new AnimalStoreError(JSON.parse(said), { ...details, code: code as ErrorCode, petStatus });
 }
 
 /** A response that takes longer is not waited for. */
 const responseMs = 30_000;
+/** The longest wait that the service asks for; whatever stands in between may ask for a year. */
+const pauseMsMax = 86_400_000;
 
 /**
  * Any number of calls may use it at once. A request is sent again after a broken connection, 408, 429 and 5xx, an add
@@ -193,12 +190,13 @@ export class AnimalStoreClient {
       // The random part keeps many clients from coming back at once.
       const { status = 500, retryAfter } = outcome;
       const backoffMs = Math.min(100 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2);
-      const waitMs = retryAfter === undefined ? backoffMs : 1_000 * retryAfter + 500 * Math.random();
-      const untilMs = performance.now() + waitMs;
-      if (retryAfter !== undefined && untilMs > (this.#pause?.untilMs ?? 0)) {
+      const askedMs = Math.min(1_000 * (retryAfter ?? 0), pauseMsMax) + 500 * Math.random();
+      const untilMs = performance.now() + (retryAfter === undefined ? backoffMs : askedMs);
+      const isFinal = status < 500 && status !== 408 && status !== 429;
+      if (!isFinal && retryAfter !== undefined && untilMs > (this.#pause?.untilMs ?? 0)) {
         this.#pause = { untilMs, error: outcome };
       }
-      if ((status < 500 && status !== 408 && status !== 429) || tries >= triesMax) {
+      if (isFinal || tries >= triesMax) {
         throw outcome;
       }
       await waitUntil(untilMs, endMs, outcome, request.signal);
@@ -230,10 +228,7 @@ export class AnimalStoreClient {
   }
 }
 
-/** A longer timer, of 24.8 days, ends at once. */
-const timerMsMax = 2 ** 31 - 1;
-
-/** Ends early after `timerMsMax`. @throws {AnimalStoreError} `error`, at once, if `untilMs` is later than `endMs` */
+/** @throws {AnimalStoreError} `error`, at once, if `untilMs` is later than `endMs` */
 async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted(); // There is no event any more.
   const waitMs = untilMs - performance.now();
@@ -247,7 +242,7 @@ async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError
       signal?.removeEventListener("abort", finish);
       resolve();
     };
-    const timer = setTimeout(finish, Math.min(waitMs, timerMsMax));
+    const timer = setTimeout(finish, waitMs);
     signal?.addEventListener("abort", finish);
   });
   signal?.throwIfAborted();
