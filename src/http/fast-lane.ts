@@ -180,7 +180,6 @@ class Lane {
       this.#socket.end();
     } else {
       this.#handOver(this.#held);
-      this.#socket.emit("end");
     }
   };
 
@@ -193,6 +192,9 @@ class Lane {
     this.#lanes.handOver(socket);
     socket.emit("data", packet);
     socket.resume();
+    if (this.#hasEnded) {
+      socket.emit("end"); // The stream has emitted it, also while it was paused, and will not again.
+    }
   }
 
   /** If the client has read anything meanwhile, Node begins another time-out instead of emitting it. */

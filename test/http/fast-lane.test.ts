@@ -142,6 +142,23 @@ test("what comes while a response is due waits for its turn, and a half-close lo
   wire.destroy();
 });
 
+test("a half-close behind a request that waits for its turn closes the connection after its response", async (context) => {
+  const store = new GatedStore();
+  const { port, key, listener } = await withLane(context, { options: { store } });
+  const ended: Promise<unknown>[] = [];
+  for (const event of ["connection", "secureConnection"]) {
+    listener.server.once(event, (socket: Socket) => ended.push(once(socket, "end")));
+  }
+  const wire = await Wire.open(port);
+  wire.send(request({ ...post, key }));
+  await store.added(1);
+  wire.send(request({ key })).halfClose();
+  await Promise.race(ended);
+  store.open();
+  assert.deepEqual([(await wire.response()).status, (await wire.response()).status], [201, 200]);
+  assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
+});
+
 test("in the lane, an idle connection, one that never sent a byte, and a stalled reader are closed in time", async (context) => {
   const store = new GatedStore();
   store.listJson = `[${"1,".repeat(8_000_000)}1]`;
