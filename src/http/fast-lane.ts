@@ -163,7 +163,7 @@ class Lane {
     this.#exchange = undefined;
     if (!keepsConnection) {
       this.#socket.off("data", this.#onData);
-      closeInStages(this.#socket);
+      this.#socket.end(() => closeInStages(this.#socket)); // Its time begins when the system has the response.
     } else if (this.#held !== undefined) {
       this.#handOver(this.#held);
     } else if (this.#hasEnded) {

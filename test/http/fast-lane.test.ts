@@ -8,7 +8,9 @@ import { once } from "node:events";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
+import { drainMs } from "../../src/http/closing.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type RunningService, runningService, type Start } from "../support/running-service.ts";
@@ -192,6 +194,29 @@ test("a stop waits for the responses that are due in the lane, closes their conn
   const response = await busy.response();
   assert.deepEqual([response.status, response.value("connection")], [201, "close"]);
   assert.equal((await busy.closed()).rest, "");
+  await stopped;
+  assert.equal(nodeCount(), 0);
+});
+
+test("in the lane, a stop waits for a slow reader of the last response longer than for what follows it", async (context) => {
+  const store = new GatedStore();
+  store.listJson = `[${"1,".repeat(8_000_000)}1]`;
+  const list = store.list.bind(store);
+  store.list = async () => {
+    await store.add({ name: "Rex", categoryId: 1n, status: "available" });
+    return list();
+  };
+  const { listener, port, key, nodeCount } = await withLane(context, { options: { store } });
+  const wire = await Wire.open(port);
+  wire.send(request({ key }));
+  await store.added(1);
+  wire.socket.pause();
+  const stopped = listener.stop(60_000);
+  store.open();
+  await delay(drainMs + 300);
+  wire.socket.resume();
+  assert.equal((await wire.response()).contentBytes, store.listJson.length);
+  assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
   await stopped;
   assert.equal(nodeCount(), 0);
 });
