@@ -103,7 +103,7 @@ class Lane {
     this.#lanes = lanes;
     socket.on("data", this.#onData);
     socket.on("end", this.#onEnd);
-    socket.on("error", ignore);
+    socket.on("error", this.#onError);
     socket.on("timeout", this.#onTimeout);
   }
 
@@ -187,7 +187,7 @@ class Lane {
     const socket = this.#socket;
     socket.off("data", this.#onData);
     socket.off("end", this.#onEnd);
-    socket.off("error", ignore);
+    socket.off("error", this.#onError);
     socket.off("timeout", this.#onTimeout);
     this.#lanes.handOver(socket);
     socket.emit("data", packet);
@@ -197,6 +197,11 @@ class Lane {
     }
   }
 
+  /** Not every error closes the socket by itself: not that of a client that renegotiates TLS too often. */
+  readonly #onError = (): void => {
+    this.#socket.destroy();
+  };
+
   /** If the client has read anything meanwhile, Node begins another time-out instead of emitting it. */
   readonly #onTimeout = (): void => {
     if (this.#socket.writableLength > 0) {
@@ -205,8 +210,4 @@ class Lane {
       this.#socket.setTimeout(0);
     }
   };
-}
-
-function ignore(): void {
-  // A socket that fails is closed by itself.
 }

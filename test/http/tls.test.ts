@@ -59,3 +59,23 @@ test("what ends before it is secure is no request, and does not hold a connectio
   assert.deepEqual(counts.filter((line) => !line.endsWith(" 0")).length, 1, counts.join("\n"));
   wire.destroy();
 });
+
+test("a client that renegotiates again and again is closed, in the fast lane and by node:http", async (context) => {
+  for (const hasFastLane of [true, false]) {
+    const { port } = await runningService(context, { certificate: one, hasFastLane });
+    const socket = await secure(port, { maxVersion: "TLSv1.2" });
+    const closed = once(socket.resume(), "close");
+    let count = 0;
+    const next = (error: Error | null): void => {
+      count += error === null ? 1 : 0;
+      if (count < 10 && !socket.destroyed) {
+        socket.renegotiate({}, next);
+      } else {
+        socket.destroy();
+      }
+    };
+    socket.renegotiate({}, next);
+    await closed;
+    assert.ok(count < 10, `fast lane ${hasFastLane}: ${count}`);
+  }
+});
