@@ -21,6 +21,9 @@ interface Limits {
   readonly timeoutCheckMs: number;
 }
 
+/** Of the fields that an idle connection keeps. */
+const keptCharactersMax = 1_024;
+
 /** The lanes of a server: each connection begins in one. */
 export class FastLanes {
   readonly handler: RequestHandler;
@@ -88,7 +91,7 @@ function commonLines(idleMs: number): CommonLines {
 class Lane {
   readonly #socket: Socket;
   readonly #lanes: FastLanes;
-  /** Those of the last request. */
+  /** Those of the last request, unless they are long. */
   #fields: PlainFields | undefined = undefined;
   /** Its response is due. */
   #exchange: PlainExchange | undefined = undefined;
@@ -154,7 +157,7 @@ class Lane {
   };
 
   #handle(request: PlainRequest): void {
-    this.#fields = request.fields;
+    this.#fields = request.fields.text.length > keptCharactersMax ? undefined : request.fields;
     this.#exchange = new PlainExchange(this.#socket, this.#lanes.lines, request, this.#onSent);
     this.#lanes.handler.onRequest(this.#exchange);
   }

@@ -32,12 +32,12 @@ export function errorResponse(code: ErrorCode, fields: readonly string[] = noFie
   return jsonResponse(errorTable[code].status, errorJson(code, message), fields, code);
 }
 
-/** RFC 9110, 5.5. A line break would add a field, or a whole response. */
+/** RFC 9110, 5.5, in US-ASCII. A line break would add a field, or a whole response. */
 export function isFieldText(text: string): boolean {
   return !notInFields.test(text);
 }
 
-const notInFields = /[^\t\x20-\x7e\x80-\xff]/;
+const notInFields = /[^\t\x20-\x7e]/;
 
 /** The same response as bytes, for which Node has no response object: to a client error, and to CONNECT. */
 export function responseBytes({ status, content }: Response, fields: readonly string[]): string {
