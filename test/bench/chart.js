@@ -3,7 +3,7 @@
  * background and follows the reader's light or dark theme.
  */
 import { formatRatio, ratiosToFloor } from "./report.js";
-import { median } from "./rounds.js";
+import { median, processorRate } from "./rounds.js";
 
 const width = 760;
 const columnCount = 2;
@@ -41,7 +41,7 @@ text { font: 11px ui-sans-serif, system-ui, sans-serif; fill: #57606a }
 export function drawChart(results, contenders) {
   const panels = results.map((result) => {
     const bars = contenders
-      .map(({ id, label }) => ({ id, label, ratio: median(ratiosToFloor(result, id)) }))
+      .map(({ id, label }) => ({ id, label, ratio: median(ratiosToFloor(result, id, { value: processorRate })) }))
       .filter(({ ratio }) => !Number.isNaN(ratio));
     return { workload: result.workload, bars };
   });
@@ -61,7 +61,7 @@ export function drawChart(results, contenders) {
   const height = isLastFree ? y : y + legendHeight;
   return `\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">
-<title>Requests a second, of a bare node:http server's, by workload</title>
+<title>Requests for a second of processor time, of a bare node:http server's, by workload</title>
 <style>${style}
 </style>
 ${parts.join("\n")}
@@ -105,7 +105,7 @@ function goalMark(x, bars) {
 function legend() {
   const x = labelWidth;
   return [
-    `<text class="title" x="${x}" y="16">requests/s, longer is better</text>`,
+    `<text class="title" x="${x}" y="16">requests/processor time, longer is better</text>`,
     `<line class="floor" x1="${x + 4}" x2="${x + 4}" y1="27" y2="40"/>`,
     `<text x="${x + 14}" y="37">1.00: bare node:http, constant bytes</text>`,
     `<line class="goal" x1="${x + 4}" x2="${x + 4}" y1="45" y2="58"/>`,

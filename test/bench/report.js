@@ -42,7 +42,7 @@ export function ratioTable(results, contenders) {
 }
 
 /**
- * The same by processor time, and how much the floor took for a request.
+ * The same by processor time, how much the floor took for a request, and how many the service has in a second of it.
  *
  * @param {readonly Result[]} results
  * @param {readonly Named[]} contenders without the floor
@@ -51,10 +51,11 @@ export function processorTable(results, contenders) {
   const rows = results.map((result) => {
     const { workload, rounds } = result;
     const floorUs = (rounds.get(floor.id) ?? []).map(({ processorUs }) => processorUs);
+    const ours = formatRate(median((rounds.get("service") ?? []).map(processorRate)));
     const cells = contenders.map(({ id }) => formatRatio(median(ratiosToFloor(result, id, { value: processorRate }))));
-    return [`${workload.id} ${workload.title}`, median(floorUs).toFixed(1), ...cells];
+    return [`${workload.id} ${workload.title}`, median(floorUs).toFixed(1), ours, ...cells];
   });
-  return table(["ratio by processor time", "floor, µs", ...contenders.map(({ label }) => label)], rows);
+  return table(["ratio by processor time", "floor, µs", "this service, 1/s", ...contenders.map(({ label }) => label)], rows);
 }
 
 /**

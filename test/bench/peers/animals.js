@@ -23,7 +23,7 @@ export class Animals {
   #insert;
   #update;
   #runAll;
-  /** @type {{ write: () => any, keep: (written: any) => any, resolve: (kept: any) => void, reject: (error: Error) => void }[]} */
+  /** @type {{ write: () => unknown, keep: (written: unknown) => unknown, resolve: (kept: unknown) => void, reject: (error: Error) => void }[]} */
   #waiting = [];
 
   /**
