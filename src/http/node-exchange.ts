@@ -126,7 +126,7 @@ export class NodeExchange implements Exchange {
   }
 
   destroy(): void {
-    this.outgoing?.destroy();
+    (this.outgoing ?? this.incoming.socket).destroy();
   }
 }
 
