@@ -1,4 +1,4 @@
-/** What a service keeps: folder-engine.ts has it in a data folder, postgres/postgres-engine.ts in a database. */
+/** What a service keeps: folder/engine.ts has it in a data folder, postgres/postgres-engine.ts in a database. */
 
 import type { KeyStore } from "./keys/key-store.ts";
 import type { Limiter } from "./limits/limiter.ts";

@@ -12,11 +12,11 @@ import { Pets } from "./client/client.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import type { Engine } from "./engine.ts";
-import { openFolder } from "./folder-engine.ts";
-import { takeNoMore } from "./http/closing.ts";
+import { openFolder } from "./folder/engine.ts";
+import { takeNoMore } from "./wire/closing.ts";
 import { Cors } from "./http/cors.ts";
 import { errorJson } from "./http/errors.ts";
-import { NodeExchange } from "./http/node-exchange.ts";
+import { NodeExchange } from "./wire/node-exchange.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
 import { jsonResponse } from "./http/response.ts";
 import type { KeyStore } from "./keys/key-store.ts";
@@ -184,7 +184,7 @@ export class Service implements AnimalStore {
 
   readonly guard: AnimalStore["guard"] = (incoming, outgoing, next) => {
     if (this.#takes(incoming, outgoing, next)) {
-      this.pipeline.guard(incoming, outgoing, next);
+      this.pipeline.guard(new NodeExchange(incoming, outgoing), { incoming, outgoing, next });
     }
   };
 

@@ -6,7 +6,7 @@ import { messageOf } from "../base/error-message.ts";
 import type { Disk } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { keyFileName } from "../keys/key-file.ts";
+import { keyFileName } from "../folder/key-file.ts";
 import { keyLineBytesMax } from "../keys/key-line.ts";
 import type { Service } from "../service.ts";
 import type { Settings } from "./settings.ts";

@@ -15,7 +15,7 @@ import { createPlan, type PlanName, type Quota } from "../limits/plans.ts";
 import type { KeyChanger, NewSecret, PlanChoice } from "../keys/key-changer.ts";
 import { isoSeconds, type KeySummary } from "../keys/key-summary.ts";
 import { unknownKey } from "../keys/key.ts";
-import { FolderKeys, type FolderKeysOptions } from "./folder-keys.ts";
+import { FolderKeys, type FolderKeysOptions } from "../folder/folder-keys.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";

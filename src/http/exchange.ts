@@ -39,3 +39,12 @@ export interface Exchange {
   send(response: Response, fields: string[]): MaybePromise<void>;
   destroy(): void;
 }
+
+export interface RequestHandler {
+  /** Returns at once. */
+  readonly onRequest: (exchange: Exchange) => void;
+  /**
+   * Bytes that are not a request, the first of which came `ageMs` ago. Makes the whole response, as bytes, when called.
+   */
+  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined, ageMs: number) => () => string;
+}

@@ -1,7 +1,7 @@
 /**
  * What can be asked of keys. Here a choice becomes an event, and secrets are made; who decides about the event, and
  * appends it, is a subclass: the store of this process (key-store.ts), or the process that holds the folder
- * (door/door-keys.ts). So no secret leaves the process that made it.
+ * (folder/folder-keys.ts). So no secret leaves the process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";

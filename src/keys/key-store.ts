@@ -14,8 +14,8 @@ import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey } from "./ke
 import type { Keyring } from "./keyring.ts";
 
 /**
- * @internal The log of key events. One log is a file (key-file.ts), another one a table that several processes share
- * (postgres/postgres-key-log.ts).
+ * @internal The log of key events. One log is a file (folder/key-file.ts), another one a table that several processes
+ * share (postgres/postgres-key-log.ts).
  */
 export interface KeyLog {
   /** The keys that the events read so far give. Always the same object. */

@@ -1,5 +1,5 @@
 import type { ReadableFile } from "../disk/file-bytes.ts";
-import { viewOf } from "./checksum.ts";
+import { viewOf } from "../base/checksum.ts";
 
 /** Long enough for the disk to stream. Between two chunks the event loop has a turn, every few milliseconds. */
 export const chunkBytesMax = 4_194_304;

@@ -9,8 +9,11 @@
  * one group either.
  */
 
+import type { LineFault } from "../base/checksum.ts";
 import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, Chunks, chunkBytesMax, createChunk } from "./chunks.ts";
+
+export type { LineFault } from "../base/checksum.ts";
 
 /** What a line means to the owner of the log. */
 export interface LineReader {
@@ -22,12 +25,6 @@ export interface LineReader {
    * before it may be lost.
    */
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
-}
-
-export interface LineFault {
-  /** "damage": a crash or a flipped bit may leave it. "wrong": its checksum is right, so no crash caused it. */
-  readonly kind: "damage" | "wrong";
-  readonly reason: string;
 }
 
 /** How a log ends. Offsets and lengths are in bytes from the start of the file. */

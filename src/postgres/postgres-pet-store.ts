@@ -13,8 +13,8 @@ import type {
 } from "../pets/pet-store.ts";
 import { IdempotencyConflictError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
-import { batchLength } from "../store/add-in-batches.ts";
-import { RequestsInProgress } from "../store/requests-in-progress.ts";
+import { batchLength } from "../pets/add-in-batches.ts";
+import { RequestsInProgress } from "../pets/shared-outcomes.ts";
 import { Batcher } from "./batcher.ts";
 import { type Commit, Commits } from "./commits.ts";
 import type { Database } from "./database.ts";

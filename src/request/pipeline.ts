@@ -8,15 +8,13 @@
  * without a key cannot make the service buffer.
  */
 
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
-import type { RequestHandler } from "../http/connection.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { clientGone, type Exchange } from "../http/exchange.ts";
-import { NodeExchange } from "../http/node-exchange.ts";
+import { clientGone, type Exchange, type RequestHandler } from "../http/exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, isFieldText, jsonResponse, type Response } from "../http/response.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
@@ -25,7 +23,9 @@ import { clientAddress } from "../limits/client-address.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { Admission, type AdmissionDependencies } from "./admission.ts";
 import { handleContent, letThrough, type Outcome } from "./content.ts";
-import { type Arrival, type ContextDependencies, type RequestContext, RequestContexts } from "./context.ts";
+import {
+  type Arrival, type ContextDependencies, type Program, type RequestContext, RequestContexts,
+} from "./context.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 
@@ -70,9 +70,8 @@ export class Pipeline implements RequestHandler {
   }
 
   /** Calls `next()` if no step before the route refuses the request: the embedding program has routed it. */
-  guard(incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void): void {
-    const program = { incoming, outgoing, next };
-    this.run(new NodeExchange(incoming, outgoing), { ...this.#contexts.own, route: guardedRoute, program });
+  guard(exchange: Exchange, program: Program): void {
+    this.run(exchange, { ...this.#contexts.own, route: guardedRoute, program });
   }
 
   keyOf(incoming: IncomingMessage): CallerKey | undefined {

@@ -11,7 +11,7 @@
  * collector more than everything else here.
  */
 
-import { viewOf } from "../log/checksum.ts";
+import { viewOf } from "../base/checksum.ts";
 import { type Chunk, createChunk } from "../log/chunks.ts";
 import type { PetPage } from "../pets/pet-store.ts";
 import { IdSet } from "./id-set.ts";

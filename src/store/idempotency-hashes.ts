@@ -6,7 +6,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { viewOf } from "../log/checksum.ts";
+import { viewOf } from "../base/checksum.ts";
 import {
   idempotencyHashCharacters,
   idempotencySecondsMax,

@@ -14,7 +14,7 @@
  * make the table slow.
  */
 
-import { viewOf } from "../log/checksum.ts";
+import { viewOf } from "../base/checksum.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 export const idempotencyHashCharacters = 22;

@@ -36,7 +36,7 @@ import { loadPets, petFileName, tornText } from "./load-pets.ts";
 import { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { seedBytes } from "./idempotency-table.ts";
 import { type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
-import { RequestsInProgress } from "./requests-in-progress.ts";
+import { RequestsInProgress } from "../pets/shared-outcomes.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {

@@ -13,7 +13,7 @@ import type { Disk } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { readError } from "../disk/file-errors.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
-import { endOfChecksummedLine } from "../log/checksum.ts";
+import { endOfChecksummedLine } from "../base/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import {
   damageText, type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd,

@@ -13,7 +13,7 @@
  *     number   = ',"line":' decimal                      ; of a create only if it differs from the id
  *     group    = ',"group":' decimal
  *     once     = ',"once":"' 22( base64url character ) '","at":' decimal
- *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      log/checksum.ts
+ *     checksum = ',"crc":"' 8(lower-case hexadecimal digit) '"}'                      base/checksum.ts
  *
  * For instance, the second animal of the group that began with line 7, and its sale:
  *
@@ -30,7 +30,7 @@
  * find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../log/checksum.ts";
+import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../base/checksum.ts";
 import type { Chunk } from "../log/chunks.ts";
 import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";

@@ -65,7 +65,7 @@ function groupCommit(path) {
   };
 }
 
-// As in the service (src/http/tick-shape.ts). Without it, V8 slows ticks down after an idle time.
+// As in the service (src/wire/tick-shape.ts). Without it, V8 slows ticks down after an idle time.
 let keptTick;
 process.nextTick(() => (keptTick ??= executionAsyncResource()));
 

@@ -8,7 +8,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { newClient } from "../support/client.ts";
 import { createKey, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";

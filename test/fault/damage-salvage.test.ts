@@ -6,12 +6,12 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { hasChecksum, lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
+import { hasChecksum, lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
 import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { PetFileLines } from "../../src/store/pet-file-lines.ts";
-import { salvagePets } from "../../src/store/salvage-pets.ts";
+import { PetFileLines } from "../../src/moving/pet-file-lines.ts";
+import { salvagePets } from "../../src/moving/salvage-pets.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { before, test } from "node:test";
 
-import { checksumBytes, lineWithChecksum } from "../../src/log/checksum.ts";
+import { checksumBytes, lineWithChecksum } from "../../src/base/checksum.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
 import { checkPetLog } from "../../src/store/load-pets.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";

@@ -10,7 +10,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
-import { KeyFile } from "../../src/keys/key-file.ts";
+import { KeyFile } from "../../src/folder/key-file.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
 import { KeyError } from "../../src/keys/key.ts";
 import { ManualClock } from "../support/manual-clock.ts";

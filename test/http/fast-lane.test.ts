@@ -10,7 +10,7 @@ import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { drainMs } from "../../src/http/closing.ts";
+import { drainMs } from "../../src/wire/closing.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type RunningService, runningService, type Start } from "../support/running-service.ts";

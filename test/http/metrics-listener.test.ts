@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 
-import { createMetricsListener } from "../../src/http/metrics-listener.ts";
+import { createMetricsListener } from "../../src/wire/metrics-listener.ts";
 
 test("createMetricsListener() serves the metrics to GET and HEAD; other methods are 405, and other paths 404", async (context) => {
   let count = 0;

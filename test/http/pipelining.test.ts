@@ -8,7 +8,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { test } from "node:test";
 
-import type { Listener } from "../../src/http/listener.ts";
+import type { Listener } from "../../src/wire/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { heapBytes } from "../support/heap-bytes.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";

@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { drainMs } from "../../src/http/closing.ts";
+import { drainMs } from "../../src/wire/closing.ts";
 import { type Client, newClient } from "../support/client.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { createKey, type RunningProgram, run, start } from "../support/program.ts";

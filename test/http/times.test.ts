@@ -10,8 +10,8 @@ import { test } from "node:test";
 import { setImmediate as immediate } from "node:timers/promises";
 
 import { bounds } from "../../src/base/bounds.ts";
-import { drainBytesMax, drainMs } from "../../src/http/closing.ts";
-import { listenerLimits } from "../../src/http/listener.ts";
+import { drainBytesMax, drainMs } from "../../src/wire/closing.ts";
+import { listenerLimits } from "../../src/wire/listener.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";

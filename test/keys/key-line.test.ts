@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../../src/keys/key-line.ts";
 import type { KeyEvent } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
+import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
 import type { LineFault } from "../../src/log/reader.ts";
 import { seeded } from "../support/seeded-random.ts";
 

@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService, type Service } from "../../src/service.ts";
 import { KeyFolder } from "../support/key-folder.ts";

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { crc32 as zlibCrc32 } from "node:zlib";
 
-import { crc32, viewOf } from "../../src/log/checksum.ts";
+import { crc32, viewOf } from "../../src/base/checksum.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 test("crc32() of any stretch of bytes is zlib's", seeded((random) => {

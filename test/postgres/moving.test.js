@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readFileSync, readdirSync, writeFileSync } 
 import { join } from "node:path";
 import { after, test } from "node:test";
 import pg from "pg";
-import { lineWithChecksum } from "../../build/src/log/checksum.js";
+import { lineWithChecksum } from "../../build/src/base/checksum.js";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { skip, startPostgres } from "./postgres-server.js";

@@ -10,7 +10,7 @@ import { test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { bounds } from "../../src/base/bounds.ts";
-import { type PlainFields, readPlain } from "../../src/http/plain-request.ts";
+import { type PlainFields, readPlain } from "../../src/wire/plain-request.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { mutate, plainRequest, requests } from "./mutations.ts";
 

@@ -14,7 +14,7 @@ import type { Allowed, Refusal } from "../../src/limits/limiter.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
-import { decodeSnapshot, restoreLimits, snapshotPieces } from "../../src/limits/limits-file.ts";
+import { decodeSnapshot, restoreLimits, snapshotPieces } from "../../src/folder/limits-file.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";

@@ -10,8 +10,8 @@ import { test, type TestContext } from "node:test";
 
 import { systemClock } from "../../src/base/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { openFolder } from "../../src/folder-engine.ts";
-import { createListener } from "../../src/http/listener.ts";
+import { openFolder } from "../../src/folder/engine.ts";
+import { createListener } from "../../src/wire/listener.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { viewOf } from "../../src/log/checksum.ts";
+import { viewOf } from "../../src/base/checksum.ts";
 import { Catalogue } from "../../src/store/catalogue.ts";
 import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 

@@ -9,11 +9,11 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { checkPetLog, Gaps } from "../../src/store/load-pets.ts";
-import { PetFileLines } from "../../src/store/pet-file-lines.ts";
+import { PetFileLines } from "../../src/moving/pet-file-lines.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const once = "a".repeat(22);

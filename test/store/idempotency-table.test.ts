@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 
-import { viewOf } from "../../src/log/checksum.ts";
+import { viewOf } from "../../src/base/checksum.ts";
 import {
   idempotencyHashCharacters,
   idempotencySecondsMax,

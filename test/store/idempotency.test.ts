@@ -10,7 +10,7 @@ import { test, type TestContext } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { IdempotencyConflictError, OutcomeUnknownError, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import type { NewPet } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";

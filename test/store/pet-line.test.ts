@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWithChecksum, viewOf } from "../../src/log/checksum.ts";
+import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
 import { petToJson } from "../../src/pets/pet.ts";
 import { createPetLine, encodeGap, encodePetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../../src/store/pet-line.ts";
 

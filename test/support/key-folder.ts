@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { KeyFile, type KeyFileOptions } from "../../src/keys/key-file.ts";
+import { KeyFile, type KeyFileOptions } from "../../src/folder/key-file.ts";
 import { KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
 import { ManualClock } from "./manual-clock.ts";

@@ -10,7 +10,7 @@ import type { TestContext } from "node:test";
 import type { SecureContextOptions } from "node:tls";
 
 import type { Clock } from "../../src/base/clock.ts";
-import { createListener, type Listener, type ListenerLimits, listenerLimits } from "../../src/http/listener.ts";
+import { createListener, type Listener, type ListenerLimits, listenerLimits } from "../../src/wire/listener.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";

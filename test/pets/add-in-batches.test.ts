@@ -5,7 +5,7 @@ import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { nameCodePointsMax } from "../../src/pets/pet.ts";
-import { batchLength } from "../../src/store/add-in-batches.ts";
+import { batchLength } from "../../src/pets/add-in-batches.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

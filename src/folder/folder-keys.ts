@@ -6,15 +6,15 @@
 import type { Report } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
 import { folderLockPath, isFolderLocked } from "../disk/lock.ts";
-import { changeThroughDoor, listThroughDoor, workOrAsk } from "../door/ask.ts";
-import { holdKeys } from "../folder-engine.ts";
+import { changeThroughDoor, listThroughDoor, workOrAsk } from "./ask.ts";
+import { holdKeys } from "./engine.ts";
 import { KeyChanger, type KeyChangerOptions } from "../keys/key-changer.ts";
-import { KeyFile } from "../keys/key-file.ts";
+import { KeyFile } from "./key-file.ts";
 import { KeyStore } from "../keys/key-store.ts";
 import type { KeySummary } from "../keys/key-summary.ts";
 import type { KeyEvent } from "../keys/key.ts";
 import type { Keyring } from "../keys/keyring.ts";
-import { limitsFileName, loadLimits } from "../limits/limits-file.ts";
+import { limitsFileName, loadLimits } from "./limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 
 export interface FolderKeysOptions extends KeyChangerOptions {

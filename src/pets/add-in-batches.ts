@@ -1,5 +1,5 @@
-import type { PetStore } from "../pets/pet-store.ts";
-import type { NewPet } from "../pets/pet.ts";
+import type { PetStore } from "./pet-store.ts";
+import type { NewPet } from "./pet.ts";
 
 /** A group of the log holds this many animals with the longest names, and so does a statement to a database. */
 export const batchLength = 500;

@@ -9,7 +9,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
-import { isHost } from "./message.ts";
+import { isHost } from "../http/message.ts";
 
 export interface PlainRequest {
   readonly method: string;

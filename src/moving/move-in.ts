@@ -8,19 +8,19 @@ import { counted } from "../base/counted.ts";
 import type { Report } from "../base/report.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { readWholeFile } from "../disk/replace-file.ts";
-import { keyFileName } from "../keys/key-file.ts";
-import { applyKeyLines, tornKeyText } from "../keys/key-line.ts";
+import { keyFileName } from "../folder/key-file.ts";
+import { applyKeyLines, tornKeyText } from "../folder/read-keys.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { loadLimits } from "../limits/limits-file.ts";
+import { loadLimits } from "../folder/limits-file.ts";
 import { damageText } from "../log/reader.ts";
 import { type PetStatus, petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
 import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
-import type { Query } from "./database.ts";
-import { onceAge } from "./functions.ts";
-import { writeLimits } from "./limits-table.ts";
-import { readLastId } from "./schema.ts";
+import type { Query } from "../postgres/database.ts";
+import { onceAge } from "../postgres/functions.ts";
+import { writeLimits } from "../postgres/limits-table.ts";
+import { readLastId } from "../postgres/schema.ts";
 
 export interface MoveOptions {
   readonly disk: Disk;

@@ -3,21 +3,21 @@
 import { randomBytes } from "node:crypto";
 import { clearInterval, setInterval } from "node:timers";
 
-import type { Clock } from "./base/clock.ts";
-import { messageOf } from "./base/error-message.ts";
-import type { Report } from "./base/report.ts";
-import type { Disk, Lock } from "./disk/disk.ts";
-import { lockFolder } from "./disk/lock.ts";
-import { openDoor } from "./door/door.ts";
-import type { Engine } from "./engine.ts";
-import { KeyFile } from "./keys/key-file.ts";
-import { KeyStore } from "./keys/key-store.ts";
-import type { RandomBytes, Relief } from "./keys/key.ts";
-import { MemoryLimiter } from "./limits/memory-limiter.ts";
-import { openLimitsFile } from "./limits/limits-file.ts";
-import type { AppendTimes } from "./log/appender.ts";
-import type { PetStore } from "./pets/pet-store.ts";
-import { JsonLinesPetStore, openPetStore } from "./store/json-lines-pet-store.ts";
+import type { Clock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
+import type { Disk, Lock } from "../disk/disk.ts";
+import { lockFolder } from "../disk/lock.ts";
+import { openDoor } from "./door.ts";
+import type { Engine } from "../engine.ts";
+import { KeyFile } from "./key-file.ts";
+import { KeyStore } from "../keys/key-store.ts";
+import type { RandomBytes, Relief } from "../keys/key.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { openLimitsFile } from "./limits-file.ts";
+import type { AppendTimes } from "../log/appender.ts";
+import type { PetStore } from "../pets/pet-store.ts";
+import { JsonLinesPetStore, openPetStore } from "../store/json-lines-pet-store.ts";
 
 /** How often limits are saved. A kill -9 loses the last 5 s at most. */
 const limitsSaveMs = 3_000;

@@ -3,9 +3,9 @@
 import { type IncomingHttpHeaders, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 
-import type { Exchange } from "./exchange.ts";
+import type { Exchange } from "../http/exchange.ts";
 import type { PlainRequest } from "./plain-request.ts";
-import type { Response } from "./response.ts";
+import type { Response } from "../http/response.ts";
 
 /** Fields that every response has, as lines. */
 export interface CommonLines {

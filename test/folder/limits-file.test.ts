@@ -11,8 +11,8 @@ import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import {
   decodeSnapshot, type LimitsFile, type LimitsFileOptions, openLimitsFile, snapshotPieces,
-} from "../../src/limits/limits-file.ts";
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+} from "../../src/folder/limits-file.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mockTimers } from "../support/mock-timers.ts";
 import { runningService } from "../support/running-service.ts";

@@ -9,8 +9,8 @@ import { decodeKeyText } from "../keys/key-line.ts";
 import type { KeyStore } from "../keys/key-store.ts";
 import { readNewPet } from "../pets/new-pet.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { addBatch, batchLength } from "../store/add-in-batches.ts";
-import { type DoorAction, doorMs, doorVersion, encodeError, NotReadyError, requestBytesMax } from "./wire.ts";
+import { addBatch, batchLength } from "../pets/add-in-batches.ts";
+import { type DoorAction, doorMs, doorVersion, encodeError, NotReadyError, requestBytesMax } from "./door-grammar.ts";
 
 export interface DoorOptions {
   readonly keys: KeyStore;

@@ -4,8 +4,8 @@
  */
 
 import { createChunk } from "../log/chunks.ts";
-import { gapIdMax } from "./catalogue.ts";
-import { createPetLine, encodeGap, encodePetLine, type LineContent, petLineBytesMax } from "./pet-line.ts";
+import { gapIdMax } from "../store/catalogue.ts";
+import { createPetLine, encodeGap, encodePetLine, type LineContent, petLineBytesMax } from "../store/pet-line.ts";
 
 const bufferBytes = 1_048_576;
 

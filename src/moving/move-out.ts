@@ -4,20 +4,20 @@ import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../base/clock.ts";
 import { writeFile } from "../disk/replace-file.ts";
-import { keyFileName } from "../keys/key-file.ts";
+import { keyFileName } from "../folder/key-file.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { limitsFileName, snapshotPieces } from "../limits/limits-file.ts";
+import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { petStatuses, petToJson, type PetStatus } from "../pets/pet.ts";
 import { petFileName } from "../store/load-pets.ts";
-import { PetFileLines } from "../store/pet-file-lines.ts";
+import { PetFileLines } from "./pet-file-lines.ts";
 import type { LineContent } from "../store/pet-line.ts";
-import type { Query } from "./database.ts";
-import { onceAge } from "./functions.ts";
-import { readLimits } from "./limits-table.ts";
+import type { Query } from "../postgres/database.ts";
+import { onceAge } from "../postgres/functions.ts";
+import { readLimits } from "../postgres/limits-table.ts";
 import type { Moved, MoveOptions } from "./move-in.ts";
-import type { Row } from "./pool.ts";
-import { readLastId } from "./schema.ts";
+import type { Row } from "../postgres/pool.ts";
+import { readLastId } from "../postgres/schema.ts";
 
 export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
 

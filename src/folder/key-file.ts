@@ -16,10 +16,11 @@ import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
 import { damageText, lineBytesMax } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
-import { applyKeyLines, encodeKeyEvent, tornKeyText } from "./key-line.ts";
-import type { KeyLog } from "./key-store.ts";
-import { KeyError, type KeyEvent, type Relief } from "./key.ts";
-import { Keyring } from "./keyring.ts";
+import { encodeKeyEvent } from "../keys/key-line.ts";
+import { applyKeyLines, tornKeyText } from "./read-keys.ts";
+import type { KeyLog } from "../keys/key-store.ts";
+import { KeyError, type KeyEvent, type Relief } from "../keys/key.ts";
+import { Keyring } from "../keys/keyring.ts";
 
 export interface KeyFileOptions {
   readonly disk: Disk;

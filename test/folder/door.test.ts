@@ -10,7 +10,7 @@ import { test, type TestContext } from "node:test";
 import type { Duplex } from "node:stream";
 
 import { lock, reach } from "../../src/disk/lock.ts";
-import { openDoor } from "../../src/door/door.ts";
+import { openDoor } from "../../src/folder/door.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import type { KeyStore } from "../../src/keys/key-store.ts";
 import type { Lock } from "../../src/disk/disk.ts";

@@ -8,9 +8,9 @@ import { rename } from "node:fs/promises";
 import { test } from "node:test";
 
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
-import { KeyFile } from "../../src/keys/key-file.ts";
+import { KeyFile } from "../../src/folder/key-file.ts";
 import { KeyStore } from "../../src/keys/key-store.ts";
-import { lineWithChecksum } from "../../src/log/checksum.ts";
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { ask, KeyFolder } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seededBytes } from "../support/random-bytes.ts";

@@ -3,6 +3,7 @@
  * by itself, or drop without a response, and stops without cutting off responses.
  */
 
+import type { RequestHandler } from "../http/exchange.ts";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { Server as NetServer, Socket } from "node:net";
@@ -10,7 +11,7 @@ import { clearInterval, clearTimeout, setInterval, setTimeout } from "node:timer
 import type { SecureContextOptions } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
-import { Connection, type RequestHandler } from "./connection.ts";
+import { Connection } from "./connection.ts";
 import { FastLanes } from "./fast-lane.ts";
 
 export const listenerLimits = {

@@ -6,11 +6,11 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { JoinedBytes } from "../base/joined-bytes.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { closeAfterResponse, closeInStages, takeNoMore } from "./closing.ts";
-import { ContentTakenError } from "./content-taken-error.ts";
-import type { ErrorCode } from "./errors.ts";
-import { clientGone, type Exchange } from "./exchange.ts";
-import { countField, type MessageFault, messageFault } from "./message.ts";
-import { type Response, responseBytes } from "./response.ts";
+import { ContentTakenError } from "../http/content-taken-error.ts";
+import type { ErrorCode } from "../http/errors.ts";
+import { clientGone, type Exchange } from "../http/exchange.ts";
+import { countField, type MessageFault, messageFault } from "../http/message.ts";
+import { type Response, responseBytes } from "../http/response.ts";
 
 export class NodeExchange implements Exchange {
   readonly incoming: IncomingMessage;

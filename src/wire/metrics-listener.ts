@@ -2,7 +2,7 @@ import { createServer, type Server } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
 import { closeAfterResponse } from "./closing.ts";
-import { originForm } from "./message.ts";
+import { originForm } from "../http/message.ts";
 
 export interface MetricsPage {
   readonly contentType: string;

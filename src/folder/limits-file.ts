@@ -1,5 +1,5 @@
 /**
- * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (log/checksum.ts).
+ * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (base/checksum.ts).
  *
  *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
@@ -14,11 +14,11 @@ import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { readError } from "../disk/file-errors.ts";
 import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
-import { checksumText, hasChecksum, viewOf } from "../log/checksum.ts";
-import { type Ban, isRemembered, noBan } from "./ban.ts";
-import { type Bucket, closedBucket, dayMs, isOpen } from "./bucket.ts";
-import { type KeyLimits, withInstants } from "./key-limits.ts";
-import type { MemoryLimiter } from "./memory-limiter.ts";
+import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
+import { type Ban, isRemembered, noBan } from "../limits/ban.ts";
+import { type Bucket, closedBucket, dayMs, isOpen } from "../limits/bucket.ts";
+import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
+import type { MemoryLimiter } from "../limits/memory-limiter.ts";
 
 /** The limits of a key that are not over. Instants are Unix milliseconds. */
 export interface SavedKey {

@@ -8,19 +8,10 @@ import type { Socket } from "node:net";
 import { setImmediate } from "node:timers";
 
 import { closeInStages, takeNoMore } from "./closing.ts";
-import { type ErrorCode, errorCodeOf } from "./errors.ts";
-import type { Exchange } from "./exchange.ts";
+import { type ErrorCode, errorCodeOf } from "../http/errors.ts";
+import type { RequestHandler } from "../http/exchange.ts";
 import { NodeExchange } from "./node-exchange.ts";
 import { holdContent, memoryBytes } from "./waiting-request.ts";
-
-export interface RequestHandler {
-  /** Returns at once. */
-  readonly onRequest: (exchange: Exchange) => void;
-  /**
-   * Bytes that are not a request, the first of which came `ageMs` ago. Makes the whole response, as bytes, when called.
-   */
-  readonly onClientError: (code: ErrorCode, socketAddress: string | undefined, ageMs: number) => () => string;
-}
 
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
 const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;

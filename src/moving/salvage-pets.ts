@@ -8,14 +8,14 @@
 
 import { counted } from "../base/counted.ts";
 import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
-import { checksumBytes, endOfChecksummedLine } from "../log/checksum.ts";
+import { checksumBytes, endOfChecksummedLine } from "../base/checksum.ts";
 import { chunkBytesMax, createChunk } from "../log/chunks.ts";
 import { petStatuses } from "../pets/pet.ts";
-import { gapIdMax } from "./catalogue.ts";
-import { idempotencyHashCharacters } from "./idempotency-table.ts";
-import { Gaps } from "./load-pets.ts";
+import { gapIdMax } from "../store/catalogue.ts";
+import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
+import { Gaps } from "../store/load-pets.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
-import { createPetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
+import { createPetLine, type LineContent, type PetLine, petLineBytesMax, readPetLine } from "../store/pet-line.ts";
 
 const lineStart = Buffer.from('{"', "latin1");
 /** Of an animal. */

@@ -12,8 +12,8 @@ import type { KeySummary } from "../keys/key-summary.ts";
 import type { KeyEvent } from "../keys/key.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
-import type { Added } from "../store/add-in-batches.ts";
-import { decodeError, type DoorAction, doorMs, doorVersion, NotReadyError } from "./wire.ts";
+import type { Added } from "../pets/add-in-batches.ts";
+import { decodeError, type DoorAction, doorMs, doorVersion, NotReadyError } from "./door-grammar.ts";
 
 /** Nobody holds the folder now, or the holder closed the connection without a line. */
 class UnansweredError extends Error {

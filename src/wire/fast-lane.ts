@@ -6,11 +6,11 @@
  * whatever is doubtful is decided by Node's parser, as without this file.
  */
 
+import type { RequestHandler } from "../http/exchange.ts";
 import type { Server, Socket } from "node:net";
 import { clearInterval, setInterval } from "node:timers";
 
 import { closeInStages } from "./closing.ts";
-import type { RequestHandler } from "./connection.ts";
 import { type CommonLines, PlainExchange } from "./plain-exchange.ts";
 import { type PlainFields, type PlainRequest, readPlain } from "./plain-request.ts";
 

@@ -1,4 +1,4 @@
-import { type ChangeOutcome, IdempotencyConflictError, type StoredPet } from "../pets/pet-store.ts";
+import { type ChangeOutcome, IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
 
 type Outcome = StoredPet | ChangeOutcome;
 

@@ -168,3 +168,9 @@ function makeTable(): Int32Array {
   }
   return made;
 }
+
+export interface LineFault {
+  /** "damage": a crash or a flipped bit may leave it. "wrong": its checksum is right, so no crash caused it. */
+  readonly kind: "damage" | "wrong";
+  readonly reason: string;
+}
