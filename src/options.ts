@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import { inspect } from "node:util";
 
-import { isHost } from "./http/message.ts";
+import { isHost } from "./base/host.ts";
 import { withoutSecrets } from "./base/redact-secrets.ts";
 import { type Level, type Report, withLevel } from "./base/report.ts";
 import type { PetStore } from "./pets/pet-store.ts";

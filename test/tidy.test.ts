@@ -53,7 +53,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   postgres: ["engine.ts", "keys", "limits", "pets", "base"],
   folder: ["engine.ts", "store", "log", "disk", "keys", "limits", "pets", "base"],
   moving: ["folder", "postgres", "store", "log", "disk", "keys", "limits", "pets", "base"],
-  "options.ts": ["postgres", "pets", "http", "base"],
+  "options.ts": ["postgres", "pets", "base"],
   "service.ts": [
     ...["options.ts", "folder", "postgres", "engine.ts", "openapi", "request", "client", "observe"],
     ...["log", "disk", "keys", "limits", "wire", "http", "base"],

@@ -9,8 +9,9 @@ import { systemClock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
-import { createListener, type Listener, listenerLimits } from "../wire/listener.ts";
-import { createMetricsListener, metricsConnectionsMax } from "../wire/metrics-listener.ts";
+import { listenerLimits } from "../wire/listener-limits.ts";
+import { Listener } from "../wire/listener.ts";
+import { createMetricsListener } from "../wire/metrics-listener.ts";
 import { keepTickShape } from "../wire/tick-shape.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -113,7 +114,7 @@ function failStart(error: unknown, { settings, cite }: Start): never {
 async function listenUntilStopped(service: Service, start: Start): Promise<void> {
   const { settings, observers, certificate, stopping, options: { report } } = start;
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
-  const listener = createListener(service.pipeline, { limits, certificate, hasFastLane: settings.hasFastLane });
+  const listener = new Listener(service.pipeline, { limits, certificate, hasFastLane: settings.hasFastLane });
   const scheme = certificate === undefined ? "http" : "https";
   const metrics = observers?.metrics;
   const metricsServer = metrics && createMetricsListener({
@@ -121,7 +122,7 @@ async function listenUntilStopped(service: Service, start: Start): Promise<void>
     content: () => service.metrics(),
   });
   const renewal = keepCertificate(listener.server, start);
-  listener.server.maxConnections = connectionsMax(metricsServer === undefined ? 0 : metricsConnectionsMax);
+  listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
   try {
     const fail = (error: unknown): never => failStart(error, start);
     await mustHaveRoom(service, settings).catch(fail);

@@ -1,6 +1,6 @@
 /**
  * A request and the way to its response: all that the steps know of HTTP. Whoever has read the request implements it,
- * node:http (node-exchange.ts) or the fast lane (fast-lane.ts).
+ * node:http (wire/node-exchange.ts) or the fast lane (wire/plain-exchange.ts).
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -12,6 +12,9 @@ import type { Response } from "./response.ts";
 
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
+
+/** The whole content of a request, or the code of the error why it cannot be had. */
+export type Content = Uint8Array | ErrorCode | typeof clientGone;
 
 export interface Exchange {
   readonly method: string;
@@ -27,12 +30,8 @@ export interface Exchange {
   readonly isOpen: boolean;
   /** How often the field was sent. @param name in lower case */
   countField(name: string): number;
-  /**
-   * The whole content of the request, or the code of the error why it cannot be had.
-   * @param bytesMax the bound, inclusive
-   * @throws {ContentTakenError}
-   */
-  readContent(bytesMax: number): MaybePromise<Uint8Array | ErrorCode | typeof clientGone>;
+  /** @param bytesMax the bound, inclusive @throws {ContentTakenError} */
+  readContent(bytesMax: number): MaybePromise<Content>;
   /** Nothing that follows on the connection is read as a request: it ends with this response (RFC 9112, 11.2). */
   endConnection(): void;
   /** Drops content that has not been read. @param fields all of them, in the place of the response's own */

@@ -7,9 +7,10 @@
  */
 
 import { type IncomingMessage, METHODS } from "node:http";
-import { isIPv6 } from "node:net";
 
 import { bounds } from "../base/bounds.ts";
+import { isHost } from "../base/host.ts";
+import { errorTable } from "./errors.ts";
 
 /** How many fields have this name, in lower case: of some, Node keeps the first of several, and drops the others. */
 export function countField(rawHeaders: readonly string[], name: string): number {
@@ -33,18 +34,17 @@ export interface MessageFault {
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 
 /** Of a message with too many fields, Node may have dropped any beyond the bound, so none of them is relied on. */
-export function messageFault(incoming: IncomingMessage): MessageFault | undefined {
-  if (incoming.rawHeaders.length > 2 * bounds.fieldCountMax) {
-    const message = `The request has more than ${bounds.fieldCountMax} header fields.`;
-    return { code: "header_fields_too_large", message };
+export function messageFault(incoming: IncomingMessage, rawHeaders: readonly string[]): MessageFault | undefined {
+  if (rawHeaders.length > 2 * bounds.fieldCountMax) {
+    return { code: "header_fields_too_large", message: errorTable.header_fields_too_large[1] };
   }
-  const message = malformation(incoming);
+  const message = malformation(incoming, countField(rawHeaders, "host"));
   return message === undefined ? undefined : { code: "malformed_request", message };
 }
 
 /** RFC 9112, 2.3, 3.2 and 6.1. */
-function malformation({ httpVersion, headers, method, rawHeaders }: IncomingMessage): string | undefined {
-  const hostCount = countField(rawHeaders, "host");
+function malformation(incoming: IncomingMessage, hostCount: number): string | undefined {
+  const { httpVersion = "1.1", headers, method } = incoming; // A mock may have no version.
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {
     return "The HTTP version must be 1.0 or 1.1.";
   }
@@ -70,23 +70,6 @@ function codingFault(coding: string, httpVersion: string): string | undefined {
     return "An HTTP/1.0 request has no Transfer-Encoding field.";
   }
   return coding.toLowerCase() === "chunked" ? undefined : "The only transfer coding supported is chunked.";
-}
-
-/** reg-name [ ":" port ]. An IPv4address is a reg-name too. */
-const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
-/** "[" ( IPv6address / IPvFuture ) "]" [ ":" port ] */
-const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
-
-/**
- * Whether it is a host with an optional port (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty one is: RFC 9112, 3.2 asks
- * clients for it if the target has no authority.
- */
-export function isHost(host: string): boolean {
-  if (namePattern.test(host)) {
-    return true;
-  }
-  const literal = literalPattern.exec(host);
-  return literal !== null && (literal[1] === undefined || isIPv6(literal[1]));
 }
 
 /**

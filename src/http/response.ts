@@ -4,6 +4,13 @@ import { STATUS_CODES } from "node:http";
 
 import { type ErrorCode, errorJson, errorTable } from "./errors.ts";
 
+export interface Effect {
+  /** The animal's id. */
+  readonly pet: number;
+  /** The status that it was changed to. */
+  readonly to?: string;
+}
+
 export interface Response {
   readonly status: number;
   /** Fields of this response alone: name, value, name, value, … as `writeHead` takes them. */
@@ -13,6 +20,8 @@ export interface Response {
   readonly cacheControl: string;
   /** Of an error response, for the request log. */
   readonly code: ErrorCode | undefined;
+  /** Of a response that says that an animal was added or changed, for the request log. */
+  readonly effect?: Effect | undefined;
 }
 
 const noFields: readonly string[] = [];
@@ -24,12 +33,13 @@ export function jsonResponse(
   fields: readonly string[] = noFields,
   code?: ErrorCode,
 ): Response {
-  return { status, fields, content, contentType: "application/json; charset=utf-8", cacheControl: "no-store", code };
+  const contentType = "application/json; charset=utf-8";
+  return { status, fields, content, contentType, cacheControl: "no-store", code, effect: undefined };
 }
 
 /** @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return jsonResponse(errorTable[code].status, errorJson(code, message), fields, code);
+  return jsonResponse(errorTable[code][0], errorJson(code, message), fields, code);
 }
 
 /** RFC 9110, 5.5, in US-ASCII. A line break would add a field, or a whole response. */
@@ -39,12 +49,17 @@ export function isFieldText(text: string): boolean {
 
 const notInFields = /[^\t\x20-\x7e]/;
 
-/** The same response as bytes, for which Node has no response object: to a client error, and to CONNECT. */
-export function responseBytes({ status, content }: Response, fields: readonly string[]): string {
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+/** The first lines of a response: the status line, and the fields. */
+export function headLines(status: number, fields: readonly string[]): string {
+  let lines = status === 200 ? "HTTP/1.1 200 OK\r\n" : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
   for (let index = 0; index < fields.length; index += 2) {
-    head += `${fields[index]}: ${fields[index + 1]}\r\n`;
+    lines += `${fields[index]}: ${fields[index + 1]}\r\n`;
   }
-  head += `Date: ${new Date().toUTCString()}\r\nConnection: close\r\n\r\n`;
+  return lines;
+}
+
+/** The last response of a connection, as bytes: to what Node cannot read as a request. */
+export function responseBytes({ status, content }: Response, fields: readonly string[]): string {
+  const head = `${headLines(status, fields)}Date: ${new Date().toUTCString()}\r\nConnection: close\r\n\r\n`;
   return content === undefined ? head : head + Buffer.from(content).toString();
 }

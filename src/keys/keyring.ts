@@ -8,6 +8,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
+import { ownCopy } from "../base/own-copy.ts";
 import { type ApiKey, digestOf, isSecret, type KeyEvent, keyState, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
@@ -81,7 +82,7 @@ export class Keyring {
       if (this.#fields.size >= fieldsMax) {
         this.#fields.clear();
       }
-      this.#fields.set(field, credential);
+      this.#fields.set(ownCopy(field), credential);
     }
     return result;
   }

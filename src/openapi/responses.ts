@@ -175,5 +175,5 @@ export function errorResponses(
 }
 
 function statusOf(code: ErrorCode): number {
-  return errorTable[code].status;
+  return errorTable[code][0];
 }

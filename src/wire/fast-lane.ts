@@ -1,25 +1,20 @@
 /**
  * The fast lane: plain requests (plain-request.ts), which nearly all are, are read and responded to directly on the
- * socket, in half the time that node:http takes.
+ * socket, in half the time that node:http takes. One after another: what a client sends ahead is read when the system
+ * has the response before it.
  *
- * At the first packet that is not one plain request node:http gets the connection, with that packet, and keeps it. So
- * whatever is doubtful is decided by Node's parser, as without this file.
+ * At the first bytes that do not begin with a plain request node:http gets the connection, with those bytes, and keeps
+ * it. So whatever is doubtful is decided by Node's parser, as without this file.
  */
 
-import type { RequestHandler } from "../http/exchange.ts";
 import type { Server, Socket } from "node:net";
-import { clearInterval, setInterval } from "node:timers";
+import { setImmediate } from "node:timers";
 
-import { closeInStages } from "./closing.ts";
-import { type CommonLines, PlainExchange } from "./plain-exchange.ts";
-import { type PlainFields, type PlainRequest, readPlain } from "./plain-request.ts";
-
-interface Limits {
-  readonly fieldsMs: number;
-  readonly idleMs: number;
-  readonly stalledReaderMs: number;
-  readonly timeoutCheckMs: number;
-}
+import { clientGone, type RequestHandler } from "../http/exchange.ts";
+import { closeInStages, cutOffStalledReader } from "./closing.ts";
+import type { ListenerLimits } from "./listener-limits.ts";
+import { CommonLines, PlainExchange } from "./plain-exchange.ts";
+import { type PlainFields, readPlain } from "./plain-request.ts";
 
 /** Of the fields that an idle connection keeps. */
 const keptCharactersMax = 1_024;
@@ -27,28 +22,28 @@ const keptCharactersMax = 1_024;
 /** The lanes of a server: each connection begins in one. */
 export class FastLanes {
   readonly handler: RequestHandler;
-  readonly limits: Limits;
+  readonly limits: ListenerLimits;
   readonly lines: CommonLines;
   isStopping = false;
   readonly #lanes = new Map<Socket, Lane>();
   readonly #toNode: (socket: Socket) => void;
 
-  /**
-   * Puts itself before the listeners that the server has for the event, which get a connection when it leaves its lane.
-   */
-  constructor(server: Server, event: "connection" | "secureConnection", handler: RequestHandler, limits: Limits) {
+  /** Its listener takes the place of those that the server has, which get a connection when it leaves its lane. */
+  constructor(server: Server, event: string, handler: RequestHandler, limits: ListenerLimits) {
     this.handler = handler;
     this.limits = limits;
-    this.lines = commonLines(limits.idleMs);
+    this.lines = new CommonLines(limits.idleMs);
     const listeners = server.listeners(event);
     this.#toNode = (socket) => listeners.forEach((listener) => listener.call(server, socket));
     server.removeAllListeners(event);
     server.on(event, (socket: Socket) => {
-      this.#lanes.set(socket, new Lane(socket, this));
-      socket.once("close", () => this.#lanes.delete(socket));
+      const lane = new Lane(socket, this);
+      this.#lanes.set(socket, lane);
+      socket.once("close", () => {
+        this.#lanes.delete(socket);
+        lane.onClosed();
+      });
     });
-    const timer = setInterval(() => this.#lanes.forEach((lane) => lane.check()), limits.timeoutCheckMs).unref();
-    server.on("close", () => clearInterval(timer));
   }
 
   handOver(socket: Socket): void {
@@ -62,6 +57,11 @@ export class FastLanes {
     this.#lanes.forEach((lane) => lane.stop());
   }
 
+  /** Closes connections that have timed out. Call it every `timeoutCheckMs`, after what has arrived was read. */
+  check(): void {
+    this.#lanes.forEach((lane) => lane.check());
+  }
+
   closeIdle(): void {
     this.#lanes.forEach((lane, socket) => lane.isIdle && socket.destroy());
   }
@@ -69,22 +69,6 @@ export class FastLanes {
   closeAll(): void {
     this.#lanes.forEach((_, socket) => socket.destroy());
   }
-}
-
-function commonLines(idleMs: number): CommonLines {
-  let second = 0;
-  let line = "";
-  return {
-    keepAlive: `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(idleMs / 1_000)}\r\n\r\n`,
-    date: () => {
-      const now = Math.floor(Date.now() / 1_000);
-      if (now !== second) {
-        second = now;
-        line = `Date: ${new Date(now * 1_000).toUTCString()}\r\n`;
-      }
-      return line;
-    },
-  };
 }
 
 /** A connection, as long as it is in the lane. */
@@ -95,10 +79,14 @@ class Lane {
   #fields: PlainFields | undefined = undefined;
   /** Its response is due. */
   #exchange: PlainExchange | undefined = undefined;
-  /** What came while a response was due, or a request whose content is not whole. */
-  #held: Buffer | undefined = undefined;
+  /**
+   * What has come and is no part of a request yet. The socket is paused while that waits for the response before it,
+   * and otherwise when the rest of the request has to come.
+   */
+  #unread: Buffer | undefined = undefined;
   #hasRead = false;
   #hasEnded = false;
+  /** How long the client has been waited for: for a request, or for its content. */
   #quietMs = 0;
 
   constructor(socket: Socket, lanes: FastLanes) {
@@ -110,65 +98,103 @@ class Lane {
     socket.on("timeout", this.#onTimeout);
   }
 
-  /** Whether no response is due, or being sent, and no request has begun. */
+  /** Whether no response is due, or being sent, no request has begun, and the connection does not end by itself. */
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.#held === undefined && this.#socket.writableLength === 0;
+    const { writableLength, writableEnded } = this.#socket;
+    return this.#exchange === undefined && this.#unread === undefined && writableLength === 0 && !writableEnded;
   }
 
   stop(): void {
-    if (this.#held === undefined) {
-      this.#exchange?.endConnection();
-    }
+    this.#exchange?.endConnection();
+  }
+
+  onClosed(): void {
+    this.#exchange?.endContent(clientGone);
   }
 
   check(): void {
-    const { limits: { fieldsMs, idleMs, stalledReaderMs, timeoutCheckMs } } = this.#lanes;
-    this.#quietMs = this.isIdle ? this.#quietMs + timeoutCheckMs : 0;
-    if (this.#quietMs > (this.#hasRead ? idleMs : fieldsMs)) {
-      this.#socket.destroy();
-    } else if (this.#socket.writableLength > 0 && this.#socket.timeout !== stalledReaderMs) {
-      this.#socket.setTimeout(stalledReaderMs);
-    } else if (this.#exchange === undefined && this.#held !== undefined) {
-      this.#handOver(this.#held);
+    const socket = this.#socket;
+    const exchange = this.#exchange;
+    const { limits: { fieldsMs, idleMs, requestMs, stalledReaderMs, timeoutCheckMs } } = this.#lanes;
+    const isUpload = exchange?.awaitsContent === true;
+    this.#quietMs = this.isIdle || isUpload ? this.#quietMs + timeoutCheckMs : 0;
+    if (isUpload) {
+      if (this.#quietMs > requestMs) {
+        exchange.endContent("request_timeout");
+      }
+    } else if (this.#quietMs > (this.#hasRead ? idleMs : fieldsMs)) {
+      socket.destroy();
+    } else if (this.#unread !== undefined && !socket.isPaused()) {
+      this.#handOver(this.#unread);
+    } else {
+      cutOffStalledReader(socket, stalledReaderMs);
     }
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    const socket = this.#socket;
     this.#hasRead = true;
-    this.#quietMs = 0;
-    const packet = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
-    if (this.#exchange !== undefined) {
-      this.#held = packet;
-      this.#exchange.keepsConnection = true;
-      socket.pause();
+    const packet = this.#exchange?.awaitsContent === true ? this.#exchange.receive(chunk) : chunk;
+    if (packet.length === 0) {
       return;
     }
-    const mayRead = !this.#lanes.isStopping && socket.writableLength === 0;
-    const request = mayRead ? readPlain(packet, this.#fields) : undefined;
-    if (request === undefined) {
-      this.#handOver(packet);
-    } else if (request === "incomplete") {
-      this.#held = packet;
-    } else {
-      this.#held = undefined;
-      this.#handle(request);
+    this.#unread = this.#unread === undefined ? packet : Buffer.concat([this.#unread, packet]);
+    if (this.#exchange === undefined && this.#socket.writableLength === 0) {
+      this.#read(this.#unread);
+      return;
+    }
+    this.#socket.pause();
+    if (this.#exchange === undefined) {
+      this.#readLater();
     }
   };
 
-  #handle(request: PlainRequest): void {
-    this.#fields = request.fields.text.length > keptCharactersMax ? undefined : request.fields;
+  /** Goes on when the system has the response before, in a later turn: other connections have theirs. */
+  #readLater(): void {
+    this.#socket.write("", () => setImmediate(this.#readAhead));
+  }
+
+  readonly #readAhead = (): void => {
+    if (this.#unread === undefined || this.#socket.destroyed) {
+      return;
+    }
+    const isCut = !this.#unread.includes("\r\n\r\n") && !this.#hasEnded;
+    if (!isCut) {
+      this.#read(this.#unread);
+    }
+    if (isCut || this.#unread === undefined) {
+      this.#socket.resume();
+    }
+  };
+
+  #read(packet: Buffer): void {
+    const request = readPlain(packet, this.#fields);
+    if (request === undefined) {
+      this.#handOver(packet);
+      return;
+    }
+    const { fields, packetBytes } = request;
+    this.#unread = undefined;
+    if (packetBytes < packet.length) {
+      this.#unread = packet.subarray(packetBytes);
+      this.#socket.pause();
+    }
+    this.#fields = fields.text.length > keptCharactersMax ? undefined : fields;
+    this.#quietMs = 0;
     this.#exchange = new PlainExchange(this.#socket, this.#lanes.lines, request, this.#onSent);
+    if (this.#lanes.isStopping) {
+      this.#exchange.endConnection();
+    }
     this.#lanes.handler.onRequest(this.#exchange);
   }
 
   readonly #onSent = ({ keepsConnection }: PlainExchange): void => {
     this.#exchange = undefined;
     if (!keepsConnection) {
+      this.#unread = undefined;
       this.#socket.off("data", this.#onData);
       this.#socket.end(() => closeInStages(this.#socket)); // Its time begins when the system has the response.
-    } else if (this.#held !== undefined) {
-      this.#handOver(this.#held);
+    } else if (this.#unread !== undefined) {
+      this.#readLater();
     } else if (this.#hasEnded) {
       this.#socket.end();
     }
@@ -177,12 +203,11 @@ class Lane {
   readonly #onEnd = (): void => {
     this.#hasEnded = true;
     if (this.#exchange !== undefined) {
-      return;
-    }
-    if (this.#held === undefined) {
+      this.#exchange.endContent("malformed_request");
+    } else if (this.#unread === undefined) {
       this.#socket.end();
-    } else {
-      this.#handOver(this.#held);
+    } else if (!this.#socket.isPaused()) {
+      this.#handOver(this.#unread);
     }
   };
 
@@ -192,9 +217,12 @@ class Lane {
     socket.off("end", this.#onEnd);
     socket.off("error", this.#onError);
     socket.off("timeout", this.#onTimeout);
+    // Node's parser has what comes from now on at once: before what the stream holds, if Node pauses it at the packet.
+    socket.pause();
+    const held = socket.read() as Buffer | null;
     this.#lanes.handOver(socket);
-    socket.emit("data", packet);
-    socket.resume();
+    socket.resume(); // Before the packet, for the same reason.
+    socket.emit("data", held === null ? packet : Buffer.concat([packet, held]));
     if (this.#hasEnded) {
       socket.emit("end"); // The stream has emitted it, also while it was paused, and will not again.
     }
@@ -205,7 +233,6 @@ class Lane {
     this.#socket.destroy();
   };
 
-  /** If the client has read anything meanwhile, Node begins another time-out instead of emitting it. */
   readonly #onTimeout = (): void => {
     if (this.#socket.writableLength > 0) {
       this.#socket.destroy();

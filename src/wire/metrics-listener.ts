@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
-import { closeAfterResponse } from "./closing.ts";
 import { originForm } from "../http/message.ts";
+import { closeAfterResponse } from "./closing.ts";
 
 export interface MetricsPage {
   readonly contentType: string;
@@ -10,7 +10,7 @@ export interface MetricsPage {
 }
 
 /** More than the tools that read the page need. Each of these connections takes a descriptor. */
-export const metricsConnectionsMax = 16;
+const metricsConnectionsMax = 16;
 
 const path = "/metrics";
 const plainText = "text/plain; charset=utf-8";

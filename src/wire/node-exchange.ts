@@ -5,34 +5,35 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { JoinedBytes } from "../base/joined-bytes.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
-import { closeAfterResponse, closeInStages, takeNoMore } from "./closing.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
 import type { ErrorCode } from "../http/errors.ts";
-import { clientGone, type Exchange } from "../http/exchange.ts";
+import { clientGone, type Content, type Exchange } from "../http/exchange.ts";
 import { countField, type MessageFault, messageFault } from "../http/message.ts";
-import { type Response, responseBytes } from "../http/response.ts";
+import type { Response } from "../http/response.ts";
+import { closeAfterResponse, takeNoMore } from "./closing.ts";
 
 export class NodeExchange implements Exchange {
   readonly incoming: IncomingMessage;
-  /** Undefined for CONNECT: Node has no response object for it. */
-  readonly outgoing: ServerResponse | undefined;
+  readonly outgoing: ServerResponse;
   readonly method: string;
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
   readonly fault: MessageFault | undefined;
+  readonly #rawHeaders: readonly string[];
   readonly #expectsContinue: boolean;
   #contentError: ErrorCode | undefined = undefined;
   /** While content is being read: ends the reading. */
   #onContentError: ((code: ErrorCode) => void) | undefined = undefined;
 
   /** @param expectsContinue the client waits for `100 Continue` before it sends its content */
-  constructor(incoming: IncomingMessage, outgoing: ServerResponse | undefined, expectsContinue = false) {
+  constructor(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue = false) {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.method = incoming.method ?? "";
     this.target = incoming.url ?? "";
     this.headers = incoming.headers;
-    this.fault = messageFault(incoming);
+    this.#rawHeaders = rawHeadersOf(incoming);
+    this.fault = messageFault(incoming, this.#rawHeaders);
     this.#expectsContinue = expectsContinue;
   }
 
@@ -42,16 +43,15 @@ export class NodeExchange implements Exchange {
 
   /** An embedding program may have responded already, for instance after a time-out of its own. */
   get isOpen(): boolean {
-    const { outgoing, incoming } = this;
-    return outgoing === undefined ? incoming.socket.writable : !outgoing.destroyed && !outgoing.headersSent;
+    return !this.outgoing.destroyed && !this.outgoing.headersSent;
   }
 
   countField(name: string): number {
-    return countField(this.incoming.rawHeaders, name);
+    return countField(this.#rawHeaders, name);
   }
 
   /** The only place that sends `100 Continue` (RFC 9110, 10.1.1). */
-  readContent(bytesMax: number): MaybePromise<Uint8Array | ErrorCode | typeof clientGone> {
+  readContent(bytesMax: number): MaybePromise<Content> {
     const { incoming } = this;
     // If empty content was read before, only the end of the stream shows it.
     if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding !== null) {
@@ -65,7 +65,7 @@ export class NodeExchange implements Exchange {
       return clientGone;
     }
     if (this.#expectsContinue) {
-      this.outgoing?.writeContinue();
+      this.outgoing.writeContinue();
     }
     return this.#collect(bytesMax);
   }
@@ -74,7 +74,7 @@ export class NodeExchange implements Exchange {
    * Counts the bytes that arrive. The pieces are not collected in an array: V8 would soon make such arrays in the old
    * generation, where each keeps its request alive, so creates took 1.6 times the processor time.
    */
-  #collect(bytesMax: number): Promise<Uint8Array | ErrorCode | typeof clientGone> {
+  #collect(bytesMax: number): Promise<Content> {
     const { incoming } = this;
     return new Promise((resolve) => {
       const content = new JoinedBytes();
@@ -100,18 +100,12 @@ export class NodeExchange implements Exchange {
 
   endConnection(): void {
     takeNoMore(this.incoming.socket);
-    if (this.outgoing !== undefined) {
-      this.outgoing.shouldKeepAlive = false;
-    }
+    this.outgoing.shouldKeepAlive = false;
   }
 
   /** If content came in one packet with the fields it is complete by the next turn, and the connection can be kept. */
   send(response: Response, fields: string[]): MaybePromise<void> {
     const { incoming, outgoing } = this;
-    if (outgoing === undefined) {
-      incoming.socket.write(responseBytes(response, fields), () => closeInStages(incoming.socket));
-      return;
-    }
     if (isWhole(incoming) || !announcesContent(incoming)) {
       write(incoming, outgoing, response, fields);
       return;
@@ -126,8 +120,13 @@ export class NodeExchange implements Exchange {
   }
 
   destroy(): void {
-    (this.outgoing ?? this.incoming.socket).destroy();
+    this.outgoing.destroy();
   }
+}
+
+/** An adapter, such as serverless-http, or a mock may make a request that has `headers` alone. */
+function rawHeadersOf({ rawHeaders = [], headers }: Partial<IncomingMessage>): readonly string[] {
+  return rawHeaders.length > 0 ? rawHeaders : Object.entries(headers ?? {}).flat().map(String);
 }
 
 /** An imitated request, such as one of Fastify's `inject`, has no `complete`; but it ends. */
@@ -151,6 +150,21 @@ function write(incoming: IncomingMessage, outgoing: ServerResponse, response: Re
   } else if (httpVersion === "1.0" || headers.expect !== undefined) {
     fields.push("Connection", "keep-alive");
   }
-  outgoing.writeHead(response.status, fields);
+  outgoing.writeHead(response.status, fieldsByName(fields));
   outgoing.end(method === "HEAD" ? undefined : response.content);
+}
+
+/**
+ * The only form that every middleware understands which wraps `writeHead`: compression, sessions and others take a flat
+ * list for pairs, or for names 0, 1, 2, and lose the response.
+ */
+function fieldsByName(list: readonly string[]): Record<string, string | string[]> {
+  const fields: Record<string, string | string[]> = {};
+  for (let index = 0; index < list.length; index += 2) {
+    const name = list[index]!; // It has pairs only.
+    const value = list[index + 1]!;
+    const before = fields[name];
+    fields[name] = before === undefined ? value : [before, value].flat();
+  }
+  return fields;
 }

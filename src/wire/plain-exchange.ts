@@ -1,17 +1,33 @@
-/** A plain request, and its response, which is one write. */
+/** A plain request, whose content may still be coming, and its response, which is one write. */
 
-import { type IncomingHttpHeaders, STATUS_CODES } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 
-import type { Exchange } from "../http/exchange.ts";
+import { JoinedBytes } from "../base/joined-bytes.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
+import type { Content, Exchange } from "../http/exchange.ts";
+import { headLines, type Response } from "../http/response.ts";
 import type { PlainRequest } from "./plain-request.ts";
-import type { Response } from "../http/response.ts";
 
 /** Fields that every response has, as lines. */
-export interface CommonLines {
-  date(): string;
+export class CommonLines {
   /** The last ones, with the empty line. */
   readonly keepAlive: string;
+  #second = 0;
+  #date = "";
+
+  constructor(idleMs: number) {
+    this.keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(idleMs / 1_000)}\r\n\r\n`;
+  }
+
+  date(): string {
+    const now = Math.floor(Date.now() / 1_000);
+    if (now !== this.#second) {
+      this.#second = now;
+      this.#date = `Date: ${new Date(now * 1_000).toUTCString()}\r\n`;
+    }
+    return this.#date;
+  }
 }
 
 export class PlainExchange implements Exchange {
@@ -22,7 +38,12 @@ export class PlainExchange implements Exchange {
   keepsConnection = true;
   readonly #socket: Socket;
   readonly #lines: CommonLines;
-  readonly #content: Uint8Array;
+  /** Undefined as long as it is not whole. */
+  #content: Content | undefined;
+  /** What has come of it then. */
+  #joined: JoinedBytes | undefined = undefined;
+  #missingBytes: number;
+  #onContent: ((content: Content) => void) | undefined = undefined;
   readonly #onSent: (exchange: PlainExchange) => void;
   #isSent = false;
 
@@ -38,7 +59,13 @@ export class PlainExchange implements Exchange {
     this.headers = fields.headers;
     this.#socket = socket;
     this.#lines = lines;
+    this.#missingBytes = fields.contentLength - content.length;
     this.#content = content;
+    if (this.#missingBytes > 0) {
+      this.#content = undefined;
+      this.#joined = new JoinedBytes();
+      this.#joined.append(content);
+    }
     this.#onSent = onSent;
   }
 
@@ -50,27 +77,48 @@ export class PlainExchange implements Exchange {
     return !this.#isSent && !this.#socket.destroyed;
   }
 
+  get awaitsContent(): boolean {
+    return this.#content === undefined;
+  }
+
   /** No field is there twice. */
   countField(name: string): number {
     return this.headers[name] === undefined ? 0 : 1;
   }
 
   /** A plain request is shorter than the bound of any content. */
-  readContent(): Uint8Array {
-    return this.#content;
+  readContent(): MaybePromise<Content> {
+    return this.#content ?? new Promise((resolve) => (this.#onContent = resolve));
+  }
+
+  /** Takes what is content of a packet, and returns what is not. */
+  receive(packet: Buffer): Buffer {
+    const piece = packet.subarray(0, this.#missingBytes);
+    this.#missingBytes -= piece.length;
+    this.#joined?.append(piece);
+    if (this.#missingBytes === 0 && this.#joined !== undefined) {
+      this.endContent(this.#joined.bytes);
+    }
+    return packet.subarray(piece.length);
+  }
+
+  /** The content is whole, or will never be. */
+  endContent(content: Content): void {
+    if (this.awaitsContent) {
+      this.#content = content;
+      this.#onContent?.(content);
+    }
   }
 
   endConnection(): void {
     this.keepsConnection = false;
   }
 
+  /** If content is still to come, nothing that follows can be read as a request. */
   send({ status, content }: Response, fields: readonly string[]): void {
     const socket = this.#socket;
-    let head = status === 200 ? "HTTP/1.1 200 OK\r\n" : `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
-    for (let index = 0; index < fields.length; index += 2) {
-      head += `${fields[index]}: ${fields[index + 1]}\r\n`;
-    }
-    head += this.#lines.date();
+    this.keepsConnection &&= this.#missingBytes === 0;
+    let head = headLines(status, fields) + this.#lines.date();
     head += this.keepsConnection ? this.#lines.keepAlive : "Connection: close\r\n\r\n";
     if (content === undefined || this.method === "HEAD") {
       socket.write(head, "latin1");

@@ -2,20 +2,23 @@
  * Plain requests: what the fast lane (fast-lane.ts) reads by itself.
  *
  * The grammar is so small that no two parsers read it differently: one space, CRLF, printable ASCII, no field twice, no
- * transfer coding, nothing that speaks of the connection, and no byte more or less than `Content-Length` says. It is a
- * part of RFC 9112's.
+ * transfer coding, nothing that speaks of the connection, and as much content as `Content-Length` says. It is a part of
+ * RFC 9112's.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
-import { isHost } from "../http/message.ts";
+import { isHost } from "../base/host.ts";
 
 export interface PlainRequest {
   readonly method: string;
   readonly target: string;
   readonly fields: PlainFields;
+  /** As much of it as the packet has. */
   readonly content: Uint8Array;
+  /** How much of the packet belongs to the request: all that has come of it. */
+  readonly packetBytes: number;
 }
 
 export interface PlainFields {
@@ -27,42 +30,47 @@ export interface PlainFields {
 }
 
 const plainBytesMax = 8_192;
+const fieldsEnd = "\r\n\r\n";
 const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
 const fieldLines = /^(?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n$/;
 const plainLength = /^(?:0|[1-9][0-9]{0,3})$/;
 
 /** Their meaning, or that of several values, is left to node:http. */
-const otherFields: ReadonlySet<string> = new Set([
-  ...["transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "proxy-connection", "set-cookie"],
-]);
+const otherFields: ReadonlySet<string> = new Set(
+  ["transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "proxy-connection", "set-cookie"],
+);
 
 /**
- * Reads a packet that is one plain request. Returns "incomplete" if only content is missing, undefined if it is
- * anything else.
+ * Reads the request with which a packet begins. Its fields are whole, its content may not be. Returns undefined if they
+ * are not whole either, or if the request is not plain.
  * @param known the fields of the connection's last request: a client sends the same ones again and again
  */
-export function readPlain(packet: Buffer, known: PlainFields | undefined): PlainRequest | "incomplete" | undefined {
-  if (packet.length > plainBytesMax) {
-    return undefined;
-  }
-  const text = packet.toString("latin1");
+export function readPlain(packet: Buffer, known: PlainFields | undefined): PlainRequest | undefined {
+  const text = packet.toString("latin1", 0, plainBytesMax);
   const line = requestLine.exec(text);
   if (line === null) {
     return undefined;
   }
   const [{ length: fieldsStart }, method = "", target = ""] = line;
-  const mayHaveContent = method === "POST" || method === "PATCH";
-  const fieldsEnd = mayHaveContent ? text.indexOf("\r\n\r\n", fieldsStart - 2) + 4 : text.length;
-  const fieldsText = text.slice(fieldsStart, fieldsEnd);
-  const fields = fieldsText === known?.text ? known : readFields(fieldsText);
-  if (fields === undefined || mayHaveContent !== fields.contentLength > 0) {
+  const lastField = text.indexOf(fieldsEnd, fieldsStart);
+  if (lastField === -1) {
     return undefined;
   }
-  const end = fieldsEnd + fields.contentLength;
-  if (end !== text.length) {
-    return end > text.length && end <= plainBytesMax ? "incomplete" : undefined;
+  const contentStart = lastField + fieldsEnd.length;
+  // The fields may be kept, so they are no slice of the packet's text, which would keep all of that.
+  const fields = text.slice(fieldsStart, contentStart) === known?.text
+    ? known
+    : readFields(packet.toString("latin1", fieldsStart, contentStart));
+  const mayHaveContent = method === "POST" || method === "PATCH";
+  if (fields === undefined || mayHaveContent !== (fields.contentLength > 0)) {
+    return undefined;
   }
-  return { method, target, fields, content: packet.subarray(fieldsEnd) };
+  const end = contentStart + fields.contentLength;
+  if (end > plainBytesMax) {
+    return undefined;
+  }
+  const content = packet.subarray(contentStart, end);
+  return { method, target, fields, content, packetBytes: contentStart + content.length };
 }
 
 /** Returns undefined if they are not plain. */

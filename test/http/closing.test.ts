@@ -21,7 +21,6 @@ const endings: Readonly<Record<string, (running: RunningService) => Buffer>> = {
   "two Hosts": (running) => key(running, ["Host: a", "Host: b"]),
   "content that is not read": () => request({ method: "POST", fields: ["Content-Length: 5000"] }),
   "bytes that are no request": () => Buffer.from("garbage\r\n\r\n"),
-  "CONNECT": (running) => request({ method: "CONNECT", target: "example.com:443", key: running.key }),
   "a stop": (running) => {
     void running.listener.stop(10_000);
     return key(running, []);

@@ -12,6 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { drainMs } from "../../src/wire/closing.ts";
 import { GatedStore } from "../support/gated-store.ts";
+import { heapBytes } from "../support/heap-bytes.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type RunningService, runningService, type Start } from "../support/running-service.ts";
 import { codeOf, type WireResponse } from "../support/wire-response.ts";
@@ -219,4 +220,53 @@ test("in the lane, a stop waits for a slow reader of the last response longer th
   assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });
   await stopped;
   assert.equal(nodeCount(), 0);
+});
+
+/** Without buffers, which Node frees later. */
+function textBytes(): number {
+  heapBytes();
+  return process.memoryUsage().heapUsed;
+}
+
+type Take = (running: RunningService, target: string) => Promise<readonly Wire[]>;
+
+/** Heap that each connection, or field, takes if its request has a target of so many bytes. */
+async function heapOfEach(context: TestContext, targetBytes: number, take: Take): Promise<number> {
+  const running = await withLane(context);
+  const target = `/v1/pets?${"x".repeat(targetBytes)}`;
+  (await take(running, "/v1/pets")).forEach((wire) => wire.destroy()); // Whatever is made once is there.
+  const before = textBytes();
+  const wires = await take(running, target);
+  const taken = textBytes() - before;
+  assert.equal(running.nodeCount(), 0);
+  wires.forEach((wire) => wire.destroy());
+  return taken / heldCount;
+}
+const heldCount = 256;
+
+test("an idle connection in the lane does not hold its last packet", async (context) => {
+  const take: Take = ({ port, key }, target) =>
+    Promise.all(Array.from({ length: heldCount }, async () => {
+      const wire = await Wire.open(port);
+      await wire.send(request({ key, target, fields: ["X-Long: ".padEnd(80, "x")] })).response();
+      return wire;
+    }));
+  const [short, long] = [await heapOfEach(context, 10, take), await heapOfEach(context, 7_600, take)];
+  assert.ok(long - short < 3_000, `${long} bytes after a long packet, ${short} after a short one`);
+});
+
+test("a field of a valid key, which the keyring keeps, does not hold its packet", async (context) => {
+  const take: Take = async ({ port, service }, target) => {
+    const keys: string[] = [];
+    while (keys.length < heldCount) {
+      keys.push((await service.keys.create()).key);
+    }
+    const wire = await Wire.open(port);
+    for (const key of keys) {
+      await wire.send(request({ key, fields: [`X-Long: ${target}`] })).response();
+    }
+    return [wire];
+  };
+  const [short, long] = [await heapOfEach(context, 10, take), await heapOfEach(context, 7_600, take)];
+  assert.ok(long - short < 3_000, `${long} bytes after a long packet, ${short} after a short one`);
 });

@@ -170,10 +170,9 @@ test("Connection: close is obeyed, and HTTP/1.0 closes unless the client asks to
     ["GET", "/favicon.ico", "If-None-Match: *"],
     ["HEAD", "/favicon.ico", "If-None-Match: *"],
   ] as const) {
-    const sent = request({ method, target, key, version: "1.0", fields: [...fields, ...more] });
-    // Together with the next one, which must not be handled after a response that closes.
-    old.send(Buffer.concat([sent, request({ key, version: "1.0", fields })]));
+    old.send(request({ method, target, key, version: "1.0", fields: [...fields, ...more] }));
     assert.equal((await old.response(method)).value("connection"), "keep-alive");
+    old.send(request({ key, version: "1.0", fields })); // A request sent ahead may find the connection closed.
     assert.equal((await old.response()).value("connection"), "keep-alive");
   }
   old.send(request({ key, version: "1.0" }));

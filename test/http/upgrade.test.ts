@@ -30,9 +30,8 @@ test("Upgrade to any protocol is ignored, and the response says Connection: clos
   for (const protocol of ["websocket", "h2c", "TLS/1.0, HTTP/1.1", "HTTP/2.0"]) {
     for (const [status, parts] of [[200, {}], [404, post], [401, { ...post, key: "" }]] as const) {
       const wire = await Wire.open(port);
-      wire.send(request({ key })).send(request({ key, fields: ["Connection: upgrade", `Upgrade: ${protocol}`], ...parts }));
-      assert.equal((await wire.response()).value("connection"), "keep-alive");
-      const response = await wire.response();
+      assert.equal((await wire.send(request({ key })).response()).value("connection"), "keep-alive");
+      const response = await wire.send(request({ key, fields: ["Connection: upgrade", `Upgrade: ${protocol}`], ...parts })).response();
       assert.deepEqual([response.status, response.value("connection")], [status, "close"]);
       assertPromised(response);
       assert.deepEqual(await wire.closed(), { ending: "end", rest: "" });

@@ -26,12 +26,12 @@ interface Watched extends RunningService {
   readonly writes: string[];
 }
 
-async function watched(context: TestContext, store?: GatedStore, limits: Start["limits"] = {}): Promise<Watched> {
+async function watched(context: TestContext, store?: GatedStore, start: Start = {}): Promise<Watched> {
   const clock = new ManualClock();
   const writes: string[] = [];
   const observers = new Observers({ clock, hasMetrics: true, writeRequests: (text) => writes.push(text) });
   context.after(() => observers.flush());
-  const running = await runningService(context, { clock, observers, limits, options: store === undefined ? {} : { store } });
+  const running = await runningService(context, { ...start, clock, observers, options: store === undefined ? {} : { store } });
   return { ...running, clock, observers, writes };
 }
 
@@ -48,7 +48,6 @@ test("each request is one JSON line with exactly these members, and nothing secr
   await exchange(port, request({ key: "as_wrong" }));
   await exchange(port, request({ target: "/healthz" }));
   const damaged = await exchange(port, "garbage\r\n\r\n");
-  const connect = await exchange(port, request({ method: "CONNECT", target: "example.com:443", key }));
   observers.flush();
   const text = writes.join("");
   const lines = linesOf(writes);
@@ -59,7 +58,6 @@ test("each request is one JSON line with exactly these members, and nothing secr
     { id: lines[2]?.id, method: "GET", route: "none", status: 401, code: "invalid_api_key", bytes: lines[2]?.bytes, key: null },
     { id: lines[3]?.id, method: "GET", route: "none", status: 200, code: null, bytes: 15, key: null },
     { id: damaged.value("x-request-id"), method: "", route: "none", status: 400, code: "malformed_request", bytes: damaged.contentBytes, key: null },
-    { id: connect.value("x-request-id"), method: "CONNECT", route: "none", status: 404, code: "route_not_found", key: keyId },
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
@@ -125,7 +123,7 @@ test("the line of a malformed message has the id of its valid key, and of no oth
 test("the line of a 408 has the time since its first byte, also if that waited for an earlier response", async (context) => {
   const store = new GatedStore();
   const limits = { fieldsMs: 100, requestMs: 200, timeoutCheckMs: 10 };
-  const { port, key, clock, listener, observers, writes } = await watched(context, store, limits);
+  const { port, key, clock, listener, observers, writes } = await watched(context, store, { limits, hasFastLane: false });
   const late = once(listener.server, "clientError");
   const wire = await Wire.open(port);
   wire.send(request({ method: "POST", key, content: rex })).send("GET /v1/pets HT");

@@ -76,7 +76,7 @@ test("describeApi() has no extension but x-deprecated-sunset", () => {
 
 test("describeApi() lists every error code of an operation in a response of its status", () => {
   const responses = everyResponse(published());
-  for (const [code, { status }] of Object.entries(errorTable)) {
+  for (const [code, [status]] of Object.entries(errorTable)) {
     const carriers = responses.filter((each) => codesOf(each.response).includes(code));
     assert.equal(carriers.length === 0, codesOfNoOperation.includes(code), code);
     assert.ok(carriers.every((each) => each.status === status), code);

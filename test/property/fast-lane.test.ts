@@ -76,11 +76,12 @@ test(`of ${packetCount} packets, what the fast lane takes node:http reads the sa
         original = random.oneIn(4) ? requests(random, "as_key") : plainRequest(random);
       }
       packet = mutate(random, original);
+      // What is behind the request is the next one, for both.
       const plain = readPlain(packet, known);
-      if (plain !== undefined && plain !== "incomplete") {
+      if (plain !== undefined && plain.content.length === plain.fields.contentLength) {
         takenCount++;
         known = plain.fields;
-        const incoming = node.read(packet);
+        const incoming = node.read(packet.subarray(0, plain.packetBytes));
         const { method, url, httpVersion, headers } = incoming;
         assert.deepEqual([plain.method, plain.target, "1.1"], [method, url, httpVersion]);
         assert.deepEqual({ ...plain.fields.headers }, { ...headers });

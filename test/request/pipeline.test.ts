@@ -4,18 +4,18 @@
 
 import assert from "node:assert/strict";
 import { EventEmitter, once } from "node:events";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { Server, ServerResponse } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 
 import { systemClock } from "../../src/base/clock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openFolder } from "../../src/folder/engine.ts";
-import { createListener } from "../../src/wire/listener.ts";
 import type { Limiter } from "../../src/limits/limiter.ts";
 import { Observers } from "../../src/observe/observers.ts";
 import { checkOptions } from "../../src/options.ts";
 import { Service } from "../../src/service.ts";
+import { Listener } from "../../src/wire/listener.ts";
 import { say, serve } from "../support/embedding-server.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
@@ -64,7 +64,7 @@ async function limitedBy(context: TestContext, take: Limiter["take"]): Promise<L
   const lines: string[] = [];
   const observers = new Observers({ clock: systemClock, hasMetrics: false, writeRequests: (line) => lines.push(line) });
   const service = new Service(checkOptions({ dataDir: shared.dataDir }), { ...engine, limiter }, { clock: systemClock, observers });
-  const listener = createListener(service.pipeline);
+  const listener = new Listener(service.pipeline);
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", resolve));
   context.after(async () => {
     await listener.stop(0);
@@ -93,11 +93,16 @@ test("while the limits cannot be reached, 503 has the fields of its route, and i
 });
 
 /** As `limitedBy`, with a limiter that allows the last request when `decide` is called. */
-async function undecided(context: TestContext): Promise<Limited & { readonly decide: () => void }> {
+async function undecided(context: TestContext): Promise<Limited & { readonly decide: () => void; readonly asked: Promise<void> }> {
   const allowed = { kind: "allowed", ...rate, quotas: () => ({ minute: rate, day: rate }) } as const;
   let decide = (): void => undefined;
-  const limited = await limitedBy(context, () => new Promise((resolve) => (decide = () => resolve(allowed))));
-  return { ...limited, decide: () => decide() };
+  let onAsked = (): void => undefined;
+  const asked = new Promise<void>((resolve) => (onAsked = resolve));
+  const limited = await limitedBy(context, () => new Promise((resolve) => {
+    decide = () => resolve(allowed);
+    onAsked();
+  }));
+  return { ...limited, decide: () => decide(), asked };
 }
 
 test("content that is damaged while the limiter decides is 400", async (context) => {
@@ -115,11 +120,12 @@ test("content that is damaged while the limiter decides is 400", async (context)
 });
 
 test("the line of a create whose client has gone while the limiter decides has status 0", async (context) => {
-  const { server, port, key, log, decide } = await undecided(context);
+  const { server, port, key, log, decide, asked } = await undecided(context);
+  const connected = once(server, "connection");
   const wire = await Wire.open(port);
-  const asked = once(server, "request");
+  const [socket] = (await connected) as [Socket];
   wire.send(request({ method: "POST", key, fields: ["Content-Length: 29"] }));
-  const [{ socket }] = (await asked) as [IncomingMessage];
+  await asked;
   wire.socket.resetAndDestroy();
   await new Promise((resolve) => socket.once("close", resolve));
   decide();

@@ -10,7 +10,8 @@ import type { TestContext } from "node:test";
 import type { SecureContextOptions } from "node:tls";
 
 import type { Clock } from "../../src/base/clock.ts";
-import { createListener, type Listener, type ListenerLimits, listenerLimits } from "../../src/wire/listener.ts";
+import { type ListenerLimits, listenerLimits } from "../../src/wire/listener-limits.ts";
+import { Listener } from "../../src/wire/listener.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
@@ -75,7 +76,7 @@ export async function startService(start: Start = {}): Promise<RunningService> {
     ...(clock === undefined ? {} : { clock }),
     ...(observers === undefined ? {} : { observers }),
   });
-  const listener = createListener(service.pipeline, {
+  const listener = new Listener(service.pipeline, {
     limits: { ...listenerLimits, ...limits },
     certificate,
     hasFastLane,

@@ -85,7 +85,7 @@ function assertErrorBody(body: unknown, status: number): void {
   assert.deepEqual(Object.keys(body), ["code", "message", "status"]);
   assert.ok(typeof message === "string" && message.length > 0);
   // Looking it up shows whether it is a code.
-  assert.equal(errorTable[code as ErrorCode]?.status, status, `${String(code)} is no code of ${status}`);
+  assert.equal(errorTable[code as ErrorCode]?.[0], status, `${String(code)} is no code of ${status}`);
 }
 
 const tag = /^"(available|pending|sold)"$/;
