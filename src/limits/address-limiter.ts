@@ -7,7 +7,7 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { ownCopy } from "../base/own-copy.ts";
+import { ownCopy } from "../base/texts.ts";
 import { type Bucket, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
 import { bucketStatus } from "./key-limits.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";

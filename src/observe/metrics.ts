@@ -9,12 +9,17 @@ import { release } from "../base/release.ts";
 
 /** Values that the service provides at each scrape. What is undefined is not exposed. */
 export interface Gauges {
-  readonly animalCount?: number;
+  /** By status. */
+  readonly animalCounts?: Readonly<Record<string, number>>;
   readonly logBytes?: number;
   /** Since the start. */
   readonly banCount: number;
   readonly bannedKeyCount?: number;
   readonly isHealthy: boolean;
+  /** In Unix time; only with HTTPS, as the next. */
+  readonly certificateEndSeconds?: number;
+  /** By cause. */
+  readonly failedHandshakes?: Readonly<Record<string, number>>;
 }
 
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
@@ -65,7 +70,8 @@ export class Metrics {
   }
 
   /** The page that Prometheus reads. */
-  expose({ animalCount, logBytes, isHealthy, banCount, bannedKeyCount }: Gauges): string {
+  expose(gauges: Gauges): string {
+    const { animalCounts, logBytes, isHealthy, banCount, bannedKeyCount, certificateEndSeconds } = gauges;
     const requests = [...this.#requests.values()];
     const totals = requests.map(({ labels, value }) => ({ labels, value: value.count }));
     const refusals = Object.entries(this.#refusals).map(([reason, value]) => ({ labels: { reason }, value }));
@@ -80,13 +86,15 @@ export class Metrics {
       counter("animal_store_replays_total", "Responses with Idempotent-Replayed.", this.#replayCount),
       gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount),
       counter("animal_store_bans_total", "Bans since the start.", banCount),
-      gauge("animal_store_animals", "Animals in the catalogue.", animalCount),
+      byStatus("animal_store_animals", "Animals in the catalogue.", animalCounts),
       gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes),
       gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy ? 1 : 0),
       histogram("animal_store_append_duration_seconds", "Writing one group of animals to the log.", [
         { value: this.#appends },
       ]),
       histogram("animal_store_fsync_duration_seconds", "fdatasync of one group of animals.", [{ value: this.#syncs }]),
+      gauge("animal_store_certificate_end_time_seconds", "End of the certificate, Unix time.", certificateEndSeconds),
+      exposeHandshakes(gauges.failedHandshakes),
       this.#exposeProcess(),
     ].join("");
   }
@@ -109,6 +117,17 @@ export class Metrics {
       gauge("process_start_time_seconds", "Start of the process, Unix time.", performance.timeOrigin / 1_000),
     ].join("");
   }
+}
+
+function exposeHandshakes(failed: Gauges["failedHandshakes"]): string {
+  const samples = Object.entries(failed ?? {}).map(([cause, value]) => ({ labels: { cause }, value }));
+  const help = "TLS handshakes that failed, by cause.";
+  return samples.length === 0 ? "" : family("animal_store_failed_handshakes_total", "counter", help, samples);
+}
+
+function byStatus(name: string, help: string, counts: Readonly<Record<string, number>> | undefined): string {
+  const samples = Object.entries(counts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
+  return samples.length === 0 ? "" : family(name, "gauge", help, samples);
 }
 
 function gauge(name: string, help: string, value: number | undefined): string {

@@ -26,6 +26,8 @@ export interface ObservedResponse {
   readonly code?: string | undefined;
   /** Those that are its own: name, value, name, value, … */
   readonly fields?: readonly string[];
+  /** What the request has added or changed, or a replayed one before it. */
+  readonly effect?: { readonly pet: number; readonly to?: string } | undefined;
 }
 
 /** A line of the request log, as README.md describes it: without credentials and without the request target. */
@@ -41,6 +43,8 @@ export interface RequestLine {
   readonly key: string | null;
   readonly address: string;
   readonly trace: string | null;
+  readonly pet: number | null;
+  readonly to: string | null;
 }
 
 export interface ObserverOptions {
@@ -67,7 +71,8 @@ export class Observers {
     this.#write = writeRequests;
   }
 
-  observe(request: ObservedRequest, { status, code, fields = [] }: ObservedResponse, contentBytes: number): void {
+  observe(request: ObservedRequest, response: ObservedResponse, contentBytes: number): void {
+    const { status, code, fields = [], effect } = response;
     const { routePattern, method, receivedMs, rate } = request;
     const durationMs = receivedMs === undefined ? 0 : this.#clock.monotonicMs() - receivedMs;
     this.metrics?.countRequest(routePattern, method, status, durationMs);
@@ -90,6 +95,8 @@ export class Observers {
         key: request.keyId ?? null,
         address: request.address,
         trace: request.trace ?? null,
+        pet: effect?.pet ?? null,
+        to: effect?.to ?? null,
       });
     }
   }

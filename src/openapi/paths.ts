@@ -6,7 +6,7 @@ import { patchTypes } from "../http/media-type.ts";
 import { publishedQuotas } from "../limits/plans.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { sunsetField } from "../request/handlers.ts";
-import { errorResponses, response } from "./responses.ts";
+import { errorResponse, errorResponses, response } from "./responses.ts";
 import { type JsonObject, listParameters, parameter, rex } from "./schemas.ts";
 
 const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
@@ -27,6 +27,7 @@ const petsContent: JsonObject = {
 
 const limitsExample: JsonObject = {
   plan: "free",
+  readOnly: false,
   minute: { limit: publishedQuotas.free.perMinute, remaining: 59, reset: 1795262460 },
   day: { limit: publishedQuotas.free.perDay, remaining: 999, reset: 1795348800 },
 };
@@ -48,8 +49,8 @@ const listPets: JsonObject = {
   operationId: "listPets",
   summary: "List animals",
   description:
-    "Returns a page of animals, ascending by `id`. If more match, `Link` has the address of the next page: following " +
-    "it visits every animal that existed at the start exactly once.",
+    "Returns a page of animals, ascending by `id`. If more match, `Link` leads to the next page: following it visits " +
+    "every animal that existed at the start exactly once.",
   tags: ["animals"],
   parameters: listParameters,
   responses: {
@@ -107,7 +108,7 @@ const changeStatus: JsonObject = {
   summary: "Change the status of an animal",
   description:
     "Reserves, sells or frees an animal that has a status which `If-Match` names. Of many clients that send " +
-    '`If-Match: "available"` at once, one gets 200, and the others get 412. Responds once the change is on disk.',
+    '`If-Match: "available"` at once, one gets 200, the others get 412. Responds once the change is on disk.',
   tags: ["animals"],
   parameters: [
     parameter("petId"), parameter("If-Match-required"), parameter("If-None-Match"), parameter("Idempotency-Key"),
@@ -121,6 +122,7 @@ const changeStatus: JsonObject = {
     ...errorResponses([
       ...writeErrors, "invalid_precondition", "pet_not_found", "precondition_failed", "precondition_required",
     ]),
+    415: errorResponse(["unsupported_media_type"], 415, ["Accept-Patch"]),
   },
 };
 
@@ -128,8 +130,8 @@ const getLimits: JsonObject = {
   operationId: "getLimits",
   summary: "Show the quotas of the key",
   description:
-    "Returns the plan and what is left of both quotas. This request counts, too. The `X-RateLimit-*` fields of a " +
-    "response show only the quota with fewer requests left.",
+    "Returns the plan and what is left of both quotas; this request counts. The `X-RateLimit-*` fields show only the " +
+    "quota with fewer requests left.",
   tags: ["limits"],
   responses: {
     200: response("The plan and the quotas.", {

@@ -91,7 +91,6 @@ const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   401: ["WWW-Authenticate"],
   403: ["WWW-Authenticate"],
   412: ["ETag"],
-  415: ["Accept-Patch"],
   429: ["Retry-After"],
 };
 
@@ -113,7 +112,6 @@ const sharedErrors: Readonly<Record<string, Codes>> = {
 const sharedWriteErrors: Readonly<Record<string, Codes>> = {
   ReadOnlyKey: ["insufficient_scope"],
   BodyTooLarge: ["body_too_large"],
-  UnsupportedMediaType: ["unsupported_media_type"],
   IdempotencyKeyReused: ["idempotency_key_reused"],
   NotStored: ["storage_unavailable", "outcome_unknown"],
 };
@@ -138,7 +136,11 @@ export function response(
 }
 
 /** One response for these codes, which all have its status. */
-function errorResponse(codes: readonly ErrorCode[], status: number, fields: readonly string[] = []): JsonObject {
+export function errorResponse(
+  codes: readonly ErrorCode[],
+  status: number,
+  fields: readonly string[] = [],
+): JsonObject {
   const narrowed = { properties: { code: { enum: codes }, status: { const: status } } };
   const examples = codes.map((code) => [code, { value: JSON.parse(errorJson(code)) as Json }]);
   return response(

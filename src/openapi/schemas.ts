@@ -33,19 +33,21 @@ const whiteSpace =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
 const status: JsonObject = { $ref: "#/components/schemas/PetStatus" };
+const name: JsonObject = { $ref: "#/components/schemas/PetName" };
+const categoryId: JsonObject = { $ref: "#/components/schemas/CategoryId" };
 const quota: JsonObject = { $ref: "#/components/schemas/Quota" };
 
-const name: JsonObject = {
+const petName: JsonObject = {
   type: "string",
   minLength: 1,
   maxLength: nameCodePointsMax,
   pattern: `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`,
   description:
-    `The animal's name: 1 to ${nameCodePointsMax} Unicode code points, not only white space, without U+0000 and lone ` +
+    `1 to ${nameCodePointsMax} Unicode code points, not only white space, without U+0000 and lone ` +
     "surrogates. It is kept exactly as sent.",
 };
 
-const categoryId: JsonObject = {
+const petCategory: JsonObject = {
   ...int64(),
   description:
     `The category of the animal: an integer from ${int64Min} to ${int64Max}, exact to the last digit. Parsers that ` +
@@ -54,32 +56,40 @@ const categoryId: JsonObject = {
 
 const id: JsonObject = {
   ...int64({ minimum: 1 }),
-  description: "Assigned by the service: 1, 2, 3, … in the order of creation, never reused.",
+  description:
+    "Assigned by the service: 1, 2, 3, … in the order of creation, each once. After an older backup is restored, " +
+    "ids above those in it are assigned again.",
 };
+
+const tag = '(W/)?"[!#-~\\x80-\\xff]*"';
+/** What `readPreconditions` takes: `*`, a bare status, or a list that may have empty elements, but has a tag. */
+const tagsPattern = `^(\\*|${petStatuses.join("|")}|[ \\t,]*${tag}([ \\t]*,[ \\t,]*${tag})*[ \\t,]*)$`;
 
 /** A default of the member itself would make it required in the types that openapi-typescript writes. */
 const newStatus: JsonObject = {
   allOf: [{ ...status, default: defaultPetStatus }],
-  description: `The availability of the animal, \`${defaultPetStatus}\` by default.`,
+  description: `\`${defaultPetStatus}\` by default.`,
 };
 
 export const schemas: JsonObject = {
   PetStatus: { type: "string", enum: petStatuses, description: "The availability of the animal." },
-  NewPet: {
-    ...objectOf(
-      "An animal to add. Other members are refused, `id` too.",
-      { name, categoryId, status: newStatus },
-      ["name", "categoryId"],
-    ),
-    examples: [{ name: "Rex", categoryId: 5, status: "available" }],
+  PetName: petName,
+  CategoryId: petCategory,
+  EntityTags: {
+    type: "string",
+    pattern: tagsPattern,
+    description: "A list, or `*` for any. An animal's tag is its status in quotation marks.",
   },
-  StatusChange: {
-    ...objectOf("The one thing about an animal that changes. Other members are refused.", { status }),
-    examples: [{ status: "pending" }],
-  },
+  NewPet: objectOf(
+    "An animal to add. Other members are refused, `id` too.",
+    { name, categoryId, status: newStatus },
+    ["name", "categoryId"],
+  ),
+  StatusChange: objectOf("The one thing about an animal that changes. Other members are refused.", { status }),
   Pet: { ...objectOf("An animal of the catalogue.", { id, name, categoryId, status }), examples: [rex] },
-  Limits: objectOf("The plan of the key and what is left of both quotas.", {
+  Limits: objectOf("The key and what is left of both quotas.", {
     plan: { type: "string", enum: planNames, description: "The plan of the key." },
+    readOnly: { type: "boolean", description: "Whether the key may only list and fetch." },
     minute: quota,
     day: quota,
   }),
@@ -137,13 +147,12 @@ const idempotencyKey: JsonObject = {
 };
 
 function tagsParameter(name: string, description: string, example: string): JsonObject {
-  return { name, in: "header", description, schema: { type: "string" }, example };
+  return { name, in: "header", description, schema: { $ref: "#/components/schemas/EntityTags" }, example };
 }
 
 const ifMatch: JsonObject = tagsParameter(
   "If-Match",
-  "The entity tags that the animal may have now, as a list; `*` for any (RFC 9110, 13.1.1). The entity tag of an " +
-    "animal is its status in quotation marks.",
+  "The entity tags that the animal may have now (RFC 9110, 13.1.1).",
   '"available"',
 );
 

@@ -1,4 +1,4 @@
-import { isPercentEncoded } from "../base/percent-encoding.ts";
+import { isPercentEncoded } from "../base/texts.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
 import type { PetQuery } from "./pet-store.ts";
 import { int64Max, isPetStatus, petStatuses, type PetStatus, statusProblem } from "./pet.ts";

@@ -20,6 +20,14 @@ export function checkedJson(json: JsonText): JsonText {
   throw new TypeError("the store returned something that is neither a string nor a Uint8Array as JSON text");
 }
 
+/** @throws {TypeError} as `checkedJson` */
+export function checkedId(id: number): number {
+  if (Number.isSafeInteger(id) && id > 0) {
+    return id;
+  }
+  throw new TypeError("the store returned an id that is no positive integer");
+}
+
 export interface StoredPet {
   readonly id: number;
   /** True if an earlier `add` with the same hash stored it. */
@@ -71,8 +79,8 @@ export interface PetStore {
    *
    * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
    * creation, also after a restart, at least for the last million requests that had one. A second call with an equal
-   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since. While the first
-   * call is in progress, the second waits and shares its outcome. A call that throws is not remembered.
+   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since. A call that
+   * throws is not remembered. The service never has two calls with one hash in progress (pets/shared-outcomes.ts).
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {IdempotencyConflictError} the hash belongs to another animal, or to a change
    * @throws {StorageUnavailableError} nothing was stored

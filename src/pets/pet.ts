@@ -8,6 +8,7 @@ export const nameCodePointsMax = 255;
 export const int64Min: bigint = -(2n ** 63n);
 export const int64Max: bigint = 2n ** 63n - 1n;
 
+/** For a store. The animals of the client, and of `service.pets`, have types of their own: client/types.ts. */
 export interface NewPet {
   /** 1 to `nameCodePointsMax` code points, well-formed, without U+0000, not only white space. */
   readonly name: string;

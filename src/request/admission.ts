@@ -14,7 +14,7 @@ import type { Authentication, Keyring } from "../keys/keyring.ts";
 import type { AddressLimiter } from "../limits/address-limiter.ts";
 import type { Limiter, Served } from "../limits/limiter.ts";
 import type { Outcome } from "./content.ts";
-import type { Program, RequestContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { invalidKey, missingKey, overLimit } from "./responder.ts";
 import type { Route } from "./routes.ts";
 
@@ -24,8 +24,8 @@ export interface AdmissionDependencies {
   readonly addresses: AddressLimiter;
 }
 
-/** A request that the guard has let through. */
-interface Guarded {
+/** A request of an embedding program that has taken its token. */
+interface Admitted {
   readonly context: RequestContext;
   readonly callerKey: CallerKey;
   readonly decision: Served;
@@ -33,7 +33,7 @@ interface Guarded {
 
 export class Admission {
   readonly #dependencies: AdmissionDependencies;
-  readonly #guarded = new WeakMap<IncomingMessage, Guarded>();
+  readonly #admitted = new WeakMap<IncomingMessage, Admitted>();
 
   constructor(dependencies: AdmissionDependencies) {
     this.#dependencies = dependencies;
@@ -41,7 +41,7 @@ export class Admission {
 
   /**
    * Passes the request's key to `next`, with what it has left, or returns the response that refuses the request. One
-   * that the guard has let through takes no second token.
+   * that has taken one takes no second one.
    * @param route whose fields a 503 has too
    */
   admit(
@@ -56,30 +56,30 @@ export class Admission {
     const { key } = authentication;
     context.keyId = key.id;
     const { program } = context.arrival;
-    const guarded = program && this.#guarded.get(program.incoming);
-    if (guarded !== undefined) {
-      guarded.context.isTakenOver = true;
+    const before = program && this.#admitted.get(program.incoming);
+    if (before !== undefined) {
+      before.context.isTakenOver = true;
     }
-    return whenReady(guarded?.decision ?? this.#dependencies.limiter.take(key.id, key.plan), (decision) => {
+    return whenReady(before?.decision ?? this.#dependencies.limiter.take(key.id, key.plan), (decision) => {
       context.rate = decision;
       if (decision.kind === "unavailable") {
         context.route = route;
         return errorResponse("storage_unavailable");
       }
-      return decision.kind === "allowed" ? next(key, decision) : overLimit(decision);
+      if (decision.kind !== "allowed") {
+        return overLimit(decision);
+      }
+      if (program !== undefined) {
+        const { id, plan, label = null, isReadOnly: readOnly } = key;
+        const callerKey = Object.freeze({ id, plan: plan.name, label, readOnly });
+        this.#admitted.set(program.incoming, { context, callerKey, decision });
+      }
+      return next(key, decision);
     });
   }
 
-  /** The guard lets the request through. If it comes to the service again, it has the same id. */
-  remember({ incoming }: Program, context: RequestContext, key: ApiKey, decision: Served): void {
-    const { id, plan, label, isReadOnly } = key;
-    const callerKey = Object.freeze({ id, plan: plan.name, label: label ?? null, readOnly: isReadOnly });
-    this.#guarded.set(incoming, { context, callerKey, decision });
-    incoming.headers["x-request-id"] = context.requestId;
-  }
-
   keyOf(incoming: IncomingMessage): CallerKey | undefined {
-    return this.#guarded.get(incoming)?.callerKey;
+    return this.#admitted.get(incoming)?.callerKey;
   }
 
   /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */

@@ -7,10 +7,10 @@ import type { Quotas, RateStatus } from "../limits/limiter.ts";
 import { idempotencyHash, readIdempotencyKey } from "../pets/idempotency-key.ts";
 import { readListQuery } from "../pets/list-query.ts";
 import { readNewPet, readStatusChange, type Reading } from "../pets/new-pet.ts";
-import { type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
+import { isPetStatus, type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
 import type { JsonText, PetQuery, PetStore } from "../pets/pet-store.ts";
-import { checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
-import { entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
+import { checkedId, checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
+import { alteredTag, entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 
 /** A request for the catalogue, with a key or from the embedding program. */
 export interface PetRequest {
@@ -27,7 +27,8 @@ export interface PetRequest {
   readonly linkBase: string;
 }
 
-export interface ApiRequest extends PetRequest {
+/** A request with a key. */
+export interface KeyedRequest extends PetRequest {
   readonly key: ApiKey;
   readonly quotas: () => Quotas;
 }
@@ -44,7 +45,7 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
     // No id is 0. A store whose author has no types may say null.
-    const link = nextAfter ? ["Link", nextLink(linkBase, petQuery, nextAfter)] : undefined;
+    const link = nextAfter ? ["Link", nextLink(linkBase, petQuery, checkedId(nextAfter))] : undefined;
     return jsonResponse(200, checkedJson(json), link);
   });
 }
@@ -67,8 +68,8 @@ export function createPet(request: PetRequest): ContentHandler {
       return contentError(reading);
     }
     return store.add(reading.value, once.hash).then(({ id, json, isReplay }) => {
-      const own = ["Location", `${linkBase}/pets/${id}`, "ETag", entityTag(reading.value.status)];
-      return jsonResponse(201, checkedJson(json), withReplay(own, isReplay));
+      const own = ["Location", `${linkBase}/pets/${checkedId(id)}`, "ETag", entityTag(reading.value.status)];
+      return { ...jsonResponse(201, checkedJson(json), withReplay(own, isReplay)), effect: { pet: id } };
     }, reuseResponse);
   };
 }
@@ -133,12 +134,16 @@ export function changeStatus(request: PetRequest): Response | ContentHandler {
     return store.changeStatus!(id, { status, from }, once.hash).then((outcome) => {
       switch (outcome.kind) {
         case "changed":
-          return changedResponse(outcome.json, status, outcome.isReplay);
+          return { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } };
         case "mismatch":
-          return mismatch(outcome.status);
+          if (isPetStatus(outcome.status)) {
+            return mismatch(outcome.status, fields);
+          }
+          break;
         case "absent":
           return errorResponse("pet_not_found");
       }
+      throw new TypeError("the store returned no outcome of a change");
     }, reuseResponse);
   };
 }
@@ -147,10 +152,12 @@ function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | 
   return jsonResponse(200, checkedJson(json), withReplay(["ETag", entityTag(status)], isReplay));
 }
 
-/** 412, with what the animal is now. */
-function mismatch(status: PetStatus): Response {
+/** 412, with what the animal is now, and what to send if something in between has changed the tag. */
+function mismatch(status: PetStatus, fields: PetRequest["fields"]): Response {
   const tag = entityTag(status);
-  const message = `The status of the animal is ${tag}, which the preconditions exclude.`;
+  const altered = alteredTag(fields["if-match"]?.toString() ?? "", status);
+  const advice = altered === undefined ? "" : ` ${altered} was changed on its way here: send If-Match: ${tag} instead.`;
+  const message = `The status of the animal is ${tag}, which the preconditions exclude.${advice}`;
   return errorResponse("precondition_failed", ["ETag", tag], message);
 }
 
@@ -174,10 +181,10 @@ export function getPet({ store, parameter, fields }: PetRequest): Response | Pro
   const id = readPetId(parameter);
   return id === undefined
     ? errorResponse("pet_not_found")
-    : whenReady(store.get(id), (json) => petResponse(json, preconditions));
+    : whenReady(store.get(id), (json) => petResponse(json, preconditions, fields));
 }
 
-function petResponse(json: JsonText | undefined, preconditions: Preconditions): Response {
+function petResponse(json: JsonText | undefined, preconditions: Preconditions, fields: PetRequest["fields"]): Response {
   if (json === undefined) {
     return errorResponse("pet_not_found");
   }
@@ -187,7 +194,7 @@ function petResponse(json: JsonText | undefined, preconditions: Preconditions): 
   }
   switch (outcomeFor(status, preconditions)) {
     case "failed":
-      return mismatch(status);
+      return mismatch(status, fields);
     case "unchanged":
       return jsonResponse(304, undefined, ["ETag", entityTag(status)]);
     case "proceed":
@@ -195,10 +202,11 @@ function petResponse(json: JsonText | undefined, preconditions: Preconditions): 
   }
 }
 
-/** `GET /limits`: 200 with the plan and both quotas of the key, this request included. */
-export function getLimits({ key, quotas }: ApiRequest): Response {
+/** `GET /limits`: 200 with the plan of the key, what it may do, and both quotas, this request included. */
+export function getLimits({ key, quotas }: KeyedRequest): Response {
   const { minute, day } = quotas();
-  return jsonResponse(200, JSON.stringify({ plan: key.plan.name, minute: quota(minute), day: quota(day) }));
+  const limits = { plan: key.plan.name, readOnly: key.isReadOnly, minute: quota(minute), day: quota(day) };
+  return jsonResponse(200, JSON.stringify(limits));
 }
 
 /** `reset` is in Unix seconds, as in `X-RateLimit-Reset`. */

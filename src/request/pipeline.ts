@@ -10,14 +10,14 @@
 
 import type { IncomingMessage } from "node:http";
 
-import { messageOf } from "../base/error-message.ts";
 import { bounds } from "../base/bounds.ts";
+import { messageOf } from "../base/error-message.ts";
+import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Exchange, type RequestHandler } from "../http/exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, isFieldText, jsonResponse, type Response } from "../http/response.ts";
-import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import type { PetStore } from "../pets/pet-store.ts";
@@ -98,11 +98,11 @@ export class Pipeline implements RequestHandler {
     // Guard
     const { route: ownRoute, program } = arrival;
     if (ownRoute !== undefined && program !== undefined) {
-      return this.#admission.admit(context, ownRoute, (key, decision) => {
+      return this.#admission.admit(context, ownRoute, (key) => {
         if (key.isReadOnly && !isSafe(method)) {
           return readOnlyKey;
         }
-        this.#admission.remember(program, context, key, decision);
+        program.incoming.headers["x-request-id"] = context.requestId; // If it comes to the service again.
         return letThrough;
       });
     }

@@ -11,13 +11,13 @@ const program = { id: "program" };
 
 /** What the client's `Pets` calls in the place of a server. Errors that a store does not promise come as they are. */
 export function programCalls(store: PetStore): (call: ApiRequest) => Promise<ApiResponse> {
-  return async ({ method, target, fields = {}, content = "", signal }) => {
-    signal?.throwIfAborted();
+  return async ({ method = "GET", target, fields = {}, content = "", signal }) => {
     const [path = "", query = ""] = target.split("?");
     const lowerCased = Object.fromEntries(Object.entries(fields).map(([name, value]) => [name.toLowerCase(), value]));
     const parameter = path.split("/")[2] ?? "";
     const request = { store, query, parameter, key: program, fields: lowerCased, linkBase: "" };
-    const { status, content: json = "", fields: ownFields } = await respond(method, request, Buffer.from(content));
+    const responding = (): Promise<Response> => respond(method, request, Buffer.from(content));
+    const { status, content: json = "", fields: ownFields } = await unlessAborted(signal, responding);
     const response = {
       status,
       text: Buffer.from(json).toString(),
@@ -30,7 +30,21 @@ export function programCalls(store: PetStore): (call: ApiRequest) => Promise<Api
   };
 }
 
-async function respond(method: ApiRequest["method"], request: PetRequest, content: Uint8Array): Promise<Response> {
+/** The store goes on with what it has begun. */
+async function unlessAborted<Value>(signal: AbortSignal | null | undefined, run: () => Promise<Value>): Promise<Value> {
+  signal?.throwIfAborted();
+  const running = run();
+  if (signal === null || signal === undefined) {
+    return running;
+  }
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    signal.addEventListener("abort", abort);
+    void running.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+async function respond(method: "GET" | "POST" | "PATCH", request: PetRequest, content: Uint8Array): Promise<Response> {
   if (method === "PATCH" && request.store.changeStatus === undefined) {
     return errorResponse("method_not_allowed");
   }

@@ -3,7 +3,7 @@
 import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
 import { counted } from "../base/counted.ts";
-import { decimal } from "../base/decimal.ts";
+import { decimal } from "../base/texts.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
@@ -70,7 +70,7 @@ export class Responder {
   send(context: RequestContext, response: Response): MaybePromise<void> {
     const { exchange, method } = context;
     if (!exchange.isOpen) {
-      this.sendNothing(context);
+      this.sendNothing(context, response);
       return;
     }
     const sending = exchange.send(response, this.#fieldsOf(context, response));
@@ -78,8 +78,9 @@ export class Responder {
     return sending;
   }
 
-  sendNothing(context: RequestContext): void {
-    this.#observers?.observe(context, { status: 0 }, 0);
+  /** @param unsent what it would have been */
+  sendNothing(context: RequestContext, unsent?: Response): void {
+    this.#observers?.observe(context, { status: 0, effect: unsent?.effect }, 0);
   }
 
   /** The embedding program responds. Its status is known when it has. */

@@ -4,20 +4,12 @@ import type { MaybePromise } from "../base/when-ready.ts";
 import { jsonTypes, patchTypes } from "../http/media-type.ts";
 import type { Response } from "../http/response.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import {
-  type ApiRequest,
-  type ContentHandler,
-  changeStatus,
-  createPet,
-  deprecationFields,
-  getLimits,
-  getPet,
-  listPets,
-} from "./handlers.ts";
+import { changeStatus, createPet, deprecationFields, getLimits, getPet, listPets } from "./handlers.ts";
+import type { ContentHandler, KeyedRequest } from "./handlers.ts";
 
 export interface Operation {
   /** Returns a function if the operation takes content, unless the fields are refused. */
-  readonly handle: (request: ApiRequest) => MaybePromise<Response> | ContentHandler;
+  readonly handle: (request: KeyedRequest) => MaybePromise<Response> | ContentHandler;
   /** Those of the content; absent if the operation takes none. */
   readonly mediaTypes?: readonly string[];
   /** The fields of every response of the operation: name, value, name, value, … */

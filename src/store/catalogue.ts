@@ -51,6 +51,7 @@ export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #endings: readonly Ending[];
   readonly #byStatus: readonly IdSet[];
+  readonly #counts: number[];
   #page: Chunk = createChunk(0);
   /** Of the animals. Changed here only, as is `lastId`. */
   count = 0;
@@ -60,6 +61,7 @@ export class Catalogue {
   constructor(statuses: readonly string[]) {
     this.#endings = statuses.map(endingOf);
     this.#byStatus = statuses.map(() => new IdSet());
+    this.#counts = statuses.map(() => 0);
   }
 
   /** Adds the next animal: `[start, end)` of `bytes` is its text up to its status, 16 bytes or more. */
@@ -69,6 +71,7 @@ export class Catalogue {
     this.#take(block, end - start, statusIndex);
     this.count++;
     this.#byStatus[statusIndex]!.add(this.lastId); // There is a set for every status.
+    this.#counts[statusIndex]!++;
   }
 
   /** The next animal's id is the one after `id`. All blocks without an animal are one. */
@@ -95,6 +98,10 @@ export class Catalogue {
     this.lastId++;
   }
 
+  countOf(statusIndex: number): number {
+    return this.#counts[statusIndex] ?? 0;
+  }
+
   /** The index of the animal's status. Returns undefined if no animal has the id. */
   statusOf(id: number): number | undefined {
     if (id < 1 || id > this.lastId) {
@@ -110,7 +117,9 @@ export class Catalogue {
     const place = placeOf(id);
     const word = words[place]!; // Every animal has one, and there is a set for every status.
     this.#byStatus[word >>> offsetBits]!.delete(id);
+    this.#counts[word >>> offsetBits]!--;
     this.#byStatus[statusIndex]!.add(id);
+    this.#counts[statusIndex]!++;
     words[place] = wordOf(word & offsetMask, statusIndex);
   }
 

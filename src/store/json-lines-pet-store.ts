@@ -126,6 +126,11 @@ export class JsonLinesPetStore implements PetStore {
     return this.#catalogue.count;
   }
 
+  /** By status. */
+  get animalCounts(): Record<string, number> {
+    return Object.fromEntries(petStatuses.map((status, index) => [status, this.#catalogue.countOf(index)]));
+  }
+
   get logBytes(): number {
     return this.#appender.lengthBytes;
   }

@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setImmediate } from "node:timers";
 
-import { type ChangeOutcome, petToJson, StorageUnavailableError } from "../index.ts";
+import { type ChangeOutcome, type NewPet, petToJson, StorageUnavailableError } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded } from "./seeded-random.ts";
 import {
@@ -85,6 +86,27 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
     await assert.rejects(store.changeStatus(1, reserve, hashOf(1)), StorageUnavailableError);
   });
 
+  test(`${name}: close() settles every change: opened again, the store has what was changed`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    const store = changing(await place.open());
+    await addAll(store, Array<NewPet>(100).fill(rex));
+    const work = Promise.allSettled(idsFrom(1, 100).map((id) => store.changeStatus(id, toSold)));
+    let isSettled = false;
+    void work.then(() => (isSettled = true));
+    await store.close();
+    await new Promise((resolve) => setImmediate(resolve));
+    assert.ok(isSettled, "close() waits for every change");
+    const again = await place.open();
+    context.after(() => again.close());
+    for (const [index, outcome] of (await work).entries()) {
+      const isChanged = outcome.status === "fulfilled";
+      assert.ok(isChanged || outcome.reason instanceof StorageUnavailableError, `change ${index}`);
+      const expected = petToJson({ ...rex, id: index + 1, status: isChanged ? "sold" : "available" });
+      assert.equal(textOf(await again.get(index + 1)), expected);
+    }
+  });
+
   test(`${name}: what was changed is changed after the store was closed and opened again`, async (context) => {
     const place = await createPlace();
     context.after(() => place.remove());
@@ -138,6 +160,19 @@ export function testReadingWhileChanging(name: string, createPlace: CreatePlace)
       await place.remove();
     }
   }));
+
+  test(`${name}: a returned text does not change while animals change`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    const [added] = await addAll(store, manyPets(20));
+    const outcome = await store.changeStatus(1, free);
+    assert.ok(outcome.kind === "changed");
+    const kept = [added?.json, outcome.json, await store.get(1), (await store.list({ ...everyPage, after: 0 })).json];
+    const texts = kept.map(textOf);
+    for (const change of [toSold, free, toSold]) {
+      await Promise.all(idsFrom(1, 20).map((id) => store.changeStatus(id, change)));
+      assert.deepEqual(kept.map(textOf), texts);
+    }
+  });
 
   test(`${name}: pages have what each change left, whichever statuses they filter by`, seeded(async (random) => {
     const place = await createPlace();

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { IdempotencyConflictError, type PetStatus, petToJson } from "../index.ts";
+import { IdempotencyConflictError, petToJson } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import {
-  addAll, assertChanged, changing, everyPage, free, hashOf, idsFrom, openChanging, reserve, rex, statuses, textOf,
+  addAll, assertChanged, changing, everyPage, free, hashOf, openChanging, reserve, rex, statuses, textOf,
   toSold, walk,
 } from "./suite-steps.ts";
 
@@ -91,26 +91,5 @@ export function testSharedHashes(name: string, createPlace: CreatePlace): void {
     const changed = await store.changeStatus(1, reserve, hashOf(1));
     assertChanged(changed, petToJson({ ...rex, id: 1, status: "pending" }));
     assert.equal(changed.kind === "changed" && changed.isReplay === true, false);
-  });
-
-  test(`${name}: 64 changes with one hash at once are one change, and share its result`, async (context) => {
-    const store = await openChanging(context, createPlace);
-    await store.add(rex);
-    const outcomes = await Promise.all(idsFrom(1, 64).map(() => store.changeStatus(1, reserve, hashOf(1))));
-    outcomes.forEach((outcome) => assertChanged(outcome, petToJson({ ...rex, id: 1, status: "pending" })));
-    assert.equal(outcomes.filter((outcome) => outcome.kind === "changed" && outcome.isReplay !== true).length, 1);
-    const changes = [toSold, free].map((change) => store.changeStatus(1, change, hashOf(2)));
-    const other = await Promise.allSettled<unknown>([...changes, store.add(rex, hashOf(2))]);
-    assert.deepEqual(other.map(({ status }) => status), ["fulfilled", "rejected", "rejected"]);
-    assert.ok(other.every((one) => one.status === "fulfilled" || one.reason instanceof IdempotencyConflictError));
-  });
-
-  test(`${name}: changes with one hash at once are judged each by itself until one succeeds`, async (context) => {
-    const store = await openChanging(context, createPlace);
-    await store.add(rex);
-    const froms: readonly (readonly PetStatus[])[] = [[], ["sold"], ["available"], ["sold"]];
-    const changes = froms.map((from) => store.changeStatus(1, { status: "pending", from }, hashOf(1)));
-    const outcomes = await Promise.all(changes);
-    assert.deepEqual(outcomes.map(({ kind }) => kind), ["mismatch", "mismatch", "changed", "changed"]);
   });
 }

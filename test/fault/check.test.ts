@@ -81,7 +81,7 @@ async function startAsChecked(disk: SimulatedDisk, { code, stdout }: CheckOutput
     const keys = await service.keys.list();
     const activeCount = keys.filter(({ state }) => state === "active").length;
     const keyCount = activeCount === keys.length ? `${activeCount}` : `${activeCount} active of ${keys.length}`;
-    const { animalCount } = service.gauges;
+    const animalCount = await service.engine.countAnimals();
     await service.close();
     assert.deepEqual([code, verdict], [0, "the server would start"], about);
     assert.match(petFinding, new RegExp(`^/data/pets\\.jsonl (?:is sound:|has) ${animalCount} animal`), about);

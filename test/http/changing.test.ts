@@ -155,6 +155,28 @@ test("a 412 says the present status, in its message and in ETag", async (context
   }
 });
 
+test("a 412 says what to send if a tag that a proxy has changed would otherwise match", async (context) => {
+  const running = await runningService(context);
+  await exchange(running.port, request({ method: "POST", key: running.key, content: rex }));
+  const present = 'The status of the animal is "available", which the preconditions exclude.';
+  const advice = 'was changed on its way here: send If-Match: "available" instead.';
+  for (const [field, expected] of [
+    ['W/"available"', `${present} W/"available" ${advice}`],
+    ['"sold", "available-gzip"', `${present} "available-gzip" ${advice}`],
+    ['W/"available;br"', `${present} W/"available;br" ${advice}`],
+    ['"sold-gzip"', present],
+    ['W/"sold"', present],
+    ['"availableness"', present],
+  ] as const) {
+    for (const method of ["PATCH", "GET"]) {
+      const parts = method === "PATCH" ? { content: '{"status":"sold"}' } : {};
+      const asked = request({ method, target: "/v1/pets/1", key: running.key, fields: [match(field)], ...parts });
+      const { status, content } = await exchange(running.port, asked);
+      assert.deepEqual([status, (JSON.parse(content) as { message: string }).message], [412, expected], `${method} ${field}`);
+    }
+  }
+});
+
 test("of 64 clients that take an animal at once, one gets it", async (context) => {
   const running = await withPet(context);
   for (const fields of [[], ["Idempotency-Key: "]]) {

@@ -65,6 +65,23 @@ test("keyOf() is a frozen object, undefined before guard() and of a request that
   assert.equal((await exchange(port, request({}))).status, 401);
 });
 
+test("keyOf() says after handle() too whose request it was, if it took a token: so the API is metered by key", async (context) => {
+  const { service } = await runningService(context);
+  const used: unknown[] = [];
+  const port = await serve(context, (incoming, outgoing) => {
+    outgoing.once("finish", () => used.push(service.keyOf(incoming)));
+    service.handle(incoming, outgoing);
+  });
+  const { id, key } = await service.keys.create({ plan: "enterprise", perMinute: 2, perDay: 9, label: "kiosk" });
+  const statuses = [];
+  for (const path of ["/v1/pets", "/v1/dogs", "/v1/pets", "/healthz"]) {
+    statuses.push((await exchange(port, request({ key, target: path }))).status);
+  }
+  assert.deepEqual(statuses, [200, 404, 429, 200]);
+  const caller = { id, plan: "enterprise", label: "kiosk", readOnly: false };
+  assert.deepEqual(used, [caller, caller, undefined, undefined]);
+});
+
 /** All but what differs between two responses, or two servers. */
 function shared({ status, fields, content }: WireResponse): unknown {
   return { status, content, fields: fields.filter(([name]) => !["date", "keep-alive", "x-ratelimit-remaining"].includes(name)) };

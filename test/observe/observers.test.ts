@@ -20,6 +20,8 @@ import { keyWithQuota, type RunningService, runningService, type Start } from ".
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { exchange, petOfBytes, request, rex, Wire } from "../support/wire.ts";
 
+const connectionEvent = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? "connection" : "secureConnection";
+
 interface Watched extends RunningService {
   readonly clock: ManualClock;
   readonly observers: Observers;
@@ -51,9 +53,9 @@ test("each request is one JSON line with exactly these members, and nothing secr
   observers.flush();
   const text = writes.join("");
   const lines = linesOf(writes);
-  const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1", trace: null };
+  const common = { time: "2026-11-21T12:00:00.000Z", ms: 0, address: "127.0.0.1", trace: null, pet: null, to: null };
   const rows = [
-    { id: "mine", method: "POST", route: "/pets", status: 201, code: null, bytes: 57, key: keyId },
+    { id: "mine", method: "POST", route: "/pets", status: 201, code: null, bytes: 57, key: keyId, pet: 1 },
     { id: lines[1]?.id, method: "GET", route: "/pets/{petId}", status: 404, code: "pet_not_found", bytes: 83, key: keyId },
     { id: lines[2]?.id, method: "GET", route: "none", status: 401, code: "invalid_api_key", bytes: lines[2]?.bytes, key: null },
     { id: lines[3]?.id, method: "GET", route: "none", status: 200, code: null, bytes: 15, key: null },
@@ -61,7 +63,8 @@ test("each request is one JSON line with exactly these members, and nothing secr
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
-  assert.deepEqual(Object.keys(lines[0] ?? {}), ["time", "id", "method", "route", "status", "code", "ms", "bytes", "key", "address", "trace"]);
+  const members = ["time", "id", "method", "route", "status", "code", "ms", "bytes", "key", "address", "trace", "pet", "to"];
+  assert.deepEqual(Object.keys(lines[0] ?? {}), members);
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
 });
 
@@ -108,6 +111,57 @@ test("the line of a request whose client has gone has status 0 and the address o
   observers.flush();
   const lines = linesOf(writes);
   assert.deepEqual(lines.map(({ status, address }) => [status, address]), [200, 0, 200].map((status) => [status, "127.0.0.1"]));
+});
+
+test("the line has the animal that was added, changed or replayed, and its new status, also if its client has gone", async (context) => {
+  const { port, key, observers, writes } = await watched(context);
+  const once = { key, fields: ["Idempotency-Key: a"] };
+  await exchange(port, request({ ...once, method: "POST", content: rex }));
+  await exchange(port, request({ ...once, method: "POST", content: rex }));
+  const patch = { key, method: "PATCH", target: "/v1/pets/1", content: '{"status":"sold"}' };
+  await exchange(port, request({ ...patch, fields: ['If-Match: "available"'] }));
+  await exchange(port, request({ ...patch, fields: ['If-Match: "available"'] }));
+  await exchange(port, request({ key, target: "/v1/pets/1" }));
+  observers.flush();
+  const expected = [[201, 1, null], [201, 1, null], [200, 1, "sold"], [412, null, null], [200, null, null]];
+  assert.deepEqual(linesOf(writes).map(({ status, pet, to }) => [status, pet, to]), expected);
+
+  const store = new GatedStore();
+  const gated = await watched(context, store);
+  const connected = new Promise<Socket>((resolve) => gated.listener.server.once(connectionEvent, resolve));
+  const wire = (await Wire.open(gated.port)).send(request({ key: gated.key, method: "POST", content: rex }));
+  await store.added(1);
+  const socket = await connected;
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.destroy();
+  await closed;
+  store.open();
+  await exchange(gated.port, request({ target: "/healthz" }));
+  gated.observers.flush();
+  assert.deepEqual(linesOf(gated.writes).map(({ status, pet }) => [status, pet]), [[0, 1], [200, null]]);
+  wire.destroy();
+});
+
+test("ms begins with the end of the fields, in the lane too, and an upload that is broken off has its line", async (context) => {
+  for (const hasFastLane of [true, false]) {
+    const { port, key, clock, observers, writes } = await watched(context, undefined, { hasFastLane });
+    const bytes = request({ method: "POST", key, content: rex });
+    for (const isBrokenOff of [false, true]) {
+      const wire = (await Wire.open(port)).send(bytes.subarray(0, -5));
+      await exchange(port, request({ target: "/healthz" })); // What was sent before has been read.
+      clock.advance(300);
+      if (isBrokenOff) {
+        wire.socket.resetAndDestroy();
+        await exchange(port, request({ target: "/healthz" }));
+      } else {
+        assert.equal((await wire.send(bytes.subarray(-5)).response()).status, 201);
+        wire.destroy();
+      }
+    }
+    observers.flush();
+    const posts = linesOf(writes).filter(({ method }) => method === "POST");
+    assert.deepEqual(posts.map(({ status, ms }) => [status, ms]), [[201, 300], [0, 300]]);
+  }
 });
 
 test("the line of a malformed message has the id of its valid key, and of no other", async (context) => {
@@ -196,7 +250,8 @@ test("metrics count requests by route pattern, method and status, and refusals b
     'animal_store_request_duration_seconds_count{route="/pets",method="GET",status="200"} 2',
     'animal_store_refusals_total{reason="rate_limited"} 2',
     'animal_store_refusals_total{reason="key_banned"} 0',
-    "animal_store_animals 1",
+    'animal_store_animals{status="available"} 1',
+    'animal_store_animals{status="sold"} 0',
     "animal_store_healthy 1",
     "animal_store_append_duration_seconds_count 1",
     "animal_store_fsync_duration_seconds_count 1",
@@ -219,9 +274,9 @@ function documented(heading: string, cellCount: number): readonly (readonly stri
 }
 
 test("the README of this room lists exactly the metrics that are exposed, with their types and labels", async (context) => {
-  const { port, key, service } = await watched(context);
+  const { port, key, service, observers } = await watched(context);
   await exchange(port, request({ key }));
-  const text = service.metrics();
+  const text = observers.metrics?.expose({ ...service.gauges, certificateEndSeconds: 1, failedHandshakes: { closed: 0 } }) ?? "";
   const exposed = Array.from(text.matchAll(/^# TYPE (\S+) (\S+)$/gm), ([, name = "", type = ""]) => {
     const [, labels = ""] = new RegExp(`^${name}(?:_bucket)?(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(name);
     const names = Array.from(labels.matchAll(/(\w+)="/g), ([, label = ""]) => label);
@@ -262,7 +317,7 @@ test("a client cannot add values of a label, whatever it sends", () => {
   for (let count = 0; count < 1_000; count++) {
     metrics.countRequest("none", `METHOD${count}`, 404, 1);
   }
-  const gauges = { animalCount: 0, logBytes: 0, banCount: 0, bannedKeyCount: 0, isHealthy: false };
+  const gauges = { logBytes: 0, banCount: 0, bannedKeyCount: 0, isHealthy: false };
   const series = metrics.expose(gauges).match(/^animal_store_requests_total\{.*$/gm);
   assert.deepEqual(series, ['animal_store_requests_total{route="none",method="other",status="404"} 1000']);
 });
@@ -283,7 +338,7 @@ test("service.metrics() of an embedder counts what its requests did, if the opti
   const { key } = await service.keys.create();
   await exchange(port, request({ key, method: "POST", content: rex }));
   assert.match(service.metrics(), /^animal_store_requests_total\{route="\/pets",method="POST",status="201"\} 1$/m);
-  assert.match(service.metrics(), /^animal_store_animals 1$/m);
+  assert.match(service.metrics(), /^animal_store_animals\{status="available"\} 1$/m);
 });
 
 test("a request whose content was taken before counts with the status that the embedding program responds", async (context) => {

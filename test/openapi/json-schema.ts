@@ -15,6 +15,7 @@ interface Context {
 
 const typeChecks: Readonly<Record<string, (value: unknown) => boolean>> = {
   string: (value) => typeof value === "string",
+  boolean: (value) => typeof value === "boolean",
   integer: (value) => Number.isInteger(value),
   object: isObject,
   array: (value) => Array.isArray(value),

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import { errorTable } from "../../src/http/errors.ts";
 import { parseBaseUrl } from "../../src/options.ts";
 import { readIdempotencyKey } from "../../src/pets/idempotency-key.ts";
+import { readPreconditions } from "../../src/pets/precondition.ts";
 import { runningService } from "../support/running-service.ts";
 import { everyNode, everyResponse, type Node, published, resolver } from "./description.ts";
 import { faultsOf, type Schema } from "./json-schema.ts";
@@ -128,6 +129,23 @@ test("describeApi() allows exactly the names that the service accepts", () => {
   for (const [name, isAllowed] of table) {
     const faults = faultsOf({ name, categoryId: 1 }, resolve("#/components/schemas/NewPet"), resolve);
     assert.equal(faults.length === 0, isAllowed, JSON.stringify(name));
+  }
+});
+
+test("describeApi() allows exactly the If-Match and If-None-Match that the service accepts", () => {
+  const parts = [" ", "\t", ",", "*", "W/", '"', "sold", "x", "\u007f", "\u00e9", "\u0100", '"sold"'];
+  let fields = [""];
+  for (let length = 0; length < 4; length += 1) {
+    fields = ["", ...fields.flatMap((field) => parts.map((part) => `${field}${part}`))];
+  }
+  const resolve = resolver(published());
+  for (const name of ["If-Match", "If-None-Match"]) {
+    const schema = resolve(`#/components/parameters/${name}`)["schema"] as Schema;
+    const wrong = fields.filter((field) => {
+      const isAllowed = faultsOf(field, schema, resolve).length === 0;
+      return isAllowed !== (readPreconditions({ [name.toLowerCase()]: field }) !== undefined);
+    });
+    assert.deepEqual(wrong, []);
   }
 });
 

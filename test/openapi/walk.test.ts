@@ -225,6 +225,7 @@ test("the description is true of limits that cannot be reached", async (context)
   }
 });
 
-test("every response that is described has been received", () => {
+test("every response that is described has been received, with its fields, and the messages of its examples", () => {
   assert.deepEqual(walk.unseen(), []);
+  assert.deepEqual(walk.untrueExamples(), []);
 });

@@ -15,6 +15,8 @@ export class Walk {
   readonly #description: Node;
   readonly #responses: readonly DescribedResponse[];
   readonly #seen = new Set<string>();
+  /** Messages that were received. Numbers are not compared: seconds pass. */
+  readonly #messages = new Set<string>();
 
   constructor(description: Node, basePath: string) {
     this.#description = description;
@@ -34,18 +36,29 @@ export class Walk {
     }
     const faults = [...this.#fieldFaults(described.response, response), ...this.#contentFaults(described, response)];
     this.#seen.add(described.name);
+    this.#messages.add(withoutNumbers(messageOf(response)));
     this.#seen.add(`${described.name} ${codeOf(response) ?? ""}`);
+    response.fields.forEach(([field]) => this.#seen.add(`${described.name} with ${field}`));
     return faults.map((fault) => `${name}: ${fault}`);
   }
 
-  /** Described responses that no request has received; if one has several codes, each counts. */
+  /** Described responses that no request has received; if one has several codes, each counts, and so does each field. */
   unseen(): readonly string[] {
     const all = this.#responses.flatMap(({ name, response }) => {
       const examples = response["content"]?.["application/json"]?.["examples"] ?? {};
       const codes = Object.entries(examples).filter(([, example]) => example["value"]?.["code"] !== undefined);
-      return codes.length === 0 ? [name] : codes.map(([code]) => `${name} ${code}`);
+      const fields = Object.keys(response["headers"] ?? {}).map((field) => `${name} with ${field.toLowerCase()}`);
+      return [...(codes.length === 0 ? [name] : codes.map(([code]) => `${name} ${code}`)), ...fields];
     });
     return all.filter((name) => !this.#seen.has(name));
+  }
+
+  /** Messages of examples that no request has received. */
+  untrueExamples(): readonly string[] {
+    const examples = this.#responses.flatMap(({ response }) =>
+      Object.values(response["content"]?.["application/json"]?.["examples"] ?? {}));
+    const messages = new Set(examples.flatMap((example) => example["value"]?.["message"] ?? []).map(String));
+    return [...messages].filter((message) => !this.#messages.has(withoutNumbers(message)));
   }
 
   #templateOf(path: string): string {
@@ -81,6 +94,14 @@ export class Walk {
       ...faultsOf(JSON.parse(response.content), schema, resolver(this.#description), "content"),
     ];
   }
+}
+
+function messageOf({ content }: WireResponse): string {
+  return String(JSON.parse(/"message":("(?:[^"\\]|\\.)*")/.exec(content)?.[1] ?? '""'));
+}
+
+function withoutNumbers(message: string): string {
+  return message.replace(/\d+/g, "N");
 }
 
 /** A field's value is text; the schema says what it means. */

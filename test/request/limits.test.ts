@@ -20,7 +20,7 @@ test("getLimits returns the plan and both quotas, after taking its own token", a
     assertPromised(response);
     assert.equal(
       response.content,
-      `{"plan":"free","minute":{"limit":60,"remaining":${60 - used},"reset":${startSeconds + 60}},` +
+      `{"plan":"free","readOnly":false,"minute":{"limit":60,"remaining":${60 - used},"reset":${startSeconds + 60}},` +
         `"day":{"limit":1000,"remaining":${1_000 - used},"reset":${startSeconds + 86_400}}}`,
     );
     assert.equal(response.value("x-ratelimit-remaining"), String(60 - used));
@@ -30,6 +30,16 @@ test("getLimits returns the plan and both quotas, after taking its own token", a
   const later = JSON.parse((await exchange(port, request({ target, key }))).content) as Record<string, unknown>;
   assert.deepEqual(later["minute"], { limit: 60, remaining: 58, reset: startSeconds + 120 });
   assert.deepEqual(later["day"], { limit: 1_000, remaining: 996, reset: startSeconds + 86_400 });
+});
+
+test("getLimits says whether a key is read-only, before its first refusal", async (context) => {
+  const { service, port } = await runningService(context);
+  for (const readOnly of [true, false]) {
+    const { key } = await service.keys.create({ readOnly });
+    const response = await exchange(port, request({ target, key }));
+    assertPromised(response);
+    assert.equal((JSON.parse(response.content) as { readonly readOnly: unknown }).readOnly, readOnly);
+  }
 });
 
 test("getLimits is checked like every request: 401 without a key, 429 over the limit, 405 for other methods", async (context) => {
