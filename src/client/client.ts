@@ -32,12 +32,15 @@ export class AnimalStoreError extends Error {
 
   /** @internal */
   constructor(message: string, details: Partial<AnimalStoreError>) {
-    super(message);
+    super(withoutKeys(message));
     Object.assign(this, details);
   }
 }
 
-/** The animals of a service. Calls reject with an AnimalStoreError. */
+/**
+ * The animals of a service. Calls reject with an AnimalStoreError, or, before anything is sent, with a RangeError for
+ * an id, a `categoryId`, a `from` or an `idempotencyKey` that is wrong.
+ */
 export class Pets {
   readonly #send: (request: ApiRequest) => Promise<ApiResponse>;
 
@@ -46,34 +49,41 @@ export class Pets {
     this.#send = send;
   }
 
-  /** Resolves when the animal is on disk. @throws {RangeError} `categoryId` is a number that is no safe integer */
-  async add({ name, categoryId, status }: NewPet, options?: WriteOptions): Promise<Pet> {
+  /** Resolves when the animal is on disk. */
+  async add(newPet: NewPet, options?: WriteOptions): Promise<Pet> {
+    const { name, categoryId, status } = given(newPet);
+    checkCategoryId(categoryId);
     const others = JSON.stringify({ status, name: name ?? null }).slice(1);
-    const content = `{"categoryId":${exactly(categoryId)},${others}`;
+    const content = `{"categoryId":${categoryId},${others}`;
     return read(await this.#write({ method: "POST", target: "/pets", content }, options), exactPet);
   }
 
   /** If there is no animal with the id, the code is "pet_not_found". */
   async get(id: number, options?: CallOptions): Promise<Pet> {
-    const [pet] = (await this.list({ ...options, after: id - 1, limit: 1 })).pets;
+    checkId(id);
+    const response = await this.#send({ target: `/pets?after=${id - 1}&limit=1`, signal: given(options).signal });
+    const [pet] = petsIn(response);
     if (pet?.id !== id) {
-      throw new AnimalStoreError(`There is no animal with the id ${id}.`, { code: "pet_not_found", status: 404 });
+      const details = { code: "pet_not_found", status: 404, requestId: requestIdOf(response) } as const;
+      throw new AnimalStoreError(`There is no animal with the id ${id}.`, details);
     }
     return pet;
   }
 
   /** One page. */
-  async list({ signal, ...query }: ListOptions = {}): Promise<PetPage> {
-    const given = Object.entries(query).filter(([, value]) => value !== undefined);
-    const parameters = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
-    const response = await this.#send({ method: "GET", target: `/pets?${parameters}`, signal });
-    const pets = read(response, (parsed: ParsedPet[]) => parsed.map(exactPet));
+  async list(options?: ListOptions): Promise<PetPage> {
+    const { signal, ...query } = given(options);
+    const entries = Object.entries(query).filter(([, value]) => value !== undefined);
+    const parameters = entries.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
+    const response = await this.#send({ target: `/pets?${parameters}`, signal });
+    const pets = petsIn(response);
     const next = /[?&]after=(\d+)[^>]*>; rel="next"/.exec(response.field("Link") ?? "");
     return { pets, nextAfter: next === null ? undefined : Number(next[1]) };
   }
 
   /** All pages. An animal that exists when it begins, and keeps its status, comes exactly once. */
-  async *all({ limit = 100, after = 0, ...query }: ListOptions = {}): AsyncGenerator<Pet, void, undefined> {
+  async *all(options?: ListOptions): AsyncGenerator<Pet, void, undefined> {
+    const { limit = 100, after = 0, ...query } = given(options);
     for (let next: number | undefined = after; next !== undefined; ) {
       const page: PetPage = await this.list({ ...query, limit, after: next });
       yield* page.pets;
@@ -82,34 +92,63 @@ export class Pets {
   }
 
   /** Resolves when the change is on disk. If the status is none of `from`, the code is "precondition_failed". */
-  async changeStatus(id: number, status: PetStatus, { from, ...options }: ChangeOptions): Promise<Pet> {
-    const fields = { "If-Match": [from].flat().map((one) => `"${one}"`).join(", ") };
-    const target = `/pets/${encodeURIComponent(id)}`;
+  async changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<Pet> {
+    checkId(id);
+    const { from } = given(options);
+    const names = [from].flat();
+    const isRight = names.length > 0 && names.every((name) => /^(available|pending|sold)$/.test(name));
+    check(isRight, "from must be available, pending or sold, or several", from);
+    const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
     const content = JSON.stringify({ status });
-    return read(await this.#write({ method: "PATCH", target, content, fields }, options), exactPet);
+    return read(await this.#write({ method: "PATCH", target: `/pets/${id}`, content, fields }, options), exactPet);
   }
 
-  #write(request: ApiRequest, { idempotencyKey = randomKey(), signal }: WriteOptions = {}): Promise<ApiResponse> {
-    return this.#send({ ...request, signal, fields: { ...request.fields, "Idempotency-Key": idempotencyKey } });
+  #write(request: ApiRequest, options: WriteOptions | undefined): Promise<ApiResponse> {
+    const { signal, idempotencyKey } = given(options);
+    const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` needs HTTPS.
+    check(typeof key === "string" && /^[!#-~]+$/.test(key), "idempotencyKey must be visible ASCII without quotes", key);
+    return this.#send({ ...request, signal, fields: { ...request.fields, "Idempotency-Key": key } });
   }
 }
 
-/** Not `randomUUID`, which pages without HTTPS lack. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+/** Before anything is sent: on the way a null or a NaN would be a text like any other. */
+function check(isRight: boolean, rule: string, received: unknown): void {
+  if (!isRight) {
+    const text = Object(received) === received ? "an object" : String(received);
+    throw new RangeError(withoutKeys(`${rule}, received ${typeof received === "string" ? `"${text}"` : text}`));
+  }
+}
+
+function checkId(id: number): void {
+  check(Number.isSafeInteger(id) && id > 0, "id must be an integer from 1 to 2^53 - 1, as a number", id);
+}
+
+function checkCategoryId(id: unknown): void {
+  check(typeof id === "bigint" || Number.isSafeInteger(id), "categoryId must be a safe integer or a bigint", id);
+}
+
+/** What JavaScript leaves out, or gives as null, has no members. */
+function given<Value extends object>(value: Value | null | undefined): Value {
+  check(typeof (value ?? {}) === "object", "animals and options must be objects", value);
+  return value ?? ({} as Value);
+}
+
+/** A proxy may show what it got. A part of a key counts as one. */
+function withoutKeys(text: string): string {
+  return text.replace(/as_\w+/g, "as_…");
 }
 
 type ParsedPet = Omit<Pet, "categoryId"> & { readonly categoryId: string | number };
 
-function exactPet({ id, name, categoryId, status }: ParsedPet): Pet {
-  return { id, name, categoryId: exactly(categoryId), status };
+function exactPet({ id, name, categoryId: read, status }: ParsedPet): Pet {
+  const integer = typeof read === "string" ? BigInt(read) : read;
+  checkCategoryId(integer);
+  const number = Number(integer);
+  return { id, name, categoryId: Number.isSafeInteger(number) ? number : integer, status };
 }
 
-function exactly(integer: string | number | bigint): bigint {
-  if (typeof integer === "number" && !Number.isSafeInteger(integer)) {
-    throw new RangeError(`categoryId must be a bigint or a safe integer, received ${integer}`);
-  }
-  return BigInt(integer);
+function petsIn(response: ApiResponse): Pet[] {
+  return read(response, (pets: readonly ParsedPet[]) => pets.map(exactPet));
 }
 
 /**
@@ -125,125 +164,211 @@ function read<Parsed, Value>(response: ApiResponse, convert: (parsed: Parsed) =>
   }
 }
 
+function requestIdOf({ field }: Pick<ApiResponse, "field">): string | undefined {
+  return withoutKeys(field("X-Request-Id") ?? "") || undefined;
+}
+
 /** The text of an error. Its message, a string of JSON, is matched to the end: a proxy may send anything. */
 const errorPattern =
   /^\{"code":"(\w+)","message":("(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"),"status":\d+\}$/;
 
 /** @internal The error that the service names, or that the response is. */
 export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError {
-  const after = field("Retry-After") ?? ""; // Seconds, or a date (RFC 9110, 10.2.3).
-  const seconds = /^\d+$/.test(after) ? Number(after) : Math.ceil((Date.parse(after) - Date.now()) / 1_000);
-  const retryAfter = Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
-  const details = { status, requestId: field("X-Request-Id") ?? undefined, retryAfter };
+  const after = field("Retry-After") ?? "-"; // Seconds, or a date (RFC 9110, 10.2.3), by the clock of its sender.
+  const dateMs = Date.parse(after) - (Date.parse(field("Date") ?? "") || Date.now());
+  const seconds = Math.ceil(Number.isNaN(Number(after)) ? dateMs / 1_000 : Number(after));
+  const retryAfter = seconds >= 0 ? seconds : undefined;
+  const details = { status, requestId: requestIdOf({ field }), retryAfter };
   const [, code, said] = errorPattern.exec(text) ?? [];
   if (said === undefined) {
-    const message = `HTTP ${status}, but no response of an animal store: ${text.slice(0, 200)}`;
+    const message = `HTTP ${status}, but no response of an animal store: ${withoutKeys(text).slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });
   }
-  const petStatus = status === 412 ? (/"(\w+)"/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
+  // A proxy that compresses may have made it weak, or "sold-gzip".
+  const petStatus = status === 412 ? (/"([a-z]+)/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
   return new AnimalStoreError(JSON.parse(said), { ...details, code: code as ErrorCode, petStatus });
 }
 
 /** A response that takes longer is not waited for. */
 const responseMs = 30_000;
 /** The longest wait that the service asks for; whatever stands in between may ask for a year. */
-const pauseMsMax = 86_400_000;
+const waitMsMax = 86_400_000;
+/** One more, each in a second of its own, would be a ban. */
+const refusalsMax = 9;
+const minuteMs = 60_000;
+
+/**
+ * A certificate or a port that Node, Bun or Deno refuses, each in its words, or a port that speaks no TLS: it will be
+ * refused again.
+ */
+const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked/;
+const unknownName = /ENOTFOUND|not known/;
+
+/** While 429 makes all calls wait. Times are those of `performance.now()`. */
+interface Pause {
+  readonly beganMs: number;
+  readonly error: AnimalStoreError;
+  readonly untilMs: number;
+  /** From when on one call looks whether the pause is over: the operator may have helped. */
+  lookMs: number;
+  /** In how many seconds the service has refused requests, at most. */
+  readonly refusals: number;
+}
+
+const now = (): number => performance.now();
 
 /**
  * Any number of calls may use it at once. A request is sent again after a broken connection, 408, 429 and 5xx, an add
- * or a change with the same `Idempotency-Key`. As long as `Retry-After` says, no call sends anything.
+ * or a change with the same `Idempotency-Key`. After 429 no call sends anything as long as `Retry-After` says, but one
+ * looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
  */
 export class AnimalStoreClient {
   readonly pets: Pets = new Pets((request) => this.#send(request));
-  readonly #options: ClientOptions;
-  /** What asked to wait, and until when, in the time of `performance.now()`. */
-  #pause: { readonly untilMs: number; readonly error: AnimalStoreError } | undefined;
+  readonly #options: ClientOptions & { readonly timeoutMs: number; readonly triesMax: number };
+  #pause: Pause | undefined;
+  #hasResponse = false;
 
-  /** @throws {TypeError} `url` is no address of http or https, or `key` has not the form of a key */
+  /**
+   * @throws {TypeError} `url` is no address of http or https, or `key` has not the form of a key
+   * @throws {RangeError} another option is wrong
+   */
   constructor(options: ClientOptions) {
-    // "localhost:3000/v1" is an address too, of the scheme "localhost". In a page an address may be relative.
-    if (!/^https?:/.test(new Request(options.url).url)) {
-      throw new TypeError(`url must begin with http:// or https://, received "${options.url}"`);
+    const { url, key, timeoutMs, triesMax } = options;
+    let address = "";
+    try {
+      address = new Request(url).url; // In a page it may be relative. "localhost:3000/v1" has the scheme "localhost".
+    } catch {
+      // What it says may have the password.
     }
-    if (!/^as_\w+$/.test(options.key)) {
+    if (!/^https?:\/\/[^/@]+\/[^?#]*$/.test(address)) {
+      const shown = String(url).replace(/.*@/s, "…@");
+      throw new TypeError(`url must begin with http:// or https://, without user, query or #, received "${shown}"`);
+    }
+    if (!/^as_\w+$/.test(key)) {
       throw new TypeError("key must be an API key, which begins with as_");
     }
-    this.#options = options;
+    this.#options = { url, key, timeoutMs: Number(timeoutMs ?? 120_000), triesMax: Number(triesMax ?? 10) };
+    check(this.#options.timeoutMs > 0, "timeoutMs must be positive", timeoutMs);
+    check(this.#options.triesMax > 0, "triesMax must be positive", triesMax);
   }
 
   /** What is left after this request, which counts too. */
-  async limits({ signal }: CallOptions = {}): Promise<Limits> {
-    return read(await this.#send({ method: "GET", target: "/limits", signal }), (limits: Limits) => limits);
+  async limits(options?: CallOptions): Promise<Limits> {
+    const response = await this.#send({ target: "/limits", signal: given(options).signal });
+    return read(response, (limits: Limits) => limits);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
-    const { timeoutMs = 120_000, triesMax = 10 } = this.#options;
-    const endMs = performance.now() + timeoutMs;
+    const { timeoutMs, triesMax } = this.#options;
+    const endMs = now() + timeoutMs;
     for (let tries = 1; ; tries++) {
-      while (this.#pause !== undefined && this.#pause.untilMs > performance.now()) {
-        await waitUntil(this.#pause.untilMs, endMs, this.#pause.error, request.signal);
+      if (await this.#turn(endMs, request.signal)) {
+        tries--; // It only looks.
       }
+      const sentMs = now();
       const outcome = await this.#try(request, endMs);
-      if (!(outcome instanceof AnimalStoreError)) {
+      const isError = outcome instanceof AnimalStoreError;
+      const { status = 500, code, retryAfter = 0 } = outcome as AnimalStoreError; // A response has a status.
+      const isFinal = status < 500 && status !== 408 && status !== 429;
+      if (isFinal && code !== "unexpected_response" && sentMs > (this.#pause?.beganMs ?? 0)) {
+        this.#pause = undefined; // Only a request within the limit comes that far.
+      }
+      if (!isError) {
         return outcome;
       }
       // The random part keeps many clients from coming back at once.
-      const { status = 500, retryAfter } = outcome;
       const backoffMs = Math.min(100 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2);
-      const askedMs = Math.min(1_000 * (retryAfter ?? 0), pauseMsMax) + 500 * Math.random();
-      const untilMs = performance.now() + (retryAfter === undefined ? backoffMs : askedMs);
-      const isFinal = status < 500 && status !== 408 && status !== 429;
-      if (!isFinal && retryAfter !== undefined && untilMs > (this.#pause?.untilMs ?? 0)) {
-        this.#pause = { untilMs, error: outcome };
+      const askedMs = Math.min(1_000 * retryAfter, waitMsMax);
+      const untilMs = now() + (status === 429 ? Math.max(askedMs, backoffMs) : askedMs + backoffMs);
+      if (status === 429) {
+        this.#refuse(outcome, sentMs, untilMs);
       }
-      if (isFinal || tries >= triesMax) {
+      if (isFinal || tries >= triesMax || untilMs > endMs) {
         throw outcome;
       }
-      await waitUntil(untilMs, endMs, outcome, request.signal);
+      await (status !== 429 && sleep(untilMs, request.signal));
     }
   }
 
+  /** Waits until the call may send. Returns true if the others wait on. */
+  async #turn(endMs: number, signal: AbortSignal | null | undefined): Promise<boolean> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const pause = this.#pause;
+      if (pause === undefined || pause.untilMs <= now()) {
+        return false;
+      }
+      const { beganMs, error, untilMs, lookMs } = pause;
+      if (lookMs <= now()) {
+        pause.lookMs = 2 * now() - beganMs;
+        return true;
+      }
+      if (untilMs > endMs) {
+        const retryAfter = error.retryAfter && Math.ceil((untilMs - now()) / 1_000);
+        throw new AnimalStoreError(error.message, { ...error, retryAfter });
+      }
+      await sleep(Math.min(untilMs, lookMs, now() + minuteMs), signal);
+    }
+  }
+
+  #refuse(error: AnimalStoreError, sentMs: number, untilMs: number): void {
+    const { beganMs, lookMs, refusals } = this.#pause ?? { beganMs: now(), lookMs: 0, refusals: 0 };
+    // What was under way when the pause began may have been refused in seconds of their own.
+    const isLate = refusals > 0 && sentMs <= beganMs;
+    const count = isLate ? Math.max(refusals, 2 + Math.floor((now() - beganMs) / 1_000)) : refusals + 1;
+    const isLast = count >= refusalsMax || error.code === "key_banned";
+    const nextMs = isLast ? Infinity : Math.max(lookMs, now() + minuteMs);
+    this.#pause = { beganMs, error, untilMs, lookMs: nextMs, refusals: count };
+  }
+
+  /** @throws {AnimalStoreError} no try succeeds */
   async #try(request: ApiRequest, endMs: number): Promise<ApiResponse | AnimalStoreError> {
-    const { method, target, fields, content, signal } = request;
+    const { method = "GET", target, fields, content = null, signal } = request;
     const { url, key } = this.#options;
-    const leftMs = Math.max(0, Math.ceil(endMs - performance.now()));
-    const limit = AbortSignal.timeout(Math.min(responseMs, leftMs));
-    const init = {
+    const limit = AbortSignal.timeout(Math.min(responseMs, Math.max(0, Math.ceil(endMs - now()))));
+    const sent = new Request(url.replace(/\/$/, "") + target, {
       method,
       headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
+      body: content,
       redirect: "manual", // The key is for this address only.
-      signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-    } as const;
-    // Outside of the block below, because an `Idempotency-Key` that is no field is never worth another try.
-    const sent = new Request(url.replace(/\/$/, "") + target, content ? { ...init, body: content } : init);
+      signal: signal == null ? limit : AbortSignal.any([signal, limit]),
+      ...("cache" in Request.prototype && { cache: "no-store" }), // Frameworks keep others. Some workers know none.
+    });
     try {
       const response = await fetch(sent);
       const { status, headers } = response;
       const answer = { status, text: await response.text(), field: (name: string) => headers.get(name) };
+      this.#hasResponse = true;
       return response.ok ? answer : errorOf(answer);
     } catch (cause) {
       signal?.throwIfAborted();
-      return new AnimalStoreError(`No response of ${url}`, { code: "no_response", cause });
+      const { code, reason, message } = rootOf(cause);
+      const details = { code: "no_response", cause } as const;
+      const error = new AnimalStoreError(`No response of ${url}: ${reason || message || code}`, details);
+      const text = `${code} ${message}`;
+      if (hopeless.test(text) || (!this.#hasResponse && unknownName.test(text))) {
+        throw error;
+      }
+      return error;
     }
   }
 }
 
-/** @throws {AnimalStoreError} `error`, at once, if `untilMs` is later than `endMs` */
-async function waitUntil(untilMs: number, endMs: number, error: AnimalStoreError, signal?: AbortSignal): Promise<void> {
-  signal?.throwIfAborted(); // There is no event any more.
-  const waitMs = untilMs - performance.now();
-  if (untilMs > endMs) {
-    const retryAfter = error.retryAfter && Math.ceil(waitMs / 1_000); // Of a pause, a part has passed.
-    throw new AnimalStoreError(error.message, { ...error, retryAfter });
-  }
-  await new Promise<void>((resolve) => {
+/** The reason is OpenSSL's, whose message has also its file and line. */
+function rootOf(error: unknown): Readonly<Record<string, unknown>> {
+  const { cause } = Object(error) as { readonly cause?: unknown };
+  return cause ? rootOf(cause) : Object(error);
+}
+
+/** Until then, or until the signal is aborted. */
+function sleep(untilMs: number, signal: AbortSignal | null | undefined): Promise<void> {
+  return new Promise((resolve) => {
     const finish = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", finish);
       resolve();
     };
-    const timer = setTimeout(finish, waitMs);
+    const timer = setTimeout(finish, untilMs - now());
     signal?.addEventListener("abort", finish);
   });
-  signal?.throwIfAborted();
 }

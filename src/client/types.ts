@@ -5,7 +5,8 @@ export type PetStatus = "available" | "pending" | "sold";
 export interface Pet {
   readonly id: number;
   readonly name: string;
-  readonly categoryId: bigint;
+  /** A number if it is a safe integer, otherwise a bigint, which `JSON.stringify` refuses. */
+  readonly categoryId: number | bigint;
   readonly status: PetStatus;
 }
 
@@ -13,7 +14,7 @@ export interface NewPet {
   /** 1 to 255 code points, not only white space. */
   readonly name: string;
   /** An int64; a number must be a safe integer. */
-  readonly categoryId: bigint | number;
+  readonly categoryId: number | bigint;
   /** Default "available". */
   readonly status?: PetStatus | undefined;
 }
@@ -40,7 +41,7 @@ export interface ListOptions extends CallOptions {
 
 export interface WriteOptions extends CallOptions {
   /** For a call that may be made again: 1 to 255 visible ASCII characters but `"`. By default each call has its own. */
-  readonly idempotencyKey?: string | undefined;
+  readonly idempotencyKey?: string | null | undefined;
 }
 
 export interface ChangeOptions extends WriteOptions {
@@ -57,6 +58,8 @@ export interface Quota {
 
 export interface Limits {
   readonly plan: "free" | "pro" | "business" | "enterprise";
+  /** Whether the key may only list and fetch. */
+  readonly readOnly: boolean;
   readonly minute: Quota;
   readonly day: Quota;
 }
@@ -82,7 +85,7 @@ export interface ClientOptions {
 
 /** @internal */
 export interface ApiRequest extends CallOptions {
-  readonly method: "GET" | "POST" | "PATCH";
+  readonly method?: "GET" | "POST" | "PATCH";
   /** Below the address of the API. */
   readonly target: string;
   readonly fields?: Readonly<Record<string, string>>;

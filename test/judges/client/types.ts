@@ -9,7 +9,8 @@ export async function right(signal: AbortSignal): Promise<void> {
   const luna: Pet = await pets.add({ name: "Luna", categoryId: 9223372036854775807n });
   const rex: NewPet = { name: "Rex", categoryId: 1, status: "pending" };
   await pets.add(rex, { idempotencyKey: "order-17", signal });
-  const category: bigint = luna.categoryId;
+  await pets.add(rex, { idempotencyKey: null });
+  const category: number | bigint = luna.categoryId;
   const { pets: page, nextAfter } = await pets.list({ status: "sold", limit: 100, after: luna.id });
   const next: number | undefined = nextAfter;
   for await (const { status } of pets.all({ status: "available" })) {
