@@ -45,6 +45,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   limits: ["base"],
   keys: ["limits", "base"],
   disk: ["base"],
+  tls: ["disk", "base"],
   log: ["disk", "base"],
   store: ["log", "disk", "pets", "base"],
   observe: ["base"],
@@ -66,7 +67,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   testing: ["index.ts"],
   cli: [
-    ...["service.ts", "options.ts", "moving", "folder", "postgres", "observe", "store"],
+    ...["service.ts", "options.ts", "moving", "folder", "postgres", "observe", "store", "tls"],
     ...["disk", "keys", "limits", "pets", "wire", "http", "base"],
   ],
   "server.ts": ["cli"],
@@ -77,7 +78,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["wire", "http"],
   "node:https": ["wire"],
-  "node:fs": ["disk", "cli"],
+  "node:fs": ["disk", "tls", "cli"],
   "node:fs/promises": ["disk"],
   "node:child_process": [],
   "node:worker_threads": ["testing"],

@@ -16,10 +16,9 @@ import { limitsFileName, loadLimits } from "../folder/limits-file.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { oneLine } from "../options.ts";
 import { checkPetLog, petFileName } from "../store/load-pets.ts";
-import { readPair } from "./certificate.ts";
 import { checkRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readSettings, readStorage, settingNames } from "./settings.ts";
+import { readCertificate, readSettings, readStorage, settingNames } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
@@ -35,7 +34,8 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   }
   const read = readSettings(args, terminal.environment);
   const { settings: { storage }, warnings } = read;
-  readPair(read);
+  const pair = await readCertificate(read);
+  const certificate = pair ? (await import("../tls/pair.ts")).remarksOn(pair, systemClock.wallMs()) : [];
   terminal.stdout(warnings.map((warning) => `${withLevel(warning, "warning")}\n`).join(""));
   let isServed = false;
   const checks: (() => Promise<string>)[] = [];
@@ -51,6 +51,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
     checks.push(...[checkKeys, checkLimits, checkRights].map((checkPart) => () => checkPart(disk, dataDir)));
   }
   const isSound = await runChecks(checks, terminal);
+  certificate.forEach(([message]) => terminal.stdout(`it would serve, but ${oneLine(message)}\n`));
   const remark = isServed ? "; a server holds the folder now" : "";
   terminal.stdout(`the server would ${isSound ? "" : "not "}start${remark}\n`);
   return isSound ? exitDone : exitFailure;

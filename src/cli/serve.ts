@@ -1,38 +1,48 @@
 /** The server: opens the service, listens, and stops cleanly. */
 
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
+import { readFileSync } from "node:fs";
+import type { Server as HttpServer } from "node:http";
+import type { AddressInfo, Server } from "node:net";
 import { resolve } from "node:path";
 import type { Server as TlsServer } from "node:tls";
 
+import { bounds } from "../base/bounds.ts";
 import { systemClock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
-import { bounds } from "../base/bounds.ts";
-import { listenerLimits } from "../wire/listener-limits.ts";
-import { Listener } from "../wire/listener.ts";
-import { createMetricsListener } from "../wire/metrics-listener.ts";
-import { keepTickShape } from "../wire/tick-shape.ts";
+import type { Report } from "../base/report.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
-import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "../options.ts";
+import { type AnimalStoreOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
-import { type Certificate, readPair, type Renewal, renewCertificate } from "./certificate.ts";
-import { connectionsMax } from "./connections-max.ts";
+import type { Pair } from "../tls/pair.ts";
+import type { TlsWatch } from "../tls/watch.ts";
+import { Listener } from "../wire/listener.ts";
+import { listenerLimits } from "../wire/listener-limits.ts";
+import { keepTickShape } from "../wire/tick-shape.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
 import { mustHaveRoom, showFirstKey } from "./first-start.ts";
 import { UsageError } from "./parse-flags.ts";
-import { readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
+import { readCertificate, readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-interface Start extends SettingsRead {
+/** What was asked. */
+interface Asked extends SettingsRead {
   readonly terminal: Terminal;
-  readonly options: CheckedOptions;
-  readonly observers: Observers | undefined;
-  readonly certificate: Certificate | undefined;
+  readonly report: Report;
   readonly stopping: AbortSignal;
+}
+
+/** What runs. */
+interface Running {
+  readonly service: Service;
+  readonly listener: Listener;
+  readonly observers: Observers | undefined;
+  readonly metricsServer: HttpServer | undefined;
+  readonly tls: TlsWatch | undefined;
 }
 
 /**
@@ -46,36 +56,31 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
     terminal.reportAsJson();
   }
   const read = readSettings(args, terminal.environment);
-  const { storage } = read.settings;
+  const { storage, log } = read.settings;
+  const asked: Asked = { ...read, terminal, report: log === "off" ? () => undefined : terminal.report, stopping };
   if (storage.kind === "folder") {
-    return serveFrom({ dataDir: storage.dataDir }, read, terminal, stopping);
+    return serveFrom({ dataDir: storage.dataDir }, asked);
   }
   const { withPool } = await import("./database.ts");
-  return withPool(storage, (database) => serveFrom({ database }, read, terminal, stopping));
+  return withPool(storage, (database) => serveFrom({ database }, asked));
 }
 
 type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
 
-async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, stopping: AbortSignal): Promise<void> {
-  const { settings, warnings } = read;
-  const options = checkOptions({
-    ...kept,
-    baseUrl: settings.baseUrl,
-    stagingBaseUrl: settings.stagingBaseUrl,
-    trustProxy: settings.trustedProxyCount,
-    corsOrigins: settings.corsOrigins,
-    report: settings.log === "off" ? () => undefined : terminal.report,
-  });
-  warnings.forEach((warning) => options.report(warning, "warning"));
-  const certificate = readPair(read);
-  const observers = await makeObservers(settings, terminal);
-  const start: Start = { ...read, terminal, options, observers, certificate, stopping };
-  keepTickShape();
-  const publicPages = settings.hasConsole ? consolePages() : [];
+async function serveFrom(kept: Kept, asked: Asked): Promise<void> {
+  const { report, stopping } = asked;
   try {
-    const opening = openService(options, { signal: stopping, publicPages, observers });
-    await listenUntilStopped(await opening.catch((error: unknown) => failStart(error, start)), start);
-    options.report("stopped");
+    const running = await begin(kept, asked);
+    try {
+      await openPorts(running, asked);
+      if (!stopping.aborted) {
+        await once(stopping, "abort");
+      }
+      report("stopping: finishing the requests under way");
+    } finally {
+      await end(running);
+    }
+    report("stopped");
   } catch (error) {
     if (!isAbort(error)) {
       throw error;
@@ -83,10 +88,43 @@ async function serveFrom(kept: Kept, read: SettingsRead, terminal: Terminal, sto
   }
 }
 
+async function begin(kept: Kept, asked: Asked): Promise<Running> {
+  const { settings, warnings, report, stopping } = asked;
+  const { baseUrl, stagingBaseUrl, trustedProxyCount: trustProxy, corsOrigins, hasFastLane } = settings;
+  const options = checkOptions({ ...kept, baseUrl, stagingBaseUrl, trustProxy, corsOrigins, report });
+  warnings.forEach((warning) => report(warning, "warning"));
+  const pair = await readCertificate(asked);
+  const observers = await makeObservers(asked);
+  keepTickShape();
+  const publicPages = settings.hasConsole ? consolePages() : [];
+  const opening = openService(options, { signal: stopping, publicPages, observers });
+  const service = await opening.catch((error: unknown) => failStart(error, asked));
+  const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
+  const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
+  const tls = await watchTls(listener.server as TlsServer, pair, report); // It is one if there is a pair.
+  // By SIGHUP certbot and others say that the certificate has changed.
+  const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
+  stopping.addEventListener("hangup", tls === undefined ? noEffect : () => tls.check(true));
+  const metrics = observers?.metrics;
+  let metricsServer: HttpServer | undefined;
+  if (metrics !== undefined) {
+    const { createMetricsListener } = await import("../wire/metrics-listener.ts"); // Loaded only if it is turned on.
+    const content = (): string => metrics.expose({ ...service.gauges, ...tls?.gauges });
+    metricsServer = createMetricsListener({ contentType: metrics.contentType, content });
+  }
+  listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
+  return { service, listener, observers, metricsServer, tls };
+}
+
+/** Loaded only with HTTPS. */
+async function watchTls(server: TlsServer, pair: Pair | undefined, report: Report): Promise<TlsWatch | undefined> {
+  return pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
+}
+
 /** Loaded only if they are turned on. */
-async function makeObservers({ metricsPort, log }: Settings, { stderr }: Terminal): Promise<Observers | undefined> {
-  const hasMetrics = metricsPort !== undefined;
-  const writeRequests = log === "requests" ? stderr : undefined;
+async function makeObservers({ settings, terminal }: Asked): Promise<Observers | undefined> {
+  const hasMetrics = settings.metricsPort !== undefined;
+  const writeRequests = settings.log === "requests" ? terminal.stderr : undefined;
   if (!hasMetrics && writeRequests === undefined) {
     return undefined;
   }
@@ -99,7 +137,7 @@ function isAbort(error: unknown): boolean {
 }
 
 /** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
-function failStart(error: unknown, { settings, cite }: Start): never {
+function failStart(error: unknown, { settings, cite }: Asked): never {
   if (isAbort(error)) {
     throw error;
   }
@@ -110,66 +148,45 @@ function failStart(error: unknown, { settings, cite }: Start): never {
   throw new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
 }
 
-/** Opens the metrics port first: a start that fails because that port is taken never opens the port of the API. */
-async function listenUntilStopped(service: Service, start: Start): Promise<void> {
-  const { settings, observers, certificate, stopping, options: { report } } = start;
-  const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
-  const listener = new Listener(service.pipeline, { limits, certificate, hasFastLane: settings.hasFastLane });
-  const scheme = certificate === undefined ? "http" : "https";
-  const metrics = observers?.metrics;
-  const metricsServer = metrics && createMetricsListener({
-    contentType: metrics.contentType,
-    content: () => service.metrics(),
-  });
-  const renewal = keepCertificate(listener.server, start);
-  listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
-  try {
-    const fail = (error: unknown): never => failStart(error, start);
-    await mustHaveRoom(service, settings).catch(fail);
-    const { port, host, metricsPort, metricsHost } = settings;
-    let metricsUrl: string | undefined;
-    if (metricsServer !== undefined && metricsPort !== undefined) {
-      const opened = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, start);
-      metricsUrl = `http://${hostInUrl(metricsHost)}:${opened}/metrics`;
-    }
-    const opened = await listen(listener.server, { port, host, prefix: "" }, start);
-    stopping.throwIfAborted();
-    if (metricsUrl !== undefined) {
-      report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
-    }
-    warnOfClearText(start);
-    const reachedHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
-    await showFirstKey(service, `${scheme}://${hostInUrl(reachedHost)}:${opened}`, start).catch(fail);
-    const url = `${scheme}://${hostInUrl(host)}:${opened}${service.options.basePath}`;
-    start.terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
-    if (!stopping.aborted) {
-      await once(stopping, "abort");
-    }
-    report("stopping: finishing the requests under way");
-  } finally {
-    renewal?.stop();
-    service.beginStopping();
-    await listener.stop(bounds.stopMs);
-    metricsServer?.closeAllConnections();
-    metricsServer?.close();
-    // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
-    await service.close().finally(() => observers?.flush());
+/** The metrics port first: a start that fails because that port is taken never opens the port of the API. */
+async function openPorts({ service, listener, metricsServer, tls }: Running, asked: Asked): Promise<void> {
+  const { settings, terminal, report, stopping } = asked;
+  const { port, host, metricsPort, metricsHost } = settings;
+  const fail = (error: unknown): never => failStart(error, asked);
+  await mustHaveRoom(service, settings).catch(fail);
+  let metricsUrl: string | undefined;
+  if (metricsServer !== undefined && metricsPort !== undefined) {
+    const opened = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, asked);
+    metricsUrl = `http://${hostInUrl(metricsHost)}:${opened}/metrics`;
   }
+  const opened = await listen(listener.server, { port, host, prefix: "" }, asked);
+  stopping.throwIfAborted();
+  if (metricsUrl !== undefined) {
+    report(`metrics on ${metricsUrl}`); // Not earlier: a start that fails writes one line, its error.
+  }
+  tls?.tell();
+  warnOfClearText(settings, report);
+  const scheme = tls === undefined ? "http" : "https";
+  const reachedHost = host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host;
+  await showFirstKey(service, `${scheme}://${hostInUrl(reachedHost)}:${opened}`, asked).catch(fail);
+  const url = `${scheme}://${hostInUrl(host)}:${opened}${service.options.basePath}`;
+  terminal.stdout(`listening on ${url} (${await whatIsServed(service, settings)})\n`);
 }
 
-/** Reads it again at times, and at SIGHUP, by which certbot and others say that it has changed. */
-function keepCertificate(server: Listener["server"], start: Start): Renewal | undefined {
-  const { settings: { tls }, certificate, stopping, options: { report } } = start;
-  const renewal = tls && certificate && renewCertificate(server as TlsServer, tls, certificate, report);
-  const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
-  stopping.addEventListener("hangup", renewal?.check ?? noEffect);
-  return renewal;
+async function end({ service, listener, observers, metricsServer, tls }: Running): Promise<void> {
+  tls?.stop();
+  service.beginStopping();
+  await listener.stop(bounds.stopMs);
+  metricsServer?.closeAllConnections();
+  metricsServer?.close();
+  // Last, so that nothing else keeps the process running if it fails. Meanwhile the requests that were cut off end.
+  await service.close().finally(() => observers?.flush());
 }
 
 /** An operator who has mistyped the folder sees it here: a new one, and no animals. */
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
-  const { keys } = service;
+  const { keys } = service.engine;
   const animals = counted((await service.engine.countAnimals()) ?? 0, "animal");
   return [place, ...(keys.exists ? [] : ["made just now"]), animals, keys.keyring.countInWords()].join(", ");
 }
@@ -178,14 +195,14 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
 type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metrics-" };
 
 /** Resolves to the port. @throws {UsageError} the address is taken, or not one of this machine */
-function listen(server: Listener["server"], address: Address, { cite, options }: Start): Promise<number> {
+function listen(server: Server, address: Address, { cite, report }: Asked): Promise<number> {
   const { port, host, prefix } = address;
   return new Promise((resolve, reject) => {
     let isWarned = false;
     const warn = (reason: string): void => {
       if (!isWarned) {
         isWarned = true; // There may be thousands: one for each connection that was not accepted.
-        options.report(`some connections cannot be accepted: ${reason}`, "warning");
+        report(`some connections cannot be accepted: ${reason}`, "warning");
       }
     };
     server.on("drop", () => warn(`${server.maxConnections} are open, which is the most`));
@@ -202,7 +219,7 @@ function listen(server: Listener["server"], address: Address, { cite, options }:
   });
 }
 
-function warnOfClearText({ settings: { host, baseUrl, tls }, options: { report } }: Start): void {
+function warnOfClearText({ host, baseUrl, tls }: Settings, report: Report): void {
   const isLoopback = host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host);
   if (tls === undefined && !isLoopback && !baseUrl?.startsWith("https:")) {
     const advice = "set --tls-cert and --tls-key, or put a TLS proxy in front and set --base-url https://…/v1";
@@ -212,4 +229,36 @@ function warnOfClearText({ settings: { host, baseUrl, tls }, options: { report }
 
 function hostInUrl(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
+}
+
+/** Descriptors for files, the lock, a database, and sockets that listen. */
+const otherDescriptors = 64;
+/** Where the limit is so low that less would be left. */
+const connectionsMin = 16;
+
+/**
+ * How many connections may be open, so that keys and limits can still be read and saved. Call it once, at the start.
+ * @param metricsConnectionsMax how many of the port of metrics may be open beside them
+ */
+function connectionsMax(metricsConnectionsMax: number): number {
+  return Math.max(openFilesMax() - otherDescriptors - metricsConnectionsMax, connectionsMin);
+}
+
+/** What is used of Node's report. Windows has no such limit. */
+type NodeReport = { readonly userLimits?: { readonly open_files: { readonly soft: number | string } } };
+
+/** `RLIMIT_NOFILE`, which Node has raised as far as it may; Infinity if there is none. */
+function openFilesMax(): number {
+  const soft = softLimitOnLinux() ?? (process.report.getReport() as NodeReport).userLimits?.open_files.soft;
+  const limit = Number(soft ?? NaN);
+  return Number.isNaN(limit) ? Infinity : limit; // "unlimited"
+}
+
+/** In a report, too, which takes 10 ms. Undefined on other systems, and where Node's permission model forbids it. */
+function softLimitOnLinux(): string | undefined {
+  try {
+    return /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
+  } catch {
+    return undefined;
+  }
 }

@@ -6,6 +6,7 @@
 
 import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
+import type { Pair, PairPaths } from "../tls/pair.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
@@ -26,7 +27,7 @@ export interface Settings {
   readonly corsOrigins: readonly string[];
   readonly log: "off" | "lifecycle" | "requests";
   /** Paths of PEM files. Undefined: plain HTTP. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly tls: PairPaths | undefined;
   readonly hasConsole: boolean;
   readonly hasFastLane: boolean;
   readonly metricsPort: number | undefined;
@@ -124,6 +125,19 @@ export function wantsJsonLines(args: readonly string[], environment: NodeJS.Proc
   return (values.get("log") ?? environment[settingTable.log.variable]) === ("requests" satisfies Settings["log"]);
 }
 
+/** What HTTPS needs is loaded only if it is asked for. @throws {UsageError} the pair cannot be used */
+export async function readCertificate({ settings: { tls }, cite }: SettingsRead): Promise<Pair | undefined> {
+  if (tls === undefined) {
+    return undefined;
+  }
+  const { readPair } = await import("../tls/pair.ts");
+  try {
+    return readPair(tls);
+  } catch (error) {
+    throw new UsageError(`Cannot use ${cite("tls-cert")} with ${cite("tls-key")}: ${messageOf(error)}`);
+  }
+}
+
 /** Where a command finds what is kept. @throws {UsageError} */
 export function readStorage(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Storage {
   return givenSettings(values, environment).storage();
@@ -192,28 +206,9 @@ function withoutServices(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 /** A misspelt variable would otherwise be ignored without a word. Returns a warning for each. */
 function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = settingNames.map((name) => settingTable[name].variable);
-  const prefix = "ANIMAL_STORE_";
-  const unknown = Object.keys(environment).filter((name) => name.startsWith(prefix) && !known.includes(name));
-  return unknown.map((name) => {
-    const word = name.slice(prefix.length); // PORT has no prefix.
-    const distance = (variable: string): number => editDistance(word, variable.replace(prefix, ""));
-    const [nearest] = known.toSorted((one, other) => distance(one) - distance(other));
-    return `the variable ${name} is no setting; did you mean ${nearest}?`;
-  });
-}
-
-/** Levenshtein's: how many characters have to be added, removed or replaced. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
-  for (const [index, character] of [...from].entries()) {
-    const next = [index + 1];
-    for (let column = 1; column <= to.length; column++) {
-      const replaced = row[column - 1]! + (to[column - 1] === character ? 0 : 1); // Each row has all columns.
-      next.push(Math.min(replaced, row[column]! + 1, next[column - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[to.length]!;
+  return Object.keys(environment)
+    .filter((name) => name.startsWith("ANIMAL_STORE_") && !known.includes(name))
+    .map((name) => `the variable ${name} is no setting; --help lists those that are`);
 }
 
 const parsePort = (text: string): number => parseInteger(text, { max: 65_535 });

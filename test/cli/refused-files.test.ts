@@ -10,6 +10,7 @@ import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { one } from "../support/certificates.ts";
 import { programPath, type Ran, run } from "../support/program.ts";
 import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -107,7 +108,7 @@ function assertSaid({ code, stdout, stderr }: Ran, command: readonly string[], d
 test("a certificate or key that cannot be read, or is not there, stops the start with a sentence", async (context) => {
   const { above, data } = await filledFolder();
   const [cert, key] = [join(above, "cert.pem"), join(above, "key.pem")];
-  writeFileSync(cert, "");
+  writeFileSync(cert, one.cert);
   chmodSync(cert, 0);
   const flags = ["--tls-cert", cert, "--tls-key", key, "--data", data];
   const begin = `Cannot use --tls-cert ${cert} with --tls-key ${key}:`;

@@ -3,28 +3,23 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { renameSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { type SecureContextOptions, Server, type TLSSocket } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 
-import { readCertificate, renewCertificate } from "../../src/cli/certificate.ts";
-import { one, two } from "../support/certificates.ts";
+import { keepPair as keepPairIn, makePair, noOpenssl, one, type Pair, two } from "../support/certificates.ts";
 import { wholeResponse } from "../support/client.ts";
-import { mockTimers } from "../support/mock-timers.ts";
+import { freePort } from "../support/free-port.ts";
 import { run, start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
+import { Wire } from "../support/wire.ts";
 
-/** Writes the pair as a renewal does: each file at once. @returns the flags that name it */
-function keepPair(folder: string, { cert, key }: { readonly cert: string; readonly key: string }): string[] {
-  const paths = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
-  for (const [path, text] of [[paths.cert, cert], [paths.key, key]] as const) {
-    writeFileSync(`${path}.new`, text);
-    renameSync(`${path}.new`, path);
-  }
-  return ["--tls-cert", paths.cert, "--tls-key", paths.key];
+/** @returns the flags that name it */
+function keepPair(folder: string, pair: Pair): string[] {
+  const { cert, key } = keepPairIn(folder, pair);
+  return ["--tls-cert", cert, "--tls-key", key];
 }
 
 function folders(context: TestContext): { readonly data: string; readonly pair: string } {
@@ -108,25 +103,46 @@ test("a renewed pair is used from SIGHUP on, without a connection dropped; one t
   assert.equal(await server.stop(), 0);
 });
 
-test("a renewed pair is used within a minute, without a signal, and what does not fit is told once", (context) => {
-  const { pair } = folders(context);
-  const [, cert = "", , key = ""] = keepPair(pair, one);
-  const timers = mockTimers(context, "setInterval");
-  const server = new Server();
-  const used: SecureContextOptions[] = [];
-  server.setSecureContext = (options) => void used.push(options);
-  const messages: unknown[][] = [];
-  const renewal = renewCertificate(server, { cert, key }, readCertificate({ cert, key }), (...message) => messages.push(message));
-  timers.tick(120_000);
-  assert.deepEqual([used, messages], [[], []]);
-  keepPair(pair, { cert: one.cert, key: two.key });
-  timers.tick(120_000);
-  assert.deepEqual([used, messages.map(([, level]) => level)], [[], ["warning"]]);
+test("every option of TLS holds after a renewal: no version before 1.2, also where Node's own floor is lower", async (context) => {
+  const { data, pair } = folders(context);
+  const env = { NODE_OPTIONS: "--tls-min-v1.0 --tls-cipher-list=DEFAULT@SECLEVEL=0" };
+  const server = await start(context, ["--data", data, ...keepPair(pair, one)], { env });
+  const { port } = new URL(server.origin);
+  const speaks = async (version: "TLSv1.1" | "TLSv1.2"): Promise<boolean> => {
+    const versions = { minVersion: version, maxVersion: version, ciphers: "DEFAULT@SECLEVEL=0", rejectUnauthorized: false };
+    const socket = connect({ port: Number(port), host: "127.0.0.1", ...versions });
+    const isSecure = await once(socket, "secureConnect").then(() => true, () => false);
+    socket.destroy();
+    return isSecure;
+  };
+  assert.deepEqual([await speaks("TLSv1.1"), await speaks("TLSv1.2")], [false, true]);
   keepPair(pair, two);
-  timers.tick(60_000);
-  assert.deepEqual(used.map((options) => String(options.cert)), [two.cert]);
-  renewal.stop();
-  keepPair(pair, one);
-  timers.tick(60_000);
-  assert.equal(used.length, 1);
+  server.process.kill("SIGHUP");
+  await until("it is read again", () => server.output().stderr.includes("the certificate was read again"));
+  assert.deepEqual([await speaks("TLSv1.1"), await speaks("TLSv1.2")], [false, true]);
+  assert.equal(await server.stop(), 0);
+});
+
+test("a certificate that ends soon is told by check and at a start, and is a metric, as are failed handshakes", {
+  skip: noOpenssl,
+}, async (context) => {
+  const { data, pair } = folders(context);
+  const flags = keepPair(pair, makePair(context, { days: 3 }));
+  const remark = `the certificate in ${join(pair, "cert.pem")} expires in 2 days, at `;
+  const checked = await run(["check", "--data", data, ...flags]);
+  assert.equal(checked.code, 0, checked.stdout);
+  assert.ok(checked.stdout.includes(`it would serve, but ${remark}`), checked.stdout);
+
+  const metricsPort = await freePort();
+  const server = await start(context, ["--data", data, ...flags, "--metrics-port", String(metricsPort)]);
+  assert.ok(server.output().stderr.includes(`warning: ${remark}`), server.output().stderr);
+  const wire = await Wire.open(Number(new URL(server.origin).port), { isSecure: false });
+  await wire.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").closed();
+  const told = "warning: 1 TLS handshake failed: plain HTTP on the HTTPS port (127.0.0.1)\n";
+  await until("the handshake is told", () => server.output().stderr.includes(told));
+  const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  const end = Number(/^animal_store_certificate_end_time_seconds (\d+)$/m.exec(metrics)?.[1]);
+  assert.ok(Math.abs(end - Date.now() / 1_000 - 3 * 86_400) < 3_600, String(end));
+  assert.match(metrics, /^animal_store_failed_handshakes_total\{cause="plain_http"\} 1$/m);
+  assert.equal(await server.stop(), 0);
 });

@@ -1,9 +1,65 @@
-/** Two self-signed pairs for localhost and 127.0.0.1, valid for a century and for nothing but tests. */
+/** Certificates for nothing but tests: two that are here, and others that `openssl` makes. */
 
-interface Pair {
+import { spawnSync } from "node:child_process";
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+
+import { temporaryFolder } from "./temporary-folder.ts";
+
+export interface Pair {
   readonly cert: string;
   readonly key: string;
 }
+
+/** Writes the pair as a renewal does: each file at once. @returns their paths */
+export function keepPair(folder: string, { cert, key }: Pair): Pair {
+  const paths = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
+  for (const [path, text] of [[paths.cert, cert], [paths.key, key]] as const) {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  }
+  return paths;
+}
+
+/** The reason to skip a test. */
+export const noOpenssl: string | false = spawnSync("openssl", ["version"]).error === undefined ? false : "needs openssl";
+
+export function openssl(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync("openssl", args, { encoding: "utf8" });
+  if (status !== 0) {
+    throw new Error(`openssl ${args.join(" ")}: ${stderr}`);
+  }
+  return stdout;
+}
+
+/** Options of `openssl genpkey`. */
+export const keyTypes = {
+  RSA: ["-algorithm", "RSA"],
+  EC: ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"],
+  Ed25519: ["-algorithm", "ed25519"],
+} as const;
+
+interface Making {
+  readonly type?: keyof typeof keyTypes;
+  readonly days?: number;
+  readonly name?: string;
+  /** Otherwise it is its own. */
+  readonly issuer?: Pair;
+}
+
+export function makePair(context: TestContext, { type = "EC", days = 100, name = "/CN=localhost", issuer }: Making = {}): Pair {
+  const folder = temporaryFolder(context);
+  const [key, request] = [join(folder, "own.pem"), join(folder, "request.pem")];
+  openssl("genpkey", ...keyTypes[type], "-out", key);
+  openssl("req", "-new", "-key", key, "-subj", name, "-out", request);
+  const paths = issuer && keepPair(folder, issuer);
+  const signer = paths === undefined ? ["-signkey", key] : ["-CA", paths.cert, "-CAkey", paths.key, "-CAcreateserial"];
+  const cert = openssl("x509", "-req", "-in", request, "-days", String(days), ...signer);
+  return { cert, key: readFileSync(key, "utf8") };
+}
+
+/** Two self-signed pairs for localhost and 127.0.0.1, valid for a century. */
 
 export const one: Pair = {
   cert: `-----BEGIN CERTIFICATE-----

@@ -7,15 +7,15 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TestContext } from "node:test";
-import type { SecureContextOptions } from "node:tls";
 
 import type { Clock } from "../../src/base/clock.ts";
-import { type ListenerLimits, listenerLimits } from "../../src/wire/listener-limits.ts";
-import { Listener } from "../../src/wire/listener.ts";
 import type { PublicPage } from "../../src/http/public-page.ts";
 import type { Observers } from "../../src/observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../../src/options.ts";
 import { openService, type Service } from "../../src/service.ts";
+import { contextOf } from "../../src/tls/pair.ts";
+import { Listener } from "../../src/wire/listener.ts";
+import { type ListenerLimits, listenerLimits } from "../../src/wire/listener-limits.ts";
 import { one } from "./certificates.ts";
 
 export interface RunningService {
@@ -37,7 +37,7 @@ export interface Start {
   readonly observers?: Observers;
   readonly publicPages?: readonly PublicPage[];
   /** It speaks HTTPS. */
-  readonly certificate?: SecureContextOptions;
+  readonly certificate?: typeof one;
   readonly hasFastLane?: boolean;
 }
 
@@ -78,7 +78,7 @@ export async function startService(start: Start = {}): Promise<RunningService> {
   });
   const listener = new Listener(service.pipeline, {
     limits: { ...listenerLimits, ...limits },
-    certificate,
+    certificate: certificate && contextOf(certificate),
     hasFastLane,
   });
   await new Promise<void>((resolve) => listener.server.listen(0, "127.0.0.1", 1_024, resolve));

@@ -1,0 +1,112 @@
+/** A certificate of HTTPS with its key, as two PEM files: read, checked, and what an operator should know of it. */
+
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
+
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
+import type { Level } from "../base/report.ts";
+import { explain, readError } from "../disk/file-errors.ts";
+
+export interface PairPaths {
+  readonly cert: string;
+  readonly key: string;
+}
+
+export interface Pair {
+  readonly paths: PairPaths;
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** For a server. */
+  readonly context: SecureContextOptions;
+  /** The certificate that the server is known by. Those behind it in the file lead to a root. */
+  readonly leaf: X509Certificate;
+}
+
+/** Every option of a server's TLS, also after a renewal: a server forgets those that it is not given again. */
+export function contextOf({ cert, key }: { readonly [name in "cert" | "key"]: Buffer | string }): SecureContextOptions {
+  return { cert, key, minVersion: "TLSv1.2" };
+}
+
+/** @throws {Error} a file cannot be read or used, or the key is not the certificate's: names the file and the reason */
+export function readPair(paths: PairPaths): Pair {
+  const [cert, key] = [readPem(paths.cert, "CERTIFICATE"), readPem(paths.key, "PRIVATE KEY")];
+  const leaf = using(paths.cert, () => new X509Certificate(cert));
+  // A context compares a key only with a certificate of the same type, and takes a pair of two types.
+  if (!using(paths.key, () => leaf.checkPrivateKey(createPrivateKey(key)))) {
+    throw new Error(`${paths.key} is not the key of the first certificate in ${paths.cert}`);
+  }
+  const context = contextOf({ cert, key });
+  using(paths.cert, () => createSecureContext(context));
+  return { paths, cert, key, context, leaf };
+}
+
+/** @param label what it must hold a part of */
+function readPem(path: string, label: string): Buffer {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    throw readError(path, explain(error, path));
+  }
+  const text = bytes.toString("latin1");
+  const labels = Array.from(text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----/g), ([, found = ""]) => found);
+  const own = labels.filter((found) => found.endsWith(label));
+  if (labels.length === 0) {
+    throw new Error(`${path} is ${bytes.length === 0 ? "empty" : "not PEM"}`);
+  }
+  if (own.length === 0) {
+    throw new Error(`${path} has no ${label.toLowerCase()}, but a ${labels.join(" and a ").toLowerCase()}`);
+  }
+  if ((text.match(/-----END [A-Z0-9 ]+-----/g)?.length ?? 0) < labels.length) {
+    throw new Error(`${path} is not whole: a part of it has no END line`);
+  }
+  if (own.includes("ENCRYPTED PRIVATE KEY") || /^Proc-Type: 4,ENCRYPTED/m.test(text)) {
+    throw new Error(`${path} is encrypted: write the key without its passphrase`);
+  }
+  return bytes;
+}
+
+function using<Value>(path: string, use: () => Value): Value {
+  try {
+    return use();
+  } catch (error) {
+    throw new Error(`${path} cannot be used: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+const dayMs = 86_400_000;
+const endsSoonDays = 14;
+
+export type Remark = readonly [message: string, level: Level];
+
+/** What an operator should know of a pair that can be used: why clients refuse it, will soon, or may. */
+export function remarksOn(pair: Pair, nowMs: number): readonly Remark[] {
+  const [time, chain, path] = [timeRemark(pair.leaf, nowMs), chainRemark(pair), pair.paths.cert];
+  const remarks: Remark[] = time === undefined ? [] : [[`the certificate in ${path} ${time}`, "warning"]];
+  return chain === undefined ? remarks : [...remarks, [`${path} has one certificate, ${chain}`, "info"]];
+}
+
+function timeRemark({ validFrom, validTo }: X509Certificate, nowMs: number): string | undefined {
+  const [beginMs, endMs] = [Date.parse(validFrom), Date.parse(validTo)];
+  const at = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
+  if (nowMs < beginMs) {
+    return `is not valid before ${at(beginMs)}`;
+  }
+  if (nowMs >= endMs) {
+    return `is expired since ${at(endMs)}`;
+  }
+  const days = (endMs - nowMs) / dayMs;
+  return days > endsSoonDays ? undefined : `expires in ${counted(Math.floor(days), "day")}, at ${at(endMs)}`;
+}
+
+/** Browsers find a certificate that is missing by themselves, so its absence is noticed late. */
+function chainRemark({ cert, leaf }: Pair): string | undefined {
+  const count = cert.toString("latin1").match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/g)?.length;
+  const isIssuedBy = (root: string): boolean => leaf.checkIssued(new X509Certificate(root));
+  if (count !== 1 || leaf.issuer === leaf.subject || rootCertificates.some(isIssuedBy)) {
+    return undefined;
+  }
+  return `whose issuer (${leaf.issuer.replaceAll("\n", ", ")}) is no usual root: the chain may be missing`;
+}

@@ -1,0 +1,91 @@
+/** A server of HTTPS while it runs: a renewed pair is read again, and the end of a certificate is told before. */
+
+import { clearInterval, setInterval } from "node:timers";
+import type { Server } from "node:tls";
+
+import type { Clock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import type { Level, Report } from "../base/report.ts";
+import { HandshakeWatch } from "./handshake-watch.ts";
+import { type Pair, readPair, remarksOn } from "./pair.ts";
+
+/** Without a watch on the files: a renewal often replaces links, or folders above them. */
+const checkMs = 20_000;
+const dayMs = 86_400_000;
+
+/** For the metrics. */
+export interface TlsGauges {
+  /** The end of the certificate that is used, in Unix time. */
+  readonly certificateEndSeconds: number;
+  /** Since the start, by cause. */
+  readonly failedHandshakes: Readonly<Record<string, number>>;
+}
+
+export class TlsWatch {
+  readonly #server: Server;
+  readonly #clock: Clock;
+  readonly #report: Report;
+  readonly #handshakes: HandshakeWatch;
+  readonly #timer: NodeJS.Timeout;
+  #used: Pair;
+  #fault: string | undefined;
+  #toldMs = 0;
+
+  /** @param used the pair that the server has */
+  constructor(server: Server, used: Pair, clock: Clock, report: Report) {
+    this.#server = server;
+    this.#used = used;
+    this.#clock = clock;
+    this.#report = report;
+    this.#handshakes = new HandshakeWatch(server, clock, report);
+    this.#timer = setInterval(() => this.check(), checkMs);
+  }
+
+  get gauges(): TlsGauges {
+    const certificateEndSeconds = Date.parse(this.#used.leaf.validTo) / 1_000;
+    return { certificateEndSeconds, failedHandshakes: this.#handshakes.counts };
+  }
+
+  /**
+   * New connections get the pair that is in the files now. A pair that cannot be used is told once, and the one before
+   * it serves on. Connections keep the pair that they began with.
+   * @param isAsked by somebody who waits to hear how it went, whatever was told before
+   */
+  check(isAsked = false): void {
+    const { paths, cert, key } = this.#used;
+    try {
+      const read = readPair(paths);
+      if (isAsked || !read.cert.equals(cert) || !read.key.equals(key)) {
+        this.#server.setSecureContext(read.context);
+        this.#used = read;
+        this.#report("the certificate was read again");
+        this.tell();
+      }
+      this.#fault = undefined;
+    } catch (error) {
+      const message = messageOf(error);
+      if (isAsked || message !== this.#fault) {
+        this.#fault = message;
+        const effect = "cannot be used, and the one before serves on";
+        this.#report(`the certificate in ${paths.cert} and ${paths.key} ${effect}: ${message}`, "warning");
+      }
+    }
+    if (this.#clock.monotonicMs() - this.#toldMs >= dayMs) {
+      this.tell(["warning"]);
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** What an operator should know of the pair that is used. */
+  tell(levels: readonly Level[] = ["info", "warning"]): void {
+    this.#toldMs = this.#clock.monotonicMs();
+    for (const [message, level] of remarksOn(this.#used, this.#clock.wallMs())) {
+      if (levels.includes(level)) {
+        this.#report(message, level);
+      }
+    }
+  }
+}

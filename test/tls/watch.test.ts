@@ -1,0 +1,110 @@
+/** What happens to a certificate, and with handshakes, while a server runs. */
+
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, connect as connectPlainly } from "node:net";
+import { test, type TestContext } from "node:test";
+import { connect, createServer, type SecureContextOptions, Server } from "node:tls";
+
+import type { Report } from "../../src/base/report.ts";
+import { contextOf, readPair } from "../../src/tls/pair.ts";
+import { TlsWatch } from "../../src/tls/watch.ts";
+import { keepPair, one, type Pair, two } from "../support/certificates.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { mockTimers } from "../support/mock-timers.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
+
+const dayMs = 86_400_000;
+
+function watched(context: TestContext, server: Server, clock = new ManualClock()) {
+  const folder = temporaryFolder(context);
+  const messages: Parameters<Report>[] = [];
+  const used = readPair(keepPair(folder, one));
+  const watch = new TlsWatch(server, used, clock, (...message) => void messages.push(message));
+  context.after(() => watch.stop());
+  return { watch, messages, clock, renew: (pair: Pair) => void keepPair(folder, pair) };
+}
+
+test("a renewed pair is used within a minute, without a signal, and what does not fit is told once", (context) => {
+  const timers = mockTimers(context, "setInterval");
+  const server = new Server();
+  const used: SecureContextOptions[] = [];
+  server.setSecureContext = (options) => void used.push(options);
+  const { watch, messages, renew } = watched(context, server);
+  timers.tick(120_000);
+  assert.deepEqual([used, messages], [[], []]);
+  renew({ cert: one.cert, key: two.key });
+  timers.tick(120_000);
+  assert.deepEqual([used, messages.map(([, level]) => level)], [[], ["warning"]]);
+  renew(two);
+  timers.tick(60_000);
+  assert.deepEqual(used, [contextOf({ cert: Buffer.from(two.cert), key: Buffer.from(two.key) })]);
+  assert.equal(watch.gauges.certificateEndSeconds, Date.UTC(2126, 10, 1, 18, 8, 55) / 1_000);
+  watch.stop();
+  renew(one);
+  timers.tick(60_000);
+  assert.equal(used.length, 1);
+});
+
+test("whoever asks for the pair to be read again hears how it went, each time", (context) => {
+  const clock = new ManualClock({ wallMs: Date.UTC(2030, 0, 1) });
+  const { watch, messages, renew } = watched(context, new Server(), clock);
+  const asked = (pair: Pair): readonly string[] => {
+    messages.length = 0;
+    renew(pair);
+    watch.check(true);
+    watch.check(true);
+    return messages.map(([, level = "info"]) => level);
+  };
+  assert.deepEqual(asked(one), ["info", "info"]);
+  assert.deepEqual(asked({ cert: one.cert, key: two.key }), ["warning", "warning"]);
+  assert.deepEqual(asked(one), ["info", "info"]);
+});
+
+test("a certificate that has expired is told once a day", (context) => {
+  const timers = mockTimers(context, "setInterval");
+  const clock = new ManualClock({ wallMs: Date.UTC(2127, 0, 1) });
+  const { watch, messages } = watched(context, new Server(), clock);
+  watch.tell();
+  for (const [hours, count] of [[0, 1], [23, 1], [1, 2], [1, 2], [23, 3]] as const) {
+    clock.advance((hours * dayMs) / 24);
+    timers.tick(60_000);
+    assert.equal(messages.length, count);
+  }
+  assert.ok(messages.every(([message, level]) => message.includes("is expired since 2126-11-01") && level === "warning"));
+});
+
+test("failed handshakes are counted, and each cause is told at first and then once an hour", async (context) => {
+  const server = createServer(contextOf(one)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => server.close());
+  const { watch, messages, clock } = watched(context, server);
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const failed = async (cause: string, attempt: () => void): Promise<void> => {
+    const count = (): number => watch.gauges.failedHandshakes[cause] ?? 0;
+    const before = count();
+    attempt();
+    await until(cause, () => count() === before + 1);
+  };
+  const plain = (text: string) => () => connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined).end(text);
+  const old = { minVersion: "TLSv1.1", maxVersion: "TLSv1.1", ciphers: "DEFAULT@SECLEVEL=0" } as const;
+  const probe = plain("")();
+  await once(probe, "close");
+  await failed("plain_http", plain("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  await failed("plain_http", plain("POST / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  await failed("not_tls", plain("SSH-2.0-client of another port\r\n"));
+  await failed("old_version", () => connect({ port, host: "127.0.0.1", ...old }).on("error", () => undefined));
+  await failed("closed", plain("\x16\x03\x01"));
+  clock.advance(3_600_000);
+  await failed("plain_http", plain("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  const counts = { plain_http: 3, not_tls: 1, old_version: 1, certificate: 0, closed: 1, time_out: 0, other: 0 };
+  assert.deepEqual(watch.gauges.failedHandshakes, counts);
+  assert.deepEqual(messages.map(([message]) => message.replace(/ \(127\.0\.0\.1\)$/, "")), [
+    "1 TLS handshake failed: plain HTTP on the HTTPS port",
+    "1 TLS handshake failed: what came is not TLS, but perhaps plain HTTP",
+    "1 TLS handshake failed: the client knows no version of TLS from 1.2 on",
+    "1 TLS handshake failed: the client closed the connection",
+    "2 TLS handshakes failed: plain HTTP on the HTTPS port",
+  ]);
+});
