@@ -31,27 +31,21 @@ const mediaTypes: Readonly<Record<string, string>> = {
   ".js": "text/javascript",
 };
 
+const document = "index.html";
 const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
 
 /** The document at "/", and all other files below "/console/". @throws {Error} the build is incomplete */
 export function consolePages(folder: string = builtFolder): readonly PublicPage[] {
   try {
-    const others = readdirSync(folder).filter((name) => name !== "index.html");
-    return [
-      consolePage("/", join(folder, "index.html")),
-      ...others.map((name) => consolePage(`/console/${name}`, join(folder, name))),
-    ];
+    const others = readdirSync(folder).filter((name) => name !== document);
+    return [document, ...others].map((name) => fixedPage({
+      path: name === document ? "/" : `/console/${name}`,
+      contentType: `${mediaTypes[extname(name)]}; charset=utf-8`,
+      content: readFileSync(join(folder, name)),
+      fields: securityFields,
+    }));
   } catch (error) {
     const advice = "build it with npm run build, or use --console off";
     throw new Error(`Cannot serve the console: ${messageOf(error)}; ${advice}`, { cause: error });
   }
-}
-
-function consolePage(path: string, file: string): PublicPage {
-  return fixedPage({
-    path,
-    contentType: `${mediaTypes[extname(file)]}; charset=utf-8`,
-    content: readFileSync(file),
-    fields: securityFields,
-  });
 }

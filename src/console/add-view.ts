@@ -5,40 +5,42 @@
 
 import type { CatalogueView } from "./catalogue-view.ts";
 import { type ApiRequest, writeFields } from "./api-request.ts";
-import { byId, element, type Field, notify, shown } from "./dom.ts";
-import { newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
-import { guard, onPress, onSubmit } from "./press.ts";
+import { byId, element, type Field, notify } from "./dom.ts";
+import { isPet, newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
+import { nameOf } from "./pet-table.ts";
+import { guard, onSubmit } from "./press.ts";
 import { type Exchange, explain, type Session } from "./session.ts";
 
-/** Errors that settle the outcome. After others, and without a response, sending the same request again is right. */
-const settling = [400, 413, 415, 422];
-
 export function startAddView(session: Session, catalogue: CatalogueView): void {
-  let last: ApiRequest;
+  /** The request that failed, or whose response was lost: with the same content it goes out once more. */
+  let failed: ApiRequest | undefined;
 
   function show(exchange: Exchange): void {
-    const { request, response } = exchange;
-    const pet = exchange.body as Partial<Pet>; // A proxy's own page has no member of it.
-    const isAdded = response?.status === 201 && pet.id !== undefined;
-    last = request;
-    byId("send-again").hidden = isAdded || settling.includes(response?.status ?? 0);
+    const { request, response, body } = exchange;
+    const { activeElement } = document;
+    const isAdded = response?.status === 201 && isPet(body);
+    failed = isAdded ? undefined : request;
     if (!isAdded) {
       notify("add-notice", "bad", ...explain(exchange));
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
-    const text = `Animal ${pet.id} ${isReplay ? "was added before" : "is added"}: `;
-    const isShown = catalogue.add(pet as Pet); // What a 201 promises.
-    const rest = isShown ? [] : [" ", showButton(pet as Pet)];
-    notify("add-notice", "good", text, element("bdi", ...shown(pet.name)), ...rest);
-    if (request.content === typedJson()) { // Not what is typed meanwhile.
-      byId<HTMLFormElement>("add-form").reset();
+    const text = `Animal ${body.id} ${isReplay ? "was added before" : "is added"}: `;
+    const isShown = catalogue.add(body, isReplay);
+    notify("add-notice", "good", text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
+    const isTyped = request.content === typedJson(); // Or the next one is typed meanwhile.
+    if (isTyped) {
+      byId<Field>("name").value = "";
+      byId<Field>("status").value = "available";
+    }
+    if (activeElement?.matches(isTyped ? "#add-form *" : "#add-form button")) {
+      byId("name").focus(); // Of ten puppies only the names differ.
     }
   }
 
-  function showButton(pet: Pet): HTMLElement {
+  function showButton({ id }: Pet): HTMLElement {
     const button = element("button.small.sends", "Show it");
-    guard(button, () => catalogue.open(pet));
+    guard(button, () => catalogue.find(id));
     return button;
   }
 
@@ -51,15 +53,9 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
       category.focus();
       return;
     }
-    show(await session.request("/pets", { method: "POST", fields: writeFields(), content }));
-  });
-  onPress("send-again", async () => {
-    const exchange = await session.send(last);
-    const isFocused = document.activeElement === byId("send-again");
-    show(exchange);
-    if (isFocused && byId("send-again").hidden) {
-      byId("add").focus(); // The pressed button is hidden now, and lost the focus.
-    }
+    show(await (failed?.content === content
+      ? session.send(failed)
+      : session.request("/pets", { method: "POST", fields: writeFields(), content })));
   });
 }
 

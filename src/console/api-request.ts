@@ -42,22 +42,11 @@ export function apiAddress(page: string, server: string): string {
   return url.href.replace(/\/$/, "");
 }
 
-/** Where the API is: for this page, and as the description names it. */
-export interface Api {
-  readonly address: string;
-  readonly server: string;
-}
-
-/**
- * What follows the address of the API in what a person has typed or pasted: a path below it, a path that begins with
- * its own, or a whole address. Undefined for an address of something else, which the key is not for.
- */
-export function targetOf(typed: string, { address, server }: Api): string | undefined {
-  const isWhole = /^\s*https?:/i.test(typed);
-  const text = isWhole && URL.canParse(typed) ? new URL(typed).href : `/${typed.trim().replace(/^\/*/, "")}`;
-  const known = [address, server].flatMap((one) => [one, new URL(one, address).pathname]);
-  const begin = known.find((one) => text.startsWith(one) && /^[/?]|^$/.test(text.slice(one.length)));
-  return begin === undefined ? (isWhole ? undefined : text) : text.slice(begin.length);
+/** What follows the address of the API in a path that a person has typed, or has copied with the API's own path. */
+export function targetOf(typed: string, address: string): string {
+  const path = `/${typed.trim().replace(/^\/*/, "")}`;
+  const own = new URL(address).pathname;
+  return path.startsWith(`${own}/`) ? path.slice(own.length) : path;
 }
 
 /** The query of the link to the next page (RFC 8288), as "?limit=…"; undefined if there is none. */

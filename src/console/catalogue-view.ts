@@ -1,72 +1,66 @@
-/** The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. */
+/**
+ * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. The table
+ * is what the service has: it never leaves out an animal between two that it shows.
+ */
 
 import { nextQuery } from "./api-request.ts";
 import { byId, type Field, notify, setText } from "./dom.ts";
-import type { Pet } from "./exact-json.ts";
+import { isPet, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { PetTable } from "./pet-table.ts";
-import { onPress, onSubmit, setAtEnd } from "./press.ts";
+import { mayPress, onPress, onSubmit, setAtEnd } from "./press.ts";
 import { explain, type Session } from "./session.ts";
-
-interface Page {
-  readonly query: string;
-  /** How many animals come before it. */
-  readonly offset: number;
-}
 
 export type CatalogueView = ReturnType<typeof createCatalogueView>;
 
 export function createCatalogueView(session: Session) {
-  /** From the first page to the one shown; empty if nothing is listed. */
-  let trail: readonly Page[] = [];
   const table = new PetTable(session);
+  const filter = byId<Field>("list-status");
+  /** The queries from the first page to the one shown; empty if nothing is listed. */
+  let trail: readonly string[] = [];
   let next: string | undefined;
+  let asked = ""; // The filter that was listed, or was to be.
 
-  async function openPages(pages: readonly Page[]): Promise<void> {
-    const exchange = await session.request(`/pets${pages.at(-1)?.query}`);
+  /** @param wanted the number of the animal that the page should begin with */
+  async function openPages(pages: readonly string[], wanted?: string): Promise<void> {
+    asked = filter.value;
+    const exchange = await session.request(`/pets${pages.at(-1)}`);
     const { response, body } = exchange;
-    if (response?.ok === true && Array.isArray(body)) {
-      trail = pages;
-      table.list(body);
-      next = nextQuery(response.headers.get("Link"));
-      show();
-    } else {
+    if (!response?.ok || !Array.isArray(body) || !body.every(isPet)) {
       notify("list-notice", "bad", ...explain(exchange));
+      return;
     }
-  }
-
-  const offset = (): number => trail.at(-1)?.offset ?? 0;
-
-  function given(name: string): string | null {
-    return new URLSearchParams(trail.at(-1)?.query).get(name);
+    trail = pages;
+    next = nextQuery(response.headers.get("Link"));
+    table.list(body, given(trail, "status"));
+    show();
+    notify("list-notice", ...pageNotice(body, wanted, given(trail, "status"), trail.length));
   }
 
   function show(): void {
-    const end = offset() + table.pets.length;
-    byId("pages").hidden = end === 0;
+    setText("range", rangeText(table.pets, given(trail, "status"), next));
     setAtEnd("back", trail.length < 2);
     setAtEnd("next", next === undefined);
-    setText("range", `${offset() + 1}–${end}${next === undefined ? ` of ${end}` : ""}`);
-    notify("list-notice", "", end === 0 ? emptyText(given("status")) : "");
   }
 
-  /** Marks an animal that was just added. Returns whether it stands on the page that is shown. */
-  function add(pet: Pet): boolean {
-    const { pets } = table;
-    const isListed = pets.some(({ id }) => id === pet.id);
-    const hasRoom = trail.length > 0 && next === undefined && pets.length < Number(given("limit"));
-    const isOnPage = isListed || (hasRoom && (given("status") ?? pet.status) === pet.status);
+  /** Marks an animal that was just added. Returns whether it is shown: only right after the one before it. */
+  function add(pet: Pet, isReplay: boolean): boolean {
+    const before = BigInt(table.pets.at(-1)?.id ?? given(trail, "after") ?? 0);
+    const isWhole = trail.length > 0 && next === undefined && given(trail, "status") === undefined;
+    const isShown = isWhole && !isReplay && BigInt(pet.id) === before + 1n; // A replay says what it was then.
     table.markAdded(pet.id);
-    if (isOnPage) {
-      table.show(isListed ? pets : [...pets, pet]);
+    if (isShown) {
+      table.show([...table.pets, pet]);
+      notify("list-notice", "");
       show();
     }
-    return isOnPage;
+    return isShown;
   }
 
-  async function open({ id }: Pet): Promise<void> {
-    byId<Field>("list-status").value = "";
-    await openPages([...trail, pageOf(BigInt(id), BigInt(given("limit") ?? 1))]);
-    table.focus(id); // The pressed button is gone.
+  /** Shows the animal, and those after it. */
+  async function find(id: string): Promise<void> {
+    filter.value = "";
+    await openPages([...trail, query(`${BigInt(id) - 1n}`)], id);
+    table.focus(id);
   }
 
   function forget(): void {
@@ -77,27 +71,55 @@ export function createCatalogueView(session: Session) {
     notify("list-notice", "", "Enter a key, and the animals are listed here.");
   }
 
-  const list = (): Promise<void> => openPages([{ query: formQuery(), offset: 0 }]);
+  const list = (): Promise<void> => openPages([query()]);
   onSubmit("list-form", list);
-  onPress("next", () => openPages([...trail, { query: next ?? "", offset: offset() + table.pets.length }]));
+  const wanted = (): string => parseWholeNumber(byId<Field>("number").value) ?? "";
+  const complain = (): void => notify("list-notice", "bad", "A number is such as 17.");
+  onSubmit("find-form", () => (Number(wanted()) > 0 ? find(wanted()) : complain()));
+  onPress("next", () => openPages([...trail, next ?? ""]));
   onPress("back", () => openPages(trail.slice(0, -1)));
+  onChoice(filter, () => session.key && filter.value !== asked && mayPress(byId("list")) && list());
   forget();
-  return { list, add, open, forget };
+  return { list, add, find, forget };
+}
+
+/** An arrow key chooses each value on its way: what it has chosen counts at Enter, or when the field is left. */
+function onChoice(field: Field, choose: () => unknown): void {
+  let isByArrow = false;
+  field.onpointerdown = () => (isByArrow = false);
+  field.onkeydown = ({ key }) => {
+    isByArrow = key !== "Enter";
+    return isByArrow || choose();
+  };
+  field.onchange = () => isByArrow || choose();
+  field.onblur = ({ relatedTarget }) => relatedTarget === byId("list") || choose(); // Its press lists.
+}
+
+/** What the query of the page that is shown says. */
+function given(trail: readonly string[], name: string): string | undefined {
+  return new URLSearchParams(trail.at(-1)).get(name) ?? undefined;
+}
+
+function rangeText(pets: readonly Pet[], status: string | undefined, next: string | undefined): string {
+  const [first, last] = [pets[0]?.id, pets.at(-1)?.id];
+  const span = first === last ? `Animal ${first}` : `Animals ${first} to ${last}`;
+  return first ? `${span}${status ? ` (${status})` : ""}${next === undefined ? ", the last" : ""}` : "";
+}
+
+type Notice = readonly [kind: "bad" | "", text: string];
+
+function pageNotice(pets: readonly Pet[], wanted: string | undefined, status = "", pageCount: number): Notice {
+  const isEmpty = pets.length === 0;
+  if (wanted !== undefined && pets[0]?.id !== wanted) {
+    return ["bad", `There is no animal ${wanted}; ${isEmpty ? "none after it" : "these come after it"}.`];
+  }
+  const all = status === "" ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
+  return ["", !isEmpty ? "" : pageCount > 1 ? "No more animals." : all];
 }
 
 /** It has a page size, unless the description, which names the service's own, could not be read. */
-function formQuery(): string {
-  const fields = [["limit", byId<Field>("limit").value], ["status", byId<Field>("list-status").value]];
-  const query = new URLSearchParams(fields.filter(([, value]) => value));
-  return query.size === 0 ? "" : `?${query}`;
-}
-
-/** A page with the animal. Where ids have gaps, fewer animals than `offset` are before it. */
-function pageOf(id: bigint, size: bigint): Page {
-  const before = id - 1n - ((id - 1n) % size);
-  return { query: `?limit=${size}&after=${before}`, offset: Number(before) };
-}
-
-function emptyText(status: string | null): string {
-  return status === null ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
+function query(after = ""): string {
+  const [limit, status] = [byId<Field>("limit").value, byId<Field>("list-status").value];
+  const given = new URLSearchParams(Object.entries({ limit, status, after }).filter(([, value]) => value));
+  return given.size === 0 ? "" : `?${given}`;
 }

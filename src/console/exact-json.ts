@@ -12,6 +12,12 @@ export interface Pet {
   readonly status: string;
 }
 
+/** Whether it is an animal as `parseExact` reads one: something in between may have made the content. */
+export function isPet(body: unknown): body is Pet {
+  const { id, name, categoryId, status } = (body ?? {}) as Partial<Pet>;
+  return /^[0-9]+$/.test(`${id}`) && [name, categoryId, status].every((member) => typeof member === "string");
+}
+
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
 
 /** As `JSON.parse`, but each number becomes a string with its text. @throws {SyntaxError} */
@@ -21,7 +27,7 @@ export function parseExact(text: string): unknown {
 
 /** A piece of JSON laid out for reading. The kinds are classes of the style sheet. */
 export interface JsonPiece {
-  readonly kind: "name" | "string" | "number" | "word" | "mark";
+  readonly kind: "name" | "string" | "number" | "mark";
   readonly text: string;
 }
 
@@ -46,7 +52,7 @@ function kindOf(token: string, next: string): JsonPiece["kind"] {
   if (token.startsWith('"')) {
     return next === ":" ? "name" : "string";
   }
-  return /[-0-9]/.test(token) ? "number" : /\w/.test(token) ? "word" : "mark";
+  return /\w/.test(token) ? "number" : "mark"; // true, false and null look like numbers.
 }
 
 /** Returns undefined unless the text is a whole number; any number of digits, since the service judges the range. */

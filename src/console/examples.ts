@@ -9,8 +9,6 @@ interface Example {
   readonly content?: string;
   /** The same with the client. */
   readonly call: string;
-  /** The code of an error that is worth showing. */
-  readonly error: string;
 }
 
 const json = { "Content-Type": "application/json" };
@@ -20,24 +18,21 @@ export const examples: Readonly<Record<string, Example>> = {
   listPets: {
     target: "/pets?limit=2&status=available",
     call: 'pets.list({ limit: 2, status: "available" })',
-    error: "invalid_parameter",
   },
   createPet: {
     target: "/pets",
     fields: json,
     content: '{"name":"Rex","categoryId":5}',
     call: 'pets.add({ name: "Rex", categoryId: 5 })',
-    error: "invalid_body",
   },
-  getPet: { target: "/pets/1", call: "pets.get(1)", error: "pet_not_found" },
+  getPet: { target: "/pets/1", call: "pets.get(1)" },
   changeStatus: {
     target: "/pets/1",
     fields: { ...json, "If-Match": '"available"' },
     content: '{"status":"pending"}',
     call: 'pets.changeStatus(1, "pending", { from: "available" })',
-    error: "precondition_failed",
   },
-  getLimits: { target: "/limits", call: "limits()", error: "rate_limited" },
+  getLimits: { target: "/limits", call: "limits()" },
 };
 
 type Code = readonly [language: string, code: string];

@@ -1,14 +1,21 @@
-/** Takes the key, asks once for its quota and the first animals, and forgets it on demand. */
+/**
+ * Takes the key, asks once for its quota and the first animals, and forgets it on demand. If the person asks for it,
+ * the key is kept in the tab: then a reload enters it again.
+ */
 
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, type Child, type Field, notify, setText } from "./dom.ts";
 import { onPress, onSubmit, showRests } from "./press.ts";
-import type { Limits } from "./quota.ts";
+import { isLimits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
 import { type Exchange, explain, isUnknownKey, type Session } from "./session.ts";
+import { keep, kept } from "./tab.ts";
 
 export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
+  const form = byId<HTMLFormElement>("key-form");
   const input = byId<Field>("key");
+  const see = byId<Field>("see");
+  const stay = byId<Field>("keep");
 
   /** The key is not used, and stays in its field, where the person can correct it. */
   function refuse(...reason: readonly Child[]): void {
@@ -20,12 +27,12 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
 
   function forget(): void {
     session.key = "";
+    keep("key", "");
     showKey("");
     quotaView.forget();
     catalogue.forget();
-    delete byId("desk").dataset["readOnly"];
-    notify("add-notice", "");
-    byId("send-again").hidden = true; // With another key the same request would add a second animal.
+    byId("requests").replaceChildren();
+    byId("desk").toggleAttribute("data-read-only", false);
   }
 
   onSubmit("key-form", async () => {
@@ -37,13 +44,13 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     }
     session.key = key;
     const exchange = await session.request("/limits");
+    keep("key", stay.checked && !isUnknownKey(exchange) ? key : "");
     if (!isKeyTaken(exchange)) {
       refuse(...explain(exchange));
       return;
     }
     showKey(key);
-    showPlan(exchange);
-    if (exchange.response?.ok) {
+    if (showPlan(exchange, "list-notice")) {
       await catalogue.list();
     }
   });
@@ -53,31 +60,39 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
       forget();
       refuse(...explain(exchange));
     } else {
-      showPlan(exchange);
+      showPlan(exchange, "key-notice");
     }
   });
   onPress("forget", () => {
     forget();
     notify("key-reason", "good", "Forgotten.");
   });
+  see.onchange = () => (input.type = see.checked ? "text" : "password");
   showRests();
-}
-
-/** Whether the service has judged the key, and not refused it. A proxy's own page has neither plan nor code. */
-function isKeyTaken(exchange: Exchange): boolean {
-  const { plan } = exchange.body as Partial<Limits>;
-  const isJudged = plan !== undefined || exchange.code !== "";
-  return exchange.response !== undefined && isJudged && !isUnknownKey(exchange);
-}
-
-function showPlan(exchange: Exchange): void {
-  const { plan } = exchange.body as Partial<Limits>;
-  if (plan === undefined) {
-    notify("key-notice", "bad", ...explain(exchange));
-  } else {
-    setText("plan", `${plan} plan`);
-    notify("key-notice", "");
+  input.value = kept("key");
+  if (input.value !== "") {
+    stay.checked = true;
+    form.requestSubmit();
   }
+}
+
+/** Whether the service has judged the key and not refused it, or cannot judge any. */
+function isKeyTaken(exchange: Exchange): boolean {
+  const { response, body, code } = exchange;
+  const isJudged = isLimits(body) || code !== "" || (response?.status ?? 0) >= 500;
+  return response !== undefined && isJudged && !isUnknownKey(exchange);
+}
+
+/** Returns whether the response tells what the key may do. If not, the notice says why. */
+function showPlan(exchange: Exchange, notice: string): boolean {
+  const { response, body } = exchange;
+  if (!response?.ok || !isLimits(body)) {
+    notify(notice, "bad", ...explain(exchange));
+    return false;
+  }
+  setText("plan", `${body.plan} plan`);
+  byId("desk").toggleAttribute("data-read-only", body.readOnly);
+  return true;
 }
 
 /** Shows the key in the bar, or the form that asks for one. If the focus is on what goes, it moves to what comes. */
@@ -87,12 +102,11 @@ function showKey(key: string): void {
   byId("access").hidden = hasKey;
   byId("key-in-use").hidden = !hasKey;
   showRests();
-  byId<Field>("key").value = ""; // From here on it is in memory alone.
+  byId<HTMLFormElement>("key-form").reset(); // From here on the key is in memory alone, or in the tab.
+  byId<Field>("key").type = "password";
   byId<Field>("key").ariaInvalid = "false";
   setText("key-begin", `${key.slice(0, 7)}…`);
   setText("plan", "");
-  notify("key-notice", "");
-  notify("key-reason", "");
   if (isFocused) {
     byId(hasKey ? "list" : "key").focus();
   }

@@ -1,7 +1,7 @@
 /** Puts the page together: the description for the reference and the API's address, then the views. */
 
 import { startAddView } from "./add-view.ts";
-import { type Api, apiAddress } from "./api-request.ts";
+import { apiAddress } from "./api-request.ts";
 import { createCatalogueView } from "./catalogue-view.ts";
 import { byId, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
@@ -9,24 +9,22 @@ import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
 import type { Description } from "./reference.ts";
 import { showReference } from "./reference-view.ts";
-import { jsonLines, showExchange, startRequestsView } from "./requests-view.ts";
+import { showExchange, startRequestsView } from "./requests-view.ts";
 import { Session } from "./session.ts";
 
-/** The description is part of the page: it is read without a key. */
-async function loadDescription(): Promise<Api> {
+/** Returns the address of the API. The description is part of the page: it is read without a key. */
+async function loadDescription(): Promise<string> {
   let server = "/v1"; // Where the API usually is.
   try {
     const signal = AbortSignal.timeout(10_000);
     const response = await fetch("openapi.json", { credentials: "omit", redirect: "error", signal });
-    const text = await response.text();
-    const description = parseExact(text) as Description; // The service makes it: it has these members.
+    const description = parseExact(await response.text()) as Description; // The service makes it: it has these members.
     server = description.servers[0]?.url ?? server;
     showReference(description, apiAddress(document.baseURI, server));
-    byId("openapi").append(...jsonLines(text));
   } catch {
     setText("reference-body", "openapi.json could not be read. Is the service running?");
   }
-  return { address: apiAddress(document.baseURI, server), server };
+  return apiAddress(document.baseURI, server);
 }
 
 document.onkeydown = ({ key, repeat }) => key !== "Enter" || !repeat; // A held Enter is one press.
@@ -34,7 +32,7 @@ const quotaView = createQuotaView();
 const session = new Session(loadDescription(), (exchange) => {
   showExchange(exchange);
   if (exchange.code === "insufficient_scope") {
-    byId("desk").dataset["readOnly"] = ""; // Nothing that this key may not do is offered again.
+    byId("desk").toggleAttribute("data-read-only", true); // As of a key of which GET /limits has not told.
   }
   quotaView.show(exchange);
 });

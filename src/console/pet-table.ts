@@ -3,11 +3,11 @@
  * `If-Match` says. If another was faster, the response tells what it is now.
  */
 
-import { type ApiRequest, writeFields } from "./api-request.ts";
+import { writeFields } from "./api-request.ts";
 import { byId, element, notify, shown } from "./dom.ts";
-import type { Pet } from "./exact-json.ts";
+import { isPet, type Pet } from "./exact-json.ts";
 import { guard } from "./press.ts";
-import { explain, type Session } from "./session.ts";
+import { type Exchange, explain, type Session } from "./session.ts";
 
 /** The status that each button gives an animal, and what the animal then is. */
 const actions = [
@@ -18,20 +18,28 @@ const actions = [
 
 type Action = (typeof actions)[number];
 
+/** An animal as a row shows it. The status of one that is `past` is what a change once gave it. */
+interface Shown extends Pet {
+  readonly isPast?: boolean;
+}
+
 export class PetTable {
-  pets: readonly Pet[] = [];
+  pets: readonly Shown[] = [];
   readonly #session: Session;
+  /** The status that all listed animals have; undefined for any. */
+  #filter: string | undefined;
   #addedId = "";
   #changedId = "";
   /** Changes that failed, or whose response was lost: pressed once more, the same request goes out. */
-  #failed = new Map<Pet, ApiRequest>();
+  #failed = new Map<Pet, Exchange>();
 
   constructor(session: Session) {
     this.#session = session;
   }
 
   /** Shows animals as the service has just listed them. */
-  list(pets: readonly Pet[]): void {
+  list(pets: readonly Pet[], filter?: string): void {
+    this.#filter = filter;
     this.#changedId = "";
     this.#failed.clear();
     notify("change-notice", "");
@@ -42,7 +50,7 @@ export class PetTable {
     this.#addedId = id;
   }
 
-  show(pets: readonly Pet[]): void {
+  show(pets: readonly Shown[]): void {
     this.pets = pets;
     byId("pets").replaceChildren(...pets.map((pet) => this.#row(pet)));
     byId("table").hidden = pets.length === 0;
@@ -52,30 +60,45 @@ export class PetTable {
     byId("pets").querySelectorAll("tr")[this.pets.findIndex((pet) => pet.id === id)]?.focus();
   }
 
-  async #change(pet: Pet, [status, , done]: Action): Promise<void> {
-    const content = `{"status":"${status}"}`;
+  async #change(pet: Shown, [status, , done]: Action): Promise<void> {
+    const content = contentFor(status);
     const fields = { ...writeFields(), "If-Match": `"${pet.status}"` };
     const last = this.#failed.get(pet);
-    const exchange = await (last?.content === content
-      ? this.#session.send(last)
+    const isAgain = last?.request.content === content;
+    const exchange = await (isAgain
+      ? this.#session.send(last.request)
       : this.#session.request(`/pets/${pet.id}`, { method: "PATCH", fields, content }));
-    const { request, response, body } = exchange;
-    const found = /"(\w+)"/.exec(response?.headers.get("ETag") ?? "")?.[1];
-    if (response?.ok === true && (body as Partial<Pet>).id === pet.id) {
-      const isReplay = response.headers.has("Idempotent-Replayed");
-      this.#replace(pet, body as Pet);
-      notify("change-notice", "good", `Animal ${pet.id} ${isReplay ? "was" : "is"} ${done}: `, nameOf(pet));
+    const { response, body } = exchange;
+    const found = /"([a-z]+)/.exec(response?.headers.get("ETag") ?? "")?.[1];
+    if (response?.ok && isPet(body) && body.id === pet.id) {
+      const isPast = response.headers.has("Idempotent-Replayed");
+      const now = { ...body, isPast };
+      this.#replace(pet, now);
+      const rest = isPast ? ". Find shows what it is now." : status === "available" ? "" : this.#undoButton(now);
+      notify("change-notice", "good", `Animal ${pet.id} ${isPast ? "was" : "is"} ${done}: `, nameOf(pet), " ", rest);
     } else if (response?.status === 412 && found !== undefined) {
-      this.#replace(pet, { ...pet, status: found });
-      const reason = ` is ${found} now, no longer ${pet.status}: somebody else was faster.`;
+      // Of a change whose response was lost nobody knows whether it was made.
+      const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
+      this.#replace(pet, { ...pet, status: found, isPast: false });
+      const who = isOwn ? "your last press may have done it" : "somebody else was faster";
+      const reason = ` is ${found} now, no longer ${pet.status}: ${who}.`;
       notify("change-notice", "bad", `Not ${done}: `, nameOf(pet), reason);
     } else {
-      this.#failed.set(pet, request);
+      this.#failed.set(pet, exchange);
       notify("change-notice", "bad", ...explain(exchange));
     }
   }
 
-  #replace(old: Pet, pet: Pet): void {
+  #undoButton(pet: Shown): HTMLElement {
+    const button = element("button.small.sends", "Free ", nameOf(pet));
+    guard(button, async () => {
+      await this.#change(pet, actions[2]);
+      this.focus(pet.id); // The pressed button is gone.
+    });
+    return button;
+  }
+
+  #replace(old: Shown, pet: Shown): void {
     const isFocused = byId("pets").contains(document.activeElement);
     this.#changedId = pet.id;
     this.show(this.pets.map((one) => (one === old ? pet : one)));
@@ -84,15 +107,18 @@ export class PetTable {
     }
   }
 
-  #row(pet: Pet): HTMLElement {
-    const { id, categoryId, status } = pet;
+  #row(pet: Shown): HTMLElement {
+    const { id, categoryId, status, isPast } = pet;
     const isAdded = id === this.#addedId;
     const badge = element("span.badge", ...shown(status));
     badge.dataset["status"] = status;
+    const isOut = (this.#filter ?? status) !== status;
+    const notes = [isPast && "as it was then", isOut && "no longer in this list"].filter(Boolean).join(", ");
+    const tags = [isAdded ? element("span.tag", "new") : "", element("small", notes)];
     const row = element(
       isAdded || id === this.#changedId ? "tr.marked" : "tr",
       element("td", id),
-      element("td.name", nameOf(pet), ...(isAdded ? [" ", element("span.tag", "new")] : [])),
+      element("td.name", nameOf(pet), " ", ...tags),
       element("td.number", categoryId),
       element("td", badge),
       element("td.actions", ...actions.flatMap((action) => [this.#button(pet, action), " "])),
@@ -102,7 +128,7 @@ export class PetTable {
   }
 
   /** A button without use keeps its place, unseen, so that the second click of two finds no other one there. */
-  #button(pet: Pet, action: Action): HTMLElement {
+  #button(pet: Shown, action: Action): HTMLElement {
     const [next, text] = action;
     const button = element("button.small.sends", text) as HTMLButtonElement;
     button.ariaLabel = `${text} animal ${pet.id}`;
@@ -112,6 +138,15 @@ export class PetTable {
   }
 }
 
-function nameOf({ name }: Pet): HTMLElement {
+function contentFor(status: string): string {
+  return `{"status":"${status}"}`;
+}
+
+/** Whether nobody knows if the change was made. */
+function isOpen({ response }: Exchange): boolean {
+  return response === undefined || response.ok || response.status >= 500;
+}
+
+export function nameOf({ name }: Pet): HTMLElement {
   return element("bdi", ...shown(name));
 }

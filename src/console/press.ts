@@ -54,13 +54,14 @@ function showState(button: HTMLElement): void {
   button.title = rest === "" ? "" : `Rests until ${rest}`;
 }
 
-function mayPress(button: HTMLElement): boolean {
+/** Whether a press counts now; if not, the page says why. */
+export function mayPress(button: HTMLElement): boolean {
   document.querySelectorAll(".notice:is(.good, .bad)").forEach((old) => old.replaceChildren()); // Of the last press.
   const rest = restOf(button);
   const isBusy = document.body.ariaBusy === "true";
   if (isBusy || rest !== "") {
     const reason = isBusy ? "Not done: a request was under way." : `Not sent: this button rests until ${rest}.`;
-    notify(button.closest("section, header")?.querySelector("[role=status]")?.id ?? "", "bad", reason);
+    notify(button.closest(":has([role=status])")?.querySelector("[role=status]")?.id ?? "", "bad", reason);
     return false;
   }
   return button.ariaDisabled !== "true";

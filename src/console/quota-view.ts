@@ -4,9 +4,8 @@
  */
 
 import { byId, setText } from "./dom.ts";
-import { onPress, setRest } from "./press.ts";
-import { afterResponse, afterUnknown, bucketAt, countdown, readLimits, readRate, shortage } from "./quota.ts";
-import type { Limits, Quota, Rate } from "./quota.ts";
+import { setRest } from "./press.ts";
+import { afterResponse, countdown, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
 import { type Exchange, isUnknownKey } from "./session.ts";
 
 const tickMs = 1_000;
@@ -18,21 +17,17 @@ export function createQuotaView() {
   /** By the browser's clock; undefined if the key is not refused. */
   let refusedUntilMs: number | undefined;
 
-  function setWait(text: string, until = ""): void {
-    setText("wait", text);
+  function setWait(text: string, untilMs?: number): void {
+    refusedUntilMs = untilMs;
+    const until = untilMs === undefined ? "" : clockTime(untilMs);
+    setText("wait", until === "" ? text : `${text} until ${until}.`);
     setRest(until);
-    byId("try-anyway").hidden = until === "";
-  }
-
-  function endWait(text: string): void {
-    refusedUntilMs = undefined;
-    setWait(text);
   }
 
   function tick(): void {
     const nowMs = Date.now();
     if (nowMs >= (refusedUntilMs ?? Infinity)) {
-      endWait("The wait is over.");
+      setWait("The wait is over.");
     }
     setText("wait-left", refusedUntilMs === undefined ? "" : `${countdown(refusedUntilMs - nowMs)} left`);
     byId("meters").hidden = quota === undefined;
@@ -44,50 +39,35 @@ export function createQuotaView() {
 
   /** Takes in what a response says of the quota of the key. */
   function show(exchange: Exchange): void {
-    const { response, code } = exchange;
+    const { request, response, body, code } = exchange;
     const nowMs = Date.now();
     const rate = response && isAboutKey(exchange) ? readRate(response.headers, nowMs) : undefined;
-    if (rate === undefined) {
-      quota &&= afterUnknown(quota);
-      tick();
+    if (response === undefined || rate === undefined) {
       return;
     }
-    endWait("");
-    if (response?.status === 429) {
-      refusedUntilMs = nowMs + rate.leftMs;
-      const until = clockTime(refusedUntilMs);
-      setWait(`${code === "key_banned" ? "This key is banned" : "Requests are refused"} until ${until}.`, until);
+    setWait("");
+    if (response.status === 429) {
+      setWait(code === "key_banned" ? "This key is banned" : "This key has to wait", nowMs + rate.leftMs);
     }
-    const next = quotaAfter(quota, exchange, rate, nowMs);
-    if (quota !== undefined && next === undefined) {
-      setText("plan", "plan changed: press Refresh");
+    if (response.ok && request.url.endsWith("/limits") && isLimits(body)) {
+      quota = readLimits(body, response.headers, nowMs);
+    } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no bucket's.
+      quota = afterResponse(quota, rate, nowMs);
+      if (quota === undefined) {
+        setText("plan", "plan changed: press Refresh");
+      }
     }
-    quota = next;
     tick();
   }
 
   function forget(): void {
     quota = undefined;
-    endWait("");
+    setWait("");
     tick();
   }
 
-  onPress("try-anyway", () => {
-    setWait("The buttons work again. Each further refusal brings a ban nearer.");
-    byId("list").focus(); // The pressed button is hidden now, and lost the focus.
-  });
   setInterval(tick, tickMs);
   return { show, forget };
-}
-
-function quotaAfter(quota: Quota | undefined, exchange: Exchange, rate: Rate, nowMs: number): Quota | undefined {
-  const { request, response, body, code, ms } = exchange;
-  const limits = body as Partial<Limits>;
-  if (response?.ok === true && request.url.endsWith("/limits") && limits.minute !== undefined) {
-    return readLimits(limits as Limits, response.headers, nowMs, ms); // What GET /limits promises.
-  }
-  const isBanned = code === "key_banned"; // Its end is no bucket's.
-  return quota && (isBanned ? quota : afterResponse(quota, rate, code === "rate_limited" ? 0 : 1, nowMs, ms));
 }
 
 /** Other responses have the fields of the client's address, or are made before it is known whose request it is. */
@@ -103,14 +83,12 @@ function clockTime(ms: number): string {
   return date.toLocaleString(undefined, { ...(!isToday && { dateStyle: "medium" }), timeStyle: "medium" });
 }
 
+/** As the service said it last; once the window has ended, it is full. */
 function showBucket(name: keyof Quota, quota: Quota, nowMs: number): void {
-  const bucket = bucketAt(quota[name], nowMs);
-  const { limit, remaining, endsAtMs, isExact } = bucket;
-  const [few, kind] = shortage(bucket);
+  const { limit, endsAtMs, ...said } = quota[name];
+  const isOver = nowMs >= endsAtMs;
+  const remaining = isOver ? limit : said.remaining;
   Object.assign(byId(name), { max: limit, optimum: limit, high: limit / 5, low: limit / 20, value: remaining });
-  const left = `${remaining.toLocaleString("en")} of ${limit.toLocaleString("en")}`;
-  setText(`${name}-left`, `${isExact ? "" : "≤ "}${left}`);
-  const reset = nowMs < endsAtMs ? `full in ${countdown(endsAtMs - nowMs)}` : "full again";
-  setText(`${name}-reset`, few + reset);
-  byId(`${name}-reset`).className = kind;
+  setText(`${name}-left`, `${remaining.toLocaleString("en")} of ${limit.toLocaleString("en")}`);
+  setText(`${name}-reset`, isOver ? "full again" : `full in ${countdown(endsAtMs - nowMs)}`);
 }

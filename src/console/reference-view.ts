@@ -13,14 +13,14 @@ export function showReference(description: Description, api: string): void {
   byId<Field>("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
   byId("reference-body").replaceChildren(
     fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
-    fold([element("b", "The animal")], columns(...lists(pet.members), jsonElement("Example", pet.example))),
+    fold([element("b", "The animal")], columns(...lists(pet.members), element("pre", ...jsonLines(pet.example)))),
     ...operations.map((operation) => operationElement(operation, api)),
   );
 }
 
 function operationElement(operation: Operation, api: string): HTMLElement {
   const { method, path, summary, deprecated, description } = operation;
-  const note = deprecated === true ? element("span.bad", " deprecated") : "";
+  const note = deprecated ? element("span.bad", " deprecated") : "";
   const attempt = element("button.small", "Try");
   attempt.ariaLabel = `Try ${method} ${path}`;
   attempt.onclick = () => fillForm(operation);
@@ -53,25 +53,14 @@ function columns(...children: readonly Child[]): HTMLElement {
   return element("div.columns", ...children);
 }
 
-function exampleElements(operation: Operation, api: string): readonly HTMLElement[] {
-  const { operationId = "", method, response, errors } = operation;
+function exampleElements({ operationId = "", method }: Operation, api: string): readonly HTMLElement[] {
   const example = examples[operationId];
-  if (example === undefined) {
-    return [];
-  }
-  const folds = codeOf(example, method, api).map(([language, code], index) => {
+  return (example === undefined ? [] : codeOf(example, method, api)).map(([language, code], index) => {
     const one = fold([language], element("pre", code));
     one.toggleAttribute("open", index === 0);
     one.setAttribute("name", operationId); // Of folds with the same name, one is open.
     return one;
   });
-  const { name: code, text: message, note: status } = errors.find(({ name }) => name === example.error) ?? {};
-  const error = JSON.stringify({ code, message, status: Number(status) });
-  return [...folds, jsonElement("Response", response), jsonElement("Error", error)];
-}
-
-function jsonElement(heading: string, json: string): HTMLElement {
-  return element("div", element("h3", heading), element("pre", ...jsonLines(json)));
 }
 
 function lists(members: readonly Listed[]): readonly HTMLElement[] {

@@ -1,6 +1,7 @@
 /**
- * What went over the wire: the last ten requests, newest first. Of each the content is read first; header fields, the
- * raw text and the `curl` line are one press away. A form sends any other GET.
+ * The part for programmers, which folds away as a whole, and stays so in the tab. What went over the wire: the last ten
+ * requests, newest first. Of each the content is read first; header fields, the raw text and the `curl` line are one
+ * press away. A form sends any other GET.
  */
 
 import { curlLine } from "./api-request.ts";
@@ -8,19 +9,19 @@ import { byId, type Child, element, type Field, fold, notify, requestLine, shown
 import { layOutJson } from "./exact-json.ts";
 import { guard, onSubmit } from "./press.ts";
 import { explain, type Exchange, type Session } from "./session.ts";
+import { keep, kept } from "./tab.ts";
 
 const exchangesMax = 10;
 
 export function startRequestsView(session: Session): void {
+  const part = byId<HTMLDetailsElement>("wire");
+  part.open = kept("folded") === "";
+  part.ontoggle = () => keep("folded", part.open ? "" : "yes");
+  byId("links").onclick = () => (part.open = true); // They lead into it.
   onSubmit("get-form", async () => {
     const exchange = await session.get(byId<Field>("path").value);
-    if (exchange === undefined) {
-      notify("wire-notice", "bad", "Not sent: this is no address of this service.");
-    } else if (exchange.response?.ok === true) {
-      notify("wire-notice", "good", "Answered.");
-    } else {
-      notify("wire-notice", "bad", ...explain(exchange));
-    }
+    const isOk = exchange.response?.ok;
+    notify("wire-notice", isOk ? "good" : "bad", ...(isOk ? ["Answered."] : explain(exchange)));
   });
 }
 
@@ -35,7 +36,7 @@ export function showExchange(exchange: Exchange): void {
 function exchangeElement({ request, response, content, ms }: Exchange): HTMLElement {
   const { pathname, search } = new URL(request.url);
   const status = response === undefined ? "no response" : `${response.status} ${response.statusText}`;
-  const kind = response?.ok === true ? "good" : "bad";
+  const kind = response?.ok ? "good" : "bad";
   const fields = [...(response?.headers ?? [])].map(([name, value]) => `${name}: ${value}`);
   const line = curlLine(request);
   const curlText = element("pre", line);

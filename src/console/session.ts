@@ -1,13 +1,14 @@
 /**
- * The key, in memory only, and the one place that calls the API. No press counts while the page is busy, so the key
+ * The key in use, and the one place that calls the API. No press counts while the page is busy, so the key
  * cannot change while a request is under way.
  */
 
 import { adviceFor } from "./advice.ts";
-import { type Api, type ApiRequest, targetOf } from "./api-request.ts";
-import { type Child, element, shown } from "./dom.ts";
+import { type ApiRequest, targetOf } from "./api-request.ts";
+import { type Child, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { setBusy } from "./press.ts";
+import { countdown } from "./quota.ts";
 
 export interface Exchange {
   readonly request: ApiRequest;
@@ -26,23 +27,22 @@ const responseMsMax = 60_000;
 
 export class Session {
   key = "";
-  readonly #api: Promise<Api>;
+  /** The address of the API. */
+  readonly #api: Promise<string>;
   readonly #watch: (exchange: Exchange) => void;
 
-  constructor(api: Promise<Api>, watch: (exchange: Exchange) => void) {
+  constructor(api: Promise<string>, watch: (exchange: Exchange) => void) {
     this.#api = api;
     this.#watch = watch;
   }
 
   async request(path: string, more: Partial<ApiRequest> = {}): Promise<Exchange> {
     setBusy(true);
-    return this.send({ url: (await this.#api).address + path, method: "GET", ...more });
+    return this.send({ url: (await this.#api) + path, method: "GET", ...more });
   }
 
-  /** Sends nothing if what is typed is an address of something else. */
-  async get(typed: string): Promise<Exchange | undefined> {
-    const target = targetOf(typed, await this.#api);
-    return target === undefined ? undefined : this.request(target);
+  async get(typed: string): Promise<Exchange> {
+    return this.request(targetOf(typed, await this.#api));
   }
 
   async send(request: ApiRequest): Promise<Exchange> {
@@ -103,10 +103,10 @@ export function isUnknownKey(exchange: Exchange): boolean {
   return response?.status === 401 || (response?.status === 429 && messageOf(exchange).includes("from this address"));
 }
 
-/** What went wrong and what to do, for a notice. */
+/** What went wrong and what to do, for a notice. Codes and fields are for programmers, who see the response. */
 export function explain(exchange: Exchange): readonly Child[] {
   const { response, code } = exchange;
-  const head = element("strong", ...shown(`${response?.status ?? ""} ${code}`));
-  const advice = adviceFor(response?.status === 429 && isUnknownKey(exchange) ? "invalid_api_key" : code);
-  return [head, " ", ...shown(messageOf(exchange)), " ", advice];
+  const waitMs = Number(response?.headers.get("Retry-After")) * 1_000;
+  const wait = waitMs > 0 ? ` Wait ${countdown(waitMs)}.` : "";
+  return shown(adviceFor(isUnknownKey(exchange) ? "invalid_api_key" : code, messageOf(exchange)) + wait);
 }

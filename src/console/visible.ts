@@ -3,8 +3,12 @@
  * what follows, or look like a space; the page shows the code point of each instead.
  */
 
-/** Also Braille's blank; but neither the space nor the selector that gives a pictograph its colours. */
-const hiddenCharacters = /((?!(?<=\p{ExtPict})\ufe0f)[\p{C}\p{DI}\p{Zl}\p{Zp}\u2800]|(?! )\p{Zs})/u;
+/**
+ * Also Braille's blank; but neither the space nor the selector that gives a pictograph its colours, nor what joins two
+ * pictographs to one sign.
+ */
+const joint = /(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})\ufe0f/u.source;
+const hiddenCharacters = new RegExp(`((?!${joint})[\\p{C}\\p{DI}\\p{Zl}\\p{Zp}\\u2800]|(?! )\\p{Zs})`, "u");
 
 /** Parts of the text: those at even indexes are plain, those at odd indexes are code points as "U+202E". */
 export function visibleParts(text: string): readonly string[] {

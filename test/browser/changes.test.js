@@ -61,12 +61,12 @@ test("a change whose response was lost is sent again as the same one, which is n
     await route.fetch();
     await route.abort("connectionreset"); // The service has done it.
   });
-  await press(page, "Reserve animal 1", /no_response/);
+  await press(page, "Reserve animal 1", /^No answer/);
   assert.deepEqual(await statuses(page), ["available", "available"], "nothing is known");
   await page.unroute("**/v1/pets/1");
   const [request] = await Promise.all([
     page.waitForRequest("**/v1/pets/1"),
-    press(page, "Reserve animal 1", "Animal 1 was reserved: Rex"),
+    press(page, "Reserve animal 1", "Animal 1 was reserved: Rex . Find shows what it is now."),
   ]);
   assert.equal(request.headers()["idempotency-key"], sent[0]);
   assert.deepEqual(await statuses(page), ["pending", "available"]);
@@ -84,19 +84,7 @@ test("a double click changes once, and so does a second Enter: no other button t
   }
   assert.deepEqual(await statuses(page), ["pending", "pending"]);
   assert.equal(requests.filter((line) => line.startsWith("PATCH")).length, 2);
-  assert.equal(await page.evaluate(() => document.activeElement.cells[1].textContent), "Misty", "its row has the focus");
-});
-
-test("a read-only key that was refused a change is offered no further one, until it is forgotten", { skip }, async (context) => {
-  const program = await startProgram(context, { pets });
-  const key = await program.createKey("--read-only");
-  const { page } = await openConsole(context, program, { allowed: ["status of 403"] });
-  await enterKey(page, key);
-  await press(page, "Sell animal 1", /403 insufficient_scope .* This key may only list and fetch/);
-  assert.ok(await page.getByRole("button", { name: "Sell animal 2" }).isHidden());
-  await page.getByRole("button", { name: "Forget" }).click();
-  await enterKey(page, program.firstKey);
-  await press(page, "Sell animal 1", /is sold/);
+  assert.equal(await page.evaluate(() => document.activeElement.cells[1].innerText.trim()), "Misty", "its row has the focus");
 });
 
 function bearer({ firstKey }) {

@@ -56,6 +56,7 @@ export async function startProgram(context, { args = [], pets = [] } = {}) {
   return {
     ...program,
     apiUrl: program.url,
+    dataDir,
     output: () => Object.values(program.output()).join(""),
     /** Makes a key by the program's own command. */
     createKey: async (...flags) => (await run(["keys", "create", "--data", dataDir, ...flags])).stdout.trim(),

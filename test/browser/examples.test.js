@@ -10,18 +10,18 @@ import { closeBrowser, here, openConsole, skip, startProgram } from "./console.j
 
 after(closeBrowser);
 
-/** By operation: what each program prints, and what makes of its curl line one that gets the error beside it. */
+/** By operation: what each program prints. */
 const expected = {
-  "GET /pets": [/Rex[^]*Misty/, (line) => line.replace("limit=2", "limit=0")],
-  "POST /pets": [/Rex/, (line) => line.replace('"name"', '"nom"')],
-  "GET /pets/{petId}": [/Rex/, (line) => line.replace("/pets/1", "/pets/99")],
-  "PATCH /pets/{petId}": [/pending/, (line) => line], // A second time.
-  "GET /limits": [/enterprise/, (line) => line.replace("/limits'", "/limits?[1-200]'").replace("-gi", "-i")],
+  "GET /pets": /Rex[^]*Misty/,
+  "POST /pets": /Rex/,
+  "GET /pets/{petId}": /Rex/,
+  "PATCH /pets/{petId}": /pending/,
+  "GET /limits": /enterprise/,
 };
 
 const hasPython = spawnSync("python3", ["--version"]).status === 0;
 
-test("each operation has an example as curl, JavaScript and Python that runs, and gets the response and the error beside it", {
+test("each operation has an example as curl, JavaScript and Python that runs", {
   skip: skip || (!hasPython && "python3 is not installed"),
 }, async (context) => {
   const program = await startProgram(context, { pets: ["Rex", "Misty"].map((name) => ({ name, categoryId: 5 })) });
@@ -39,20 +39,14 @@ test("each operation has an example as curl, JavaScript and Python that runs, an
   };
   const shown = await readExamples(page);
   assert.deepEqual(shown.map(({ name, openCount }) => [name, openCount]), Object.keys(expected).map((name) => [name, 1]));
-  for (const { name, languages, response, error } of shown) {
-    const [printed, spoil] = expected[name];
+  for (const { name, languages } of shown) {
     assert.deepEqual(Object.keys(languages), Object.keys(runners), name);
     for (const [language, code] of Object.entries(languages)) {
       await free(program);
       const { status, stdout, stderr } = runners[language](code);
       assert.equal(status, 0, `${name} ${language}: ${stderr}`);
-      assert.match(stdout, printed, `${name} ${language}`);
-      if (language === "curl") {
-        assert.deepEqual(shapeOf(contentOf(stdout)), shapeOf(response), name);
-      }
+      assert.match(stdout, expected[name], `${name} ${language}`);
     }
-    const { code, status } = JSON.parse(contentOf(runners.curl(spoil(languages.curl)).stdout));
-    assert.deepEqual({ code, status }, { code: JSON.parse(error).code, status: JSON.parse(error).status }, name);
   }
 });
 
@@ -60,15 +54,12 @@ test("each operation has an example as curl, JavaScript and Python that runs, an
 async function readExamples(page) {
   const operations = page.locator("#reference-body > details", { has: page.locator("summary code b") });
   return operations.evaluateAll((all) => all.map((operation) => {
-    const below = (heading) => [...operation.querySelectorAll("h3")].find((one) => one.textContent === heading).nextSibling.textContent;
     const folds = [...operation.querySelectorAll("details")];
     folds.forEach((fold) => (fold.open = true));
     return {
       name: operation.querySelector("summary code").textContent,
       languages: Object.fromEntries(folds.map((fold) => [fold.firstChild.textContent, fold.querySelector("pre").textContent])),
       openCount: folds.filter((fold) => fold.open).length,
-      response: below("Response"),
-      error: below("Error"),
     };
   }));
 }
@@ -77,14 +68,4 @@ async function readExamples(page) {
 async function free({ apiUrl, firstKey }) {
   const headers = { Authorization: `Bearer ${firstKey}`, "If-Match": "*", "Content-Type": "application/json" };
   await fetch(`${apiUrl}/pets/1`, { method: "PATCH", headers, body: '{"status":"available"}' });
-}
-
-/** The content of the last response that curl printed. */
-function contentOf(output) {
-  return output.split("\r\n\r\n").at(-1);
-}
-
-/** JSON with the types of its values, in the order of their names. */
-function shapeOf(json) {
-  return JSON.parse(json, (_, value) => (typeof value === "object" ? value : typeof value));
 }

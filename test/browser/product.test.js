@@ -19,25 +19,21 @@ test("on a phone the first animals are on the first screen", { skip }, async (co
   assert.equal(await page.evaluate(() => scrollY), 0);
 });
 
-test("the bar leads to the reference, and to the description laid out, which links to the file", { skip }, async (context) => {
+test("the bar leads to the description, and to the reference, also where it is folded away", { skip }, async (context) => {
   const program = await startProgram(context);
   const { page } = await openConsole(context, program);
+  const file = await page.getByRole("link", { name: "OpenAPI" }).evaluate((link) => fetch(link).then((response) => response.json()));
+  assert.equal(file.openapi, "3.1.0");
+  await page.getByText("For programmers").click();
+  assert.ok(await page.locator("#reference").isHidden());
   await page.getByRole("link", { name: "Reference" }).click();
+  await page.locator("#reference-body").waitFor();
   assert.ok((await page.locator("#reference-body").boundingBox()).y < 900);
-  await page.getByRole("link", { name: "OpenAPI", exact: true }).click();
-  const document = page.locator("#openapi");
-  await document.waitFor();
-  assert.ok((await document.boundingBox()).y < 200);
-  const file = await page.getByRole("link", { name: "openapi.json" }).evaluate((link) => fetch(link).then((response) => response.text()));
-  const laidOut = await document.textContent();
-  assert.ok(laidOut.startsWith('{\n  "openapi": "3.1.0",\n  "info": {\n'));
-  assert.equal(JSON.stringify(JSON.parse(laidOut)), JSON.stringify(JSON.parse(file)));
 });
 
-test("the meters change colour below a fifth and a twentieth, and say so in words", { skip }, async (context) => {
+test("the meters change colour below a fifth and a twentieth", { skip }, async (context) => {
   const { page } = await openWithKey(context);
-  const colours = new Set();
-  for (const [remaining, words] of [[20, /^full in/], [19, /^running low, full in/], [4, /^almost used up, full in/], [0, /^used up, full in/]]) {
+  for (const remaining of [20, 19, 4, 0]) {
     const reset = Math.ceil(Date.now() / 1_000) + 50;
     await page.route("**/v1/limits", (route) => route.fulfill({
       headers: { "X-RateLimit-Limit": "100", "X-RateLimit-Remaining": String(remaining), "X-RateLimit-Reset": String(reset) },
@@ -45,13 +41,9 @@ test("the meters change colour below a fifth and a twentieth, and say so in word
     }));
     await page.getByRole("button", { name: "Refresh" }).click();
     await page.locator("#minute-left", { hasText: `${remaining} of 100` }).waitFor();
-    const text = page.locator("#minute-reset");
-    assert.match(await text.innerText(), words);
-    colours.add(await text.evaluate((node) => getComputedStyle(node).color));
     const meter = await page.locator("#minute").evaluate(({ value, high, low, optimum }) => [value >= high, value >= low, optimum]);
     assert.deepEqual(meter, [remaining >= 20, remaining >= 5, 100]);
   }
-  assert.equal(colours.size, 3);
   assert.equal(await page.locator("#plan").innerText(), "pro plan");
 });
 
@@ -65,10 +57,10 @@ test("a page has the size of the description, unless the person asks for another
   await page.reload();
   await page.waitForFunction(() => document.getElementById("limit").value === "2");
   await enterKey(page, program.firstKey);
-  assert.equal(await page.locator("#range").innerText(), "1–2");
+  assert.equal(await page.locator("#range").innerText(), "Animals 1 to 2");
   await page.getByLabel("Page size").fill("3");
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#range", { hasText: "1–3 of 3" }).waitFor();
+  await page.locator("#range", { hasText: "Animals 1 to 3, the last" }).waitFor();
 });
 
 test("an added animal is shown on the last page, marked, with its status as a badge", { skip }, async (context) => {
@@ -76,13 +68,12 @@ test("an added animal is shown on the last page, marked, with its status as a ba
   const before = requests.length;
   for (const [index, name] of ["Rex", "Misty"].entries()) {
     await add(page, name);
-    await page.locator("#range", { hasText: `1–${index + 1} of ${index + 1}` }).waitFor();
+    await page.locator("#range", { hasText: index === 0 ? "Animal 1, the last" : "Animals 1 to 2, the last" }).waitFor();
     assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), [`${name} new`]);
   }
   assert.equal(requests.length, before + 2, "nothing but the two additions was sent");
   assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available"]);
   await page.locator("#list-status").selectOption("sold");
-  await page.getByRole("button", { name: "List animals" }).click();
   await page.locator("#list-notice", { hasText: "No animal is sold" }).waitFor();
   await add(page, "Otto");
   await page.locator("#add-notice", { hasText: "Animal 3 is added" }).waitFor();
@@ -98,10 +89,10 @@ test("Show it opens the page of an animal that was added to another one", { skip
   await page.locator("#add-notice", { hasText: "Animal 4 is added" }).waitFor();
   assert.equal(await page.locator(".marked").count(), 0);
   await page.getByRole("button", { name: "Show it" }).click();
-  await page.locator("#range", { hasText: "3–4 of 4" }).waitFor();
+  await page.locator("#range", { hasText: "Animal 4, the last" }).waitFor();
   assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), ["Luna new"]);
   await page.getByRole("button", { name: "Back" }).click();
-  await page.locator("#range", { hasText: /^1–2$/ }).waitFor();
+  await page.locator("#range", { hasText: /^Animals 1 to 2$/ }).waitFor();
 });
 
 test("a response shows its JSON first, indented and coloured, numbers as sent; the rest is one press away", { skip }, async (context) => {
@@ -150,12 +141,12 @@ test("on a phone tables stack: each row has its name beside its id, and its cate
   assert.equal(await cells[2].evaluate((node) => getComputedStyle(node, "::before").content), '"Category "');
 });
 
-test("any path or address of the service can be fetched, and its error is explained", { skip }, async (context) => {
+test("any path of the service can be fetched, and its error is explained", { skip }, async (context) => {
   const { page, program } = await openWithKey(context, { allowed: ["status of 404"] });
   await page.getByLabel("GET a path").fill("pets/7");
   await page.getByRole("button", { name: "Send", exact: true }).click();
-  await page.locator("#wire-notice", { hasText: /404 pet_not_found .*The catalogue shows/ }).waitFor();
-  for (const typed of ["/v1/limits", ` ${program.apiUrl}/limits `, "limits"]) {
+  await page.locator("#wire-notice", { hasText: "There is no animal with this id." }).waitFor();
+  for (const typed of ["/v1/limits", "limits"]) {
     await page.getByLabel("GET a path").fill(typed);
     const [request] = await Promise.all([
       page.waitForRequest("**/limits"),
@@ -164,12 +155,9 @@ test("any path or address of the service can be fetched, and its error is explai
     assert.equal(request.url(), `${program.apiUrl}/limits`, typed);
     await page.locator("#wire-notice", { hasText: "Answered" }).waitFor();
   }
-  await page.getByLabel("GET a path").fill("http://127.0.0.1:1/v1/limits");
-  await page.getByRole("button", { name: "Send", exact: true }).click(); // To another origin nothing is sent, as every test checks.
-  await page.locator("#wire-notice", { hasText: "Not sent: this is no address of this service" }).waitFor();
 });
 
-test("while the key is refused the buttons rest and say until when; Try anyway wakes them", { skip }, async (context) => {
+test("while the key is refused the buttons rest and say until when", { skip }, async (context) => {
   const { page, requests } = await openWithKey(context, { clock: Date.now(), allowed: ["status of 429"] });
   await page.route("**/v1/pets*", (route) => route.fulfill({
     status: 429,
@@ -178,7 +166,7 @@ test("while the key is refused the buttons rest and say until when; Try anyway w
   }));
   const list = page.getByRole("button", { name: "List animals" });
   await list.click();
-  const until = /until (.*\d+:\d\d:\d\d [AP]M)/.exec(await page.locator("#wait", { hasText: "refused until" }).innerText())[1];
+  const until = /until (.*\d+:\d\d:\d\d [AP]M)/.exec(await page.locator("#wait", { hasText: "has to wait until" }).innerText())[1];
   const before = requests.length;
   await page.getByLabel("Name").fill("Rex");
   await page.getByLabel("Category").fill("1");
@@ -195,15 +183,9 @@ test("while the key is refused the buttons rest and say until when; Try anyway w
     assert.equal(await button.getAttribute("aria-disabled"), "true");
   }
   assert.equal(requests.length, before, "nothing was sent");
-  await page.getByRole("button", { name: "Try anyway" }).click();
-  assert.equal(await list.getAttribute("aria-disabled"), "false");
-  assert.equal(await page.locator("#next").getAttribute("aria-disabled"), "true", "there still is no next page");
-  await list.click();
-  await page.locator("#list-notice", { hasText: "429 rate_limited" }).waitFor();
-  assert.equal(requests.length, before + 1);
-  assert.equal(await list.getAttribute("aria-disabled"), "true", "refused again");
   await page.clock.runFor(45_000);
   assert.equal(await list.getAttribute("aria-disabled"), "false", "the wait is over");
+  assert.equal(await page.locator("#next").getAttribute("aria-disabled"), "true", "there still is no next page");
 });
 
 test("the reference says once what every operation shares, and none takes much more than a screen", { skip }, async (context) => {

@@ -31,7 +31,7 @@ test("thirty seconds cost no request: the countdown runs on the browser's clock,
   const isLive = await page.locator("#minute-reset").evaluate((node) => node.closest("[role=status], [aria-live]") !== null);
   assert.equal(isLive, false, "no tick is announced");
   await page.clock.runFor(60_000);
-  assert.equal(await page.locator("#minute-left").innerText(), "≤ 60 of 60");
+  assert.equal(await page.locator("#minute-left").innerText(), "60 of 60");
   assert.equal(await page.locator("#minute-reset").innerText(), "full again");
   assert.equal(requests.length, before);
 });
@@ -42,15 +42,15 @@ test("a 429 counts down to its end, not to an earlier reset", { skip }, async (c
   await followed(program, key);
   const { page } = await openConsole(context, program, { clock: Date.now(), allowed: [tooMany] });
   await enterKey(page, key); // Takes the second of the two; the list is refused.
-  await page.locator("#list-notice", { hasText: /429 rate_limited .* The buttons rest until then/ }).waitFor();
-  assert.match(await page.locator("#wait").innerText(), /^Requests are refused until .*\d+:\d\d:\d\d/);
+  await page.locator("#list-notice", { hasText: /^The requests of this key are used up\. .*Wait (1 min 0|\d+) s\.$/ }).waitFor();
+  assert.match(await page.locator("#wait").innerText(), /^This key has to wait until .*\d+:\d\d:\d\d/);
   assert.equal(await page.locator("#minute-left").innerText(), "0 of 2");
-  assert.match(await page.locator("#minute-reset").innerText(), /^used up, full in/);
+  assert.match(await page.locator("#minute-reset").innerText(), /^full in/);
   await page.clock.pauseAt(Date.now() + 5_000);
   const left = await clockSeconds(page, "#wait-left", / left$/);
   assert.ok(left > 15 && left <= 56, `${left} s`);
   await page.clock.runFor((left - 2) * 1_000);
-  assert.match(await page.locator("#wait-left").innerText(), /^0:0[1-3] left$/);
+  assert.match(await page.locator("#wait-left").innerText(), /^[1-3] s left$/);
   await page.clock.runFor(4_000);
   assert.equal(await page.locator("#wait").innerText(), "The wait is over.");
   assert.equal(await page.locator("#wait-left").innerText(), "");
@@ -62,41 +62,35 @@ test("a wait that does not end today says on which date", { skip }, async (conte
   await followed(program, key);
   const { page } = await openConsole(context, program, { allowed: [tooMany], locale: "en-US" });
   await enterKey(page, key); // As above; here the day is used up, too.
-  assert.match(await page.locator("#wait").innerText(), /^Requests are refused until [A-Z][a-z]{2} \d+, \d{4}, \d+:\d\d:\d\d [AP]M\.$/);
+  assert.match(await page.locator("#wait").innerText(), /^This key has to wait until [A-Z][a-z]{2} \d+, \d{4}, \d+:\d\d:\d\d [AP]M\.$/);
 });
 
-test("no meter is below the truth after a reset or another plan, and one press of Refresh makes both right", { skip }, async (context) => {
-  const { program, page } = await openWithKey(context);
+test("the meters show what the last response said of each window, and one press of Refresh asks for both", { skip }, async (context) => {
+  const { program, page } = await openWithKey(context, { allowed: ["net::ERR_"] });
   const list = async () => {
     await page.getByRole("button", { name: "List animals" }).click();
     await page.locator("body[aria-busy=false]").waitFor();
   };
   const shown = () => Promise.all(["#minute-left", "#day-left"].map((id) => page.locator(id).innerText()));
   await list();
-  assert.deepEqual(await shown(), ["57 of 60", "≤ 997 of 1,000"]);
-  await program.changeKey("reset");
-  await list();
-  assert.deepEqual(await shown(), ["59 of 60", "≤ 999 of 1,000"]);
+  assert.deepEqual(await shown(), ["57 of 60", "999 of 1,000"]);
   const headers = { Authorization: `Bearer ${program.firstKey}` };
   await fetch(`${program.apiUrl}/pets`, { headers }); // As another program does.
   await list();
-  assert.deepEqual(await shown(), ["57 of 60", "≤ 998 of 1,000"]);
-  await refresh(page, "#day-left", "996 of 1,000");
-  assert.deepEqual(await shown(), ["56 of 60", "996 of 1,000"]);
+  assert.deepEqual(await shown(), ["55 of 60", "999 of 1,000"]);
+  await page.route("**/v1/pets*", (route) => route.abort(), { times: 1 });
+  await list();
+  assert.deepEqual(await shown(), ["55 of 60", "999 of 1,000"], "a lost response says nothing");
+  await program.changeKey("reset");
+  await list();
+  assert.deepEqual(await shown(), ["59 of 60", "999 of 1,000"]);
+  await refresh(page, "#day-left", "998 of 1,000");
   await program.changeKey("plan", "--plan", "business"); // As many requests in a minute as Free has in a day.
   await list();
   assert.equal(await page.locator("#plan").innerText(), "plan changed: press Refresh");
   assert.ok(await page.locator("#meters").isHidden());
   await refresh(page, "#plan", "business plan");
-  assert.deepEqual(await shown(), ["994 of 1,000", "99,994 of 100,000"]);
-});
-
-test("a response that is lost makes both numbers upper bounds", { skip }, async (context) => {
-  const { page } = await openWithKey(context, { allowed: ["net::ERR_"] });
-  await page.route("**/v1/pets*", (route) => route.abort());
-  await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#minute-left", { hasText: "≤ 58 of 60" }).waitFor();
-  assert.equal(await page.locator("#day-left").innerText(), "≤ 998 of 1,000");
+  assert.deepEqual(await shown(), ["996 of 1,000", "99,996 of 100,000"]);
 });
 
 test("an address's 429 is not the key's: a mistyped key stays in its field, no meter and no wait is shown", { skip }, async (context) => {
@@ -106,7 +100,7 @@ test("an address's 429 is not the key's: a mistyped key stays in its field, no m
   const headers = { Authorization: `Bearer ${unknown}` };
   await Promise.all(Array.from({ length: 60 }, () => fetch(`${program.apiUrl}/pets`, { headers })));
   await enterKey(page, unknown);
-  assert.match(await page.locator("#key-reason").innerText(), /^429 rate_limited .* from this address .* Paste it whole/);
+  assert.match(await page.locator("#key-reason").innerText(), /^The service does not know this key: .* Wait (\d+ min )?\d+ s\.$/);
   assert.equal(await page.getByLabel("API key").inputValue(), unknown);
   assert.ok(await page.locator("#meters").isHidden());
   await enterKey(page, program.firstKey);
@@ -118,11 +112,11 @@ test("an address's 429 is not the key's: a mistyped key stays in its field, no m
     body: refused, // As if the key was revoked meanwhile.
   }));
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#list-notice", { hasText: "from this address" }).waitFor();
-  assert.equal(await page.locator("#minute-left").innerText(), "≤ 58 of 60");
+  await page.locator("#list-notice", { hasText: "does not know this key" }).waitFor();
+  assert.equal(await page.locator("#minute-left").innerText(), "58 of 60");
   assert.equal(await page.locator("#wait").innerText(), "");
   await page.getByRole("button", { name: "Refresh" }).click();
-  await page.locator("#key-reason", { hasText: "from this address" }).waitFor();
+  await page.locator("#key-reason", { hasText: "does not know this key" }).waitFor();
   assert.ok(await page.getByLabel("API key").isVisible(), "asked for again");
 });
 
@@ -130,7 +124,7 @@ test("a ban counts down to its end", { skip }, async (context) => {
   const { page } = await openWithKey(context, { clock: Date.now(), allowed: [tooMany] });
   await ban(page);
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#list-notice", { hasText: /429 key_banned .* do not lengthen the ban/ }).waitFor();
+  await page.locator("#list-notice", { hasText: /^This key is banned for a while.* Wait 5 min 0 s\.$/ }).waitFor();
   assert.match(await page.locator("#wait").innerText(), /^This key is banned until .*\d+:\d\d:\d\d/);
   assert.equal(await page.locator("#minute-left").innerText(), "58 of 60", "a ban's end is no bucket's");
   await page.clock.pauseAt(Date.now() + 5_000);
@@ -195,7 +189,7 @@ test("requests carry no cookie, and a redirect is not followed", { skip }, async
   assert.equal((await request.allHeaders()).cookie, undefined);
   await page.route("**/v1/pets*", (route) => route.fulfill({ status: 307, headers: { location: "/healthz" } }));
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#list-notice", { hasText: "no_response" }).waitFor();
+  await page.locator("#list-notice", { hasText: "No answer" }).waitFor();
 });
 
 for (const [colorScheme, paper] of [["light", "rgb(255, 255, 255)"], ["dark", "rgb(18, 20, 22)"]]) {
@@ -212,11 +206,10 @@ for (const [colorScheme, paper] of [["light", "rgb(255, 255, 255)"], ["dark", "r
     await judge(page, "listed");
     await page.getByLabel("Page size").fill("0");
     await page.getByRole("button", { name: "List animals" }).click();
-    await page.locator("#list-notice", { hasText: "400" }).waitFor();
+    await page.locator("#list-notice", { hasText: '"limit"' }).waitFor();
     await ban(page);
-    await page.getByLabel("Category").fill("1");
-    await page.getByRole("button", { name: "Add", exact: true }).click();
-    await page.locator("#add-notice", { hasText: "429" }).waitFor();
+    await add(page, "Rex");
+    await page.locator("#add-notice", { hasText: "banned" }).waitFor();
     await judge(page, "refused");
   });
 }
@@ -272,58 +265,6 @@ test("at 320 pixels no content scrolls sideways", { skip }, async (context) => {
   assert.equal(await width(), 320, "banned");
 });
 
-test("the keyboard alone is enough, and the focus is always seen", { skip }, async (context) => {
-  const program = await startProgram(context);
-  const { page } = await openConsole(context, program);
-  const unseen = [];
-  const tabTo = async (id) => {
-    for (let count = 0; count < 40; count++) {
-      await page.keyboard.press("Tab");
-      const focus = await page.evaluate(() => {
-        const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
-        const isOutside = document.activeElement === document.body; // Past the end, in the browser's own controls.
-        const isSeen = isOutside || (outlineStyle !== "none" && parseFloat(outlineWidth) >= 2);
-        return { id: document.activeElement.id, isSeen };
-      });
-      if (!focus.isSeen) {
-        unseen.push(focus.id);
-      }
-      if (focus.id === id) {
-        return;
-      }
-    }
-    assert.fail(`Tab does not reach #${id}`);
-  };
-  assert.equal(await page.evaluate(() => document.activeElement.id), "key");
-  await page.keyboard.type(program.firstKey);
-  await page.keyboard.press("Enter");
-  await page.locator("#list-notice", { hasText: "empty" }).waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.id), "list", "the next step has the focus");
-  for (const name of ["Rex", "Misty"]) {
-    await tabTo("name");
-    await page.keyboard.type(name);
-    await tabTo("category");
-    await page.keyboard.type("7");
-    await page.keyboard.press("Enter");
-    await page.locator("#add-notice", { hasText: `is added: ${name}` }).waitFor();
-    await page.keyboard.press("Shift+Tab");
-  }
-  await tabTo("name"); // Once around: everything that takes the focus shows it.
-  await tabTo("limit");
-  await page.keyboard.press("Control+A");
-  await page.keyboard.type("1");
-  await page.keyboard.press("Enter");
-  await page.locator("#range", { hasText: /^1–1$/ }).waitFor();
-  await tabTo("next");
-  await page.keyboard.press("Enter");
-  await page.locator("#range", { hasText: "2–2" }).waitFor();
-  assert.equal(await page.evaluate(() => document.activeElement.id), "next", "a button at its end keeps the focus");
-  await tabTo("forget");
-  await page.keyboard.press("Enter");
-  assert.equal(await page.evaluate(() => document.activeElement.id), "key");
-  assert.deepEqual(unseen, []);
-});
-
 const lanAddress = Object.values(networkInterfaces()).flat().find(({ family, internal }) => family === "IPv4" && !internal)?.address;
 
 test("on a page without TLS the console adds as well, and selects the curl line instead of copying it", {
@@ -348,12 +289,13 @@ async function refresh(page, selector, text) {
 
 /** Whole seconds of the minute's countdown. */
 function secondsLeft(page) {
-  return clockSeconds(page, "#minute-reset", /^(.*, )?full in /);
+  return clockSeconds(page, "#minute-reset", /^full in /);
 }
 
 async function clockSeconds(page, selector, around) {
   const text = (await page.locator(selector).innerText()).replace(around, "");
-  return text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+  const units = { h: 3_600, min: 60, s: 1 };
+  return Array.from(text.matchAll(/(\d+) (\w+)/g)).reduce((sum, [, count, unit]) => sum + count * units[unit], 0);
 }
 
 /** From here on the service answers as for a banned key: a real ban takes ten seconds with a refusal each. */

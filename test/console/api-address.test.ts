@@ -33,30 +33,17 @@ test("nextQuery() takes the query of the next page, wherever the link leads", ()
   assert.equal(nextQuery(null), undefined);
 });
 
-test("targetOf() takes paths with the API's own or without, and whole addresses of the API", () => {
-  const here = { address: "http://a:1/v1", server: "/v1" };
-  const behind = { address: "https://tools.example/animals/shop/v1", server: "https://api.example/shop/v1" };
-  for (const [api, typed, target] of [
-    [here, "/pets?limit=2", "/pets?limit=2"],
-    [here, " pets ", "/pets"],
-    [here, "", "/"],
-    [here, "/v1/pets/7", "/pets/7"],
-    [here, "v1/pets", "/pets"],
-    [here, "/v1?x", "?x"],
-    [here, "/v1", ""],
-    [here, "/v10/pets", "/v10/pets"],
-    [here, "http://a:1/v1/pets?limit=2", "/pets?limit=2"],
-    [here, "HTTP://A:1/v1/limits\n", "/limits"],
-    [here, "http://a:1/v1/../healthz", undefined],
-    [here, "http://a:1.example/v1/pets", undefined],
-    [here, "https://a:1/v1/pets", undefined],
-    [here, "http://", undefined],
-    [behind, "https://api.example/shop/v1/pets", "/pets"],
-    [behind, "https://tools.example/animals/shop/v1/pets", "/pets"],
-    [behind, "https://tools.example/other/pets", undefined],
-    [behind, "/animals/shop/v1/pets", "/pets"],
-    [behind, "/shop/v1/pets?after=1", "/pets?after=1"],
+test("targetOf() takes paths with the API's own or without", () => {
+  for (const [typed, target] of [
+    ["/pets?limit=2", "/pets?limit=2"],
+    [" pets ", "/pets"],
+    ["", "/"],
+    ["/v1/pets/7", "/pets/7"],
+    ["v1/pets", "/pets"],
+    ["/v10/pets", "/v10/pets"],
+    ["//other.example/pets", "/other.example/pets"],
+    ["http://other.example/", "/http://other.example/"],
   ] as const) {
-    assert.equal(targetOf(typed, api), target, typed);
+    assert.equal(targetOf(typed, "http://a:1/v1"), target, typed);
   }
 });

@@ -38,7 +38,7 @@ test("layOutJson() lays out as JSON.stringify does, and leaves every string and 
     ["name", '"n"'],
     ["number", "1.50E+02"],
   ]);
-  assert.deepEqual(layOutJson("[false]").find(({ text }) => text === "false"), { kind: "word", text: "false" });
+  assert.deepEqual(layOutJson("[false]").find(({ text }) => text === "false"), { kind: "number", text: "false" });
   assert.throws(() => layOutJson("<html>"), SyntaxError);
 });
 

@@ -12,8 +12,17 @@ test("visibleParts() shows control, format, bidirectional and ignorable characte
   }
 });
 
+test("visibleParts() shows what joins nothing, before, after and between what it could join", () => {
+  for (const text of ["👩\u200d", "\u200d👧", "a\u200db", "👩\u200d\u200d👧", "👩\u200dx", "❤\ufe0f\ufe0f"]) {
+    assert.ok(visibleParts(text).length > 1, JSON.stringify(text));
+  }
+});
+
 test("visibleParts() leaves visible characters as they are", () => {
   for (const text of ["", "Rex", "Señor Ñandú", "نمر", "猫 と 犬", "🦊", "❤️", "<img src=x onerror=alert(1)>", "U+202E"]) {
+    assert.deepEqual(visibleParts(text), [text]);
+  }
+  for (const text of ["👩🏽‍🦯", "👨‍👩‍👧", "🏳️‍🌈", "🐕‍🦺"]) { // Joined to one sign.
     assert.deepEqual(visibleParts(text), [text]);
   }
 });
