@@ -12,7 +12,7 @@ export type { OpenApiDescription } from "./openapi/document.ts";
 export type { PlanName } from "./limits/plans.ts";
 export { KeyError, type KeyFault } from "./keys/key.ts";
 export type { CallerKey, KeySummary } from "./keys/key-summary.ts";
-export type { KeyChoice, NewSecret, PlanChoice } from "./keys/key-changer.ts";
+export type { KeyChoice, NewSecret, PlanChoice } from "./keys/keys.ts";
 export { DamagedLogError } from "./store/json-lines-pet-store.ts";
 export {
   IdempotencyConflictError,

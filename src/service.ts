@@ -3,6 +3,7 @@
  * several services in one process do not affect each other.
  */
 
+import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
@@ -13,27 +14,28 @@ import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
 import type { Engine } from "./engine.ts";
 import { openFolder } from "./folder/engine.ts";
-import { takeNoMore } from "./wire/closing.ts";
 import { Cors } from "./http/cors.ts";
 import { errorJson } from "./http/errors.ts";
-import { NodeExchange } from "./wire/node-exchange.ts";
 import { favicon, healthPage, type PublicPage } from "./http/public-page.ts";
-import { jsonResponse } from "./http/response.ts";
-import type { KeyStore } from "./keys/key-store.ts";
+import { jsonResponse, type Response } from "./http/response.ts";
 import type { CallerKey } from "./keys/key-summary.ts";
+import { Keys } from "./keys/keys.ts";
 import { AddressLimiter } from "./limits/address-limiter.ts";
 import type { AppendTimes } from "./log/appender.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { Observers } from "./observe/observers.ts";
 import { describeApi, type OpenApiDescription } from "./openapi/document.ts";
 import { type AnimalStoreOptions, type CheckedOptions, checkOptions } from "./options.ts";
+import { shareOutcomes } from "./pets/shared-outcomes.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 import { programCalls } from "./request/program-calls.ts";
+import { takeNoMore } from "./wire/closing.ts";
+import { NodeExchange } from "./wire/node-exchange.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<
-  KeyStore,
+  Keys,
   "create" | "list" | "revoke" | "plan" | "label" | "expire" | "rotate" | "unban" | "reset"
 >;
 
@@ -51,7 +53,7 @@ export interface AnimalStore {
    * `next()`. A request takes one token, however often it comes here or to `handle`. After `close()` it goes on.
    */
   readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void) => void;
-  /** The key of a request that `guard` has let through; undefined of any other. */
+  /** The key of a request that `guard` or `handle` has taken a token for; undefined of any other. */
   readonly keyOf: (incoming: IncomingMessage) => CallerKey | undefined;
   readonly keys: KeyAdministration;
   /** The catalogue for the program itself, as the client has it: without key, limits, waits and further tries. */
@@ -107,15 +109,17 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 
 /** @internal */
 export class Service implements AnimalStore {
-  readonly description: OpenApiDescription;
   /** For our own listener. */
   readonly pipeline: Pipeline;
   readonly options: CheckedOptions;
   readonly engine: Engine;
+  readonly keys: Keys;
   readonly pets: Pets;
   readonly #observers: Observers | undefined;
   /** Of the connections that `handle` or `guard` has seen. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
+  #description: OpenApiDescription | undefined;
+  #page: Response | undefined;
   #isStopping = false;
   #closing: Promise<void> | undefined;
 
@@ -123,14 +127,14 @@ export class Service implements AnimalStore {
     const { clock, observers, publicPages = [] } = dependencies;
     this.options = options;
     this.engine = engine;
-    this.pets = new Pets(programCalls(engine.store));
+    this.keys = new Keys(engine.keys, { clock, randomBytes });
+    const store = shareOutcomes(engine.store);
+    this.pets = new Pets(programCalls(store));
     this.#observers = observers;
-    this.description = describeApi({ ...options, hasChanges: engine.store.changeStatus !== undefined });
-    const descriptionPage = jsonResponse(200, Buffer.from(JSON.stringify(this.description)));
     this.pipeline = new Pipeline({
       clock,
       observers,
-      store: engine.store,
+      store,
       limiter: engine.limiter,
       keyring: engine.keys.keyring,
       basePath: options.basePath,
@@ -141,15 +145,21 @@ export class Service implements AnimalStore {
       cors: new Cors(options.corsOrigins),
       publicPages: [
         healthPage(() => this.healthy),
-        { path: "/openapi.json", show: () => descriptionPage },
+        { path: "/openapi.json", show: () => this.#descriptionPage() },
         favicon,
         ...publicPages,
       ],
     });
   }
 
-  get keys(): KeyStore {
-    return this.engine.keys;
+  /** Made when it is first asked for, as its page is. */
+  get description(): OpenApiDescription {
+    const hasChanges = this.engine.store.changeStatus !== undefined;
+    return (this.#description ??= describeApi({ ...this.options, hasChanges }));
+  }
+
+  #descriptionPage(): Response {
+    return (this.#page ??= jsonResponse(200, Buffer.from(JSON.stringify(this.description))));
   }
 
   get healthy(): boolean {
@@ -192,7 +202,7 @@ export class Service implements AnimalStore {
 
   /** Returns false if the request is not to go on. If it is, its connection may have to end with its response. */
   #takes(incoming: IncomingMessage, outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): boolean {
-    if (incoming.httpVersionMajor !== 1) {
+    if (Number(incoming.httpVersionMajor) >= 2) { // Adapters set a string, or nothing.
       this.#refuseHttp2(outgoing, next);
       return false;
     }

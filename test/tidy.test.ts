@@ -59,16 +59,16 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "options.ts": ["postgres", "pets", "base"],
   "service.ts": [
     ...["options.ts", "folder", "postgres", "engine.ts", "openapi", "request", "client", "observe"],
-    ...["log", "disk", "keys", "limits", "wire", "http", "base"],
+    ...["log", "disk", "keys", "limits", "pets", "wire", "http", "base"],
   ],
   "index.ts": [
-    ...["service.ts", "options.ts", "postgres", "openapi", "client", "store"],
-    ...["disk", "keys", "limits", "pets", "http"],
+    ...["service.ts", "options.ts", "postgres", "openapi", "client"],
+    ...["store", "disk", "keys", "limits", "pets", "http"],
   ],
   testing: ["index.ts"],
   cli: [
-    ...["service.ts", "options.ts", "moving", "folder", "postgres", "observe", "store", "tls"],
-    ...["disk", "keys", "limits", "pets", "wire", "http", "base"],
+    ...["service.ts", "options.ts", "moving", "folder", "postgres", "observe", "store", "disk"],
+    ...["keys", "limits", "pets", "tls", "wire", "http", "base"],
   ],
   "server.ts": ["cli"],
   console: [],
@@ -165,6 +165,20 @@ test("imports form no circle", () => {
     }
   };
   sources.forEach(({ path }) => visit(path, []));
+});
+
+test("comments and pages of src name only files that exist", () => {
+  const names = [...listAll("src"), ...listAll("test"), ".ci/run"];
+  const isThere = (name: string): boolean => names.some((path) => path === name || path.endsWith(`/${name}`));
+  const texts = [
+    ...sources.map(({ path, lines }) => ({ path, text: lines.filter((line) => /^\s*(\/?\*|\/\/)|\s\/\/ /.test(line)).join("\n") })),
+    ...listAll("src").filter((path) => path.endsWith(".md")).map((path) => ({ path, text: readFileSync(join(root, path), "utf8") })),
+  ];
+  for (const { path, text } of texts) {
+    for (const [name] of text.matchAll(/(?<![\w./-])(?!dist\/|build\/|Node\.)[\w/-]+(?:\.test)?\.(?:ts|js|css|html)\b(?!\w)/g)) {
+      assert.ok(isThere(name), `${path} names ${name}`);
+    }
+  }
 });
 
 test(`lines are at most ${lineWidthMax} columns wide, ${testLineWidthMax} in tests`, () => {

@@ -1,5 +1,6 @@
 /**
- * The fixed bounds that several files share, each with its unit in its name. One that a single file needs stands there.
+ * The fixed bounds of a message and of a stop, each with its unit in its name. Any other stands in the file whose
+ * promise it is.
  */
 
 export const bounds = {

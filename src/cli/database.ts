@@ -5,10 +5,15 @@
 
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
-import { Database, within } from "../postgres/database.ts";
+import type { Report } from "../base/report.ts";
+import type { KeyStore } from "../keys/key-store.ts";
+import type { KeyDecider } from "../keys/keys.ts";
+import { within } from "../postgres/connections.ts";
+import { Database } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
-import { inspect, prepareSchema } from "../postgres/schema.ts";
+import { openKeys } from "../postgres/postgres-engine.ts";
+import { inspect, type Inspection, prepareSchema, type SchemaWork } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 
@@ -46,20 +51,47 @@ export async function withPool<Result>(
   }
 }
 
-/** Runs `use` with the database, its schema made or migrated. @throws {UsageError} it cannot be used */
+/**
+ * Runs `use` with the database.
+ * @param work what may be done with its schema; `report` takes a line about it
+ * @throws {UsageError} it cannot be used
+ */
 export async function withDatabase<Result>(
   storage: DatabaseStorage,
+  { work, report }: { readonly work: SchemaWork; readonly report: Report },
   use: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   return withPool(storage, async (pool) => {
     const database = new Database(pool, () => undefined); // The error of a statement says as much.
-    await prepareSchema(database).catch((error: unknown) => {
-      throw unusable(storage, error);
-    });
-    return use(database).catch((error: unknown) => {
-      throw error instanceof DatabaseError ? new Error(unusable(storage, error).message, { cause: error }) : error;
-    });
+    try {
+      await prepareSchema(database, report, work).catch((error: unknown) => {
+        throw unusable(storage, error);
+      });
+      return await use(database).catch((error: unknown) => {
+        throw error instanceof DatabaseError ? new Error(unusable(storage, error).message, { cause: error }) : error;
+      });
+    } finally {
+      database.close();
+    }
   });
+}
+
+/** The keys of a database, which is opened when it is asked: what is invalid of a change is found out before that. */
+export function databaseKeys(storage: DatabaseStorage, report: Report): KeyDecider {
+  const withKeys = <Result>(work: SchemaWork, use: (keys: KeyStore) => Promise<Result>): Promise<Result> =>
+    withDatabase(storage, { work, report }, async (database) => {
+      return use(await openKeys({ database, clock: systemClock, report }));
+    });
+  return {
+    list: () => withKeys("use", (keys) => keys.list()),
+    async change(event) {
+      const isChanged = await withKeys(event.event === "made" ? "make" : "use", (keys) => keys.change(event));
+      if (isChanged && (event.event === "label" || event.event === "expiry")) {
+        report("an instance of release 1.2 cannot read this: it hears of no change of a key any more", "warning");
+      }
+      return isChanged;
+    },
+  };
 }
 
 /**
@@ -67,7 +99,7 @@ export async function withDatabase<Result>(
  * @throws {UsageError} the package is missing, or the database is not reached with this address, name and password
  * @throws {Error} a start would fail
  */
-export function checkDatabase(storage: DatabaseStorage): Promise<string> {
+export function checkDatabase(storage: DatabaseStorage): Promise<Inspection> {
   return withPool(storage, async (pool) => {
     const database = new Database(pool, () => undefined);
     return inspect(database, systemClock).catch((error: unknown) => {

@@ -17,14 +17,15 @@ import type { Terminal } from "./terminal.ts";
  * ever see the key of a start that fails because a port is taken.
  * @throws {Error} there is no room for the key
  */
-export async function mustHaveRoom({ keys }: Service, { storage }: Settings): Promise<void> {
-  if (storage.kind === "folder" && !keys.exists) {
-    await checkRoom(nodeDisk, join(storage.dataDir, `${keyFileName}.new`));
+export async function mustHaveRoom(
+  { engine }: Pick<Service, "engine">,
+  { storage }: Settings,
+  disk: Disk = nodeDisk,
+): Promise<void> {
+  if (storage.kind !== "folder" || engine.keys.exists) {
+    return;
   }
-}
-
-/** Writes as much as the first key to a new file, and removes it. @throws {Error} the key could not be written */
-export async function checkRoom(disk: Disk, path: string): Promise<void> {
+  const path = join(storage.dataDir, `${keyFileName}.new`);
   const file = await disk.openToAppend(path);
   try {
     await appendAll(file, Buffer.alloc(keyLineBytesMax));
@@ -38,11 +39,11 @@ export async function checkRoom(disk: Disk, path: string): Promise<void> {
 
 /** @param origin where this machine reaches the server @throws {Error} the key cannot be kept */
 export async function showFirstKey(
-  { keys, options: { basePath } }: Service,
+  { engine, keys, options: { basePath } }: Service,
   origin: string,
   { settings, terminal }: { readonly settings: Settings; readonly terminal: Terminal },
 ): Promise<void> {
-  const made = keys.exists ? undefined : await keys.createFirst({ label: "first key" });
+  const made = engine.keys.exists ? undefined : await keys.createFirst({ label: "first key" });
   if (made === undefined) {
     return; // It is not the first start, or another server was first.
   }

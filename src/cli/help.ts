@@ -2,9 +2,8 @@
 
 import { settingTable } from "./settings.ts";
 
-const databaseFlag = "  --database URL      the database, postgres://… (or ANIMAL_STORE_DATABASE)";
 const storageFlags = `  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)
-${databaseFlag}, in place of the folder`;
+  --database URL      the database, postgres://… (or ANIMAL_STORE_DATABASE), in place of the folder`;
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
 const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
   --per-day N         requests per day; likewise`;
@@ -14,31 +13,37 @@ type Help = readonly [usage: string, text: string, flags?: string];
 
 const commandHelp: Readonly<Record<string, Help>> = {
   check: ["[FLAGS] [--salvage FOLDER]", `
-Says whether the server would start with the same flags and variables, without starting it: reads the settings, and the
-data folder or the database. Whether the hosts exist and the ports are free is not looked at. Changes nothing, and can
-be run while servers are running. Exit code 0: the server would start; 1: it would not; 2: a setting is wrong, such as
-the address, user or password of the database, or the client of the database is not installed.
+Says whether the server would start with the same flags and variables: starts it up to where it would listen, with as
+much memory, and keeps what it would write to the data folder in memory. Whether the hosts exist and the ports are free
+is not looked at. Changes nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it
+would not; 2: a setting is wrong, such as the address, user or password of the database, or the client of the database
+is not installed.
 
 If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
 the file from a backup. Or, with the server stopped:
 
   animal-store check --data DAMAGED --salvage FOLDER
 
-writes the sound animals and changes of pets.jsonl to a new folder, and says what it leaves out. Start the server on
-that one. Lost animals are 404, and no other gets their ids. An animal of which a change is lost has the status before
-it. keys.jsonl and limits.json are copied if they are sound: without a line of keys.jsonl, revoked keys could work
-again. Exit code 0: the folder is written, with or without all lines; 1: it is not.
+writes the sound animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
+says what is lost. Start the server on that one. Lost animals are 404, and no other gets their ids. An animal of which a
+change is lost has the status before it. What the disk cannot read is lost in pieces of 4 KiB. Of two writers to one
+file the lines of one are taken; those of the other are in pets.jsonl.other. keys.jsonl and limits.json are copied if
+all of them is sound: without a line of keys.jsonl, revoked keys could work again. Exit code 0: nothing is lost; 1:
+something is, or nothing could be written.
 `],
-  export: ["FOLDER --database URL", `
-Writes the catalogue, the keys and the limits of the database, as they are now, as a data folder. The folder is made if
-it is missing, and must not have these files.
+  export: ["FOLDER [--data FOLDER | --database URL]", `
+Writes the catalogue, the keys and the limits, as they are now, as a new data folder. The folder is made if it is
+missing, and must not have these files. An animal is one line in it, whatever was changed, so the file is short, and a
+start quick: stop the server, export, and start it on the new folder. Beside a server it is a backup: what is confirmed
+from now on is not in it. Idempotency keys of the last 24 hours are kept, and the next id.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `
 Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. Blank lines are skipped. As FILE, -
 is standard input. It is kept meanwhile, as a named pipe is, in the folder for temporary files, or else in the data
 folder. All of it is validated before the first animal is added. A server that is running on the data folder goes on
-serving, and adds the animals. An import that is interrupted leaves the animals that it has added: check says how many.
+serving, and adds the animals. If it restarts, the import waits up to 15 s for it, and goes on. An import that a signal
+or a full disk ends says which lines were added, and how to go on.
 
 With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
 database: ids are kept, and all is moved or nothing.
@@ -113,8 +118,7 @@ export function helpText(args: readonly string[]): string {
     return programHelp();
   }
   const [usage, text, flags = ""] = commandHelp[name]!;
-  const storage = name === "export" ? databaseFlag : storageFlags;
-  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${storage}\n`;
+  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${storageFlags}\n`;
 }
 
 function programHelp(): string {
@@ -126,7 +130,7 @@ function programHelp(): string {
   return `Usage: animal-store [FLAGS]                serves
        animal-store keys COMMAND [FLAGS]   makes, lists, changes and revokes API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
-       animal-store export FOLDER [FLAGS]  writes a data folder from a database
+       animal-store export FOLDER [FLAGS]  writes a short data folder, from a long one or a database
        animal-store check [FLAGS]          says whether the server would start with the same flags, or salvages a folder
 
 ${settings.join("")}

@@ -9,33 +9,37 @@ import { createReadStream, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
+import { bounds } from "../base/bounds.ts";
 import { reportProgress, systemClock } from "../base/clock.ts";
-import type { DiskFile } from "../disk/disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
-import { appendAll, readFully, upTo } from "../disk/file-bytes.ts";
+import type { DiskFile } from "../disk/disk.ts";
+import { appendAll, readBytes, readLines, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
-import { folderLockPath } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { readLines } from "../disk/read-lines.ts";
-import { addThroughDoor, workOrAsk } from "../folder/ask.ts";
-import { openLockedFolder } from "../folder/engine.ts";
-import { bounds } from "../base/bounds.ts";
+import { folderAdder } from "../folder/commands.ts";
+import type { Source } from "../moving/move-in.ts";
+import { addBatch, type Added, batchLength } from "../pets/add-in-batches.ts";
 import { type Reading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
-import type { Source } from "../moving/move-in.ts";
-import { addBatch, type Added, addInBatches } from "../pets/add-in-batches.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
+
+/** Called when a signal shall no longer end the program at once. */
+type StopSignal = () => AbortSignal;
 
 const catalogueStart = '{"id":';
 /** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} not all animals could be added */
-export async function importAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
+export async function importAnimals(
+  args: readonly string[],
+  terminal: Terminal,
+  stopSignal: StopSignal = () => new AbortController().signal,
+): Promise<number> {
   const { values, operands } = parseFlags(args, ["data", "database"]);
   const [operand, ...more] = operands;
   if (operand === undefined || more.length > 0) {
@@ -52,7 +56,7 @@ export async function importAnimals(args: readonly string[], terminal: Terminal)
     throw new Error(`Cannot import ${path}: there is no such file`);
   }
   try {
-    terminal.stdout(`imported ${await importFrom({ path, file }, storage, terminal)}\n`);
+    terminal.stdout(`imported ${await importFrom({ path, file }, storage, terminal, stopSignal)}\n`);
     return exitDone;
   } finally {
     await file.close();
@@ -70,10 +74,12 @@ async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage
       await nodeDisk.makeFolder(storage.dataDir);
       return openNameless(storage.dataDir);
     });
+    let byteCount = 0;
     for await (const bytes of input) {
       await appendAll(file, bytes);
+      byteCount += bytes.length;
     }
-    return file;
+    return { ...file, size: () => byteCount };
   } catch (error) {
     await file?.close();
     const reason = messageOf(explain(error));
@@ -90,11 +96,20 @@ async function openNameless(folder: string): Promise<DiskFile> {
 }
 
 /** Resolves to what was imported, in words. */
-async function importFrom(source: Source, storage: Storage, terminal: Terminal): Promise<string> {
-  const { path } = source;
-  const kind = await kindOf(source.file);
+async function importFrom(
+  source: Source,
+  storage: Storage,
+  terminal: Terminal,
+  stopSignal: StopSignal,
+): Promise<string> {
+  const { path, file } = source;
+  const kind = await kindOf(file);
   if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-    return counted(await importNewPets(source, storage, terminal), "animal");
+    const bounded = { path, file: upTo(file, file.size()) }; // A program that is still writing to it makes it longer.
+    const animalCount = await countValid(bounded, terminal);
+    const stopping = stopSignal(); // Until now a signal ends the program at once: nothing was added.
+    await withAdder(storage, terminal, stopping, (add) => addAll(bounded, animalCount, add, terminal, stopping));
+    return counted(animalCount, "animal");
   }
   if (storage.kind === "folder") {
     throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
@@ -105,45 +120,32 @@ async function importFrom(source: Source, storage: Storage, terminal: Terminal):
 
 /** "catalogue": a pets.jsonl. Its lines begin with an id, which a NewPet does not have. */
 async function kindOf(file: Source["file"]): Promise<"folder" | "catalogue" | "animals"> {
-  const head = Buffer.alloc(catalogueStart.length);
   try {
-    await readFully(file, head, 0);
+    const head = await readBytes(file, catalogueStart.length);
+    return head.toString() === catalogueStart ? "catalogue" : "animals";
   } catch (error) {
     if (hasCode(error, "EISDIR")) {
       return "folder";
     }
     throw error;
   }
-  return head.toString() === catalogueStart ? "catalogue" : "animals";
-}
-
-async function importNewPets({ path, file }: Source, storage: Storage, terminal: Terminal): Promise<number> {
-  const source = { path, file: upTo(file, file.size()) }; // A program that is still writing to it may make it longer.
-  const animalCount = await countValid(source, terminal);
-  await withAdder(storage, terminal, (add) => addAll(source, animalCount, add, terminal));
-  return animalCount;
 }
 
 /** Resolves to the number of animals. @throws {Error} some are invalid, of which it has named the first */
-async function countValid({ path, file }: Source, terminal: Terminal): Promise<number> {
-  let lineNumber = 0;
-  let animalCount = 0;
-  let faultCount = 0;
-  for await (const line of readLines(file, bounds.contentBytesMax)) {
-    lineNumber++;
-    if (isBlank(line)) {
-      continue;
-    }
+async function countValid(source: Source, terminal: Terminal): Promise<number> {
+  const { path } = source;
+  let [lineCount, animalCount, faultCount] = [0, 0, 0];
+  for await (const [lineNumber, reading] of readAnimals(source)) {
+    lineCount = lineNumber;
     animalCount++;
-    const validation = validateLine(line);
-    if (validation.kind !== "valid" && ++faultCount <= namedFaultsMax) {
-      terminal.stderr(`${path} line ${lineNumber}: ${validation.message}\n`);
+    if (reading.kind !== "valid" && ++faultCount <= namedFaultsMax) {
+      terminal.stderr(`${path} line ${lineNumber}: ${reading.message}\n`);
     }
   }
   if (faultCount > 0) {
     const more = faultCount > namedFaultsMax ? `the first ${namedFaultsMax} are named; ` : "";
     const are = faultCount === 1 ? "is" : "are";
-    const faults = `${faultCount} of ${counted(lineNumber, "line")} ${are} not valid`;
+    const faults = `${faultCount} of ${counted(lineCount, "line")} ${are} not valid`;
     throw new Error(`Cannot import ${path}: ${faults}; ${more}nothing was imported`);
   }
   return animalCount;
@@ -152,75 +154,93 @@ async function countValid({ path, file }: Source, terminal: Terminal): Promise<n
 type Add = (newPets: readonly NewPet[]) => Promise<Added>;
 
 /** Into the catalogue of a database or a folder, or through the process that holds the folder. */
-async function withAdder(storage: Storage, terminal: Terminal, use: (add: Add) => Promise<void>): Promise<void> {
+async function withAdder(
+  storage: Storage,
+  terminal: Terminal,
+  stopping: AbortSignal,
+  use: (add: Add) => Promise<void>,
+): Promise<void> {
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
     const { PostgresPetStore } = await import("../postgres/postgres-pet-store.ts");
-    return withDatabase(storage, (database) => {
+    return withDatabase(storage, { work: "make", report: terminal.report }, (database) => {
       const store = new PostgresPetStore(database, systemClock);
       return use((newPets) => addBatch(store, newPets));
     });
   }
   const { dataDir } = storage;
   await nodeDisk.makeFolder(dataDir);
-  const work = async (): Promise<boolean | undefined> => {
-    const lock = await nodeDisk.lock(folderLockPath(dataDir));
-    if (lock === undefined) {
-      return undefined;
-    }
-    const nothingElse = { store: undefined, signal: undefined, onGroup: () => undefined };
-    const options = { disk: nodeDisk, clock: systemClock, dataDir, report: workReport(terminal), ...nothingElse };
-    const engine = await openLockedFolder(lock, options);
-    await use((newPets) => addBatch(engine.store, newPets)).finally(() => engine.close());
-    return true;
-  };
-  const isDone = await workOrAsk(dataDir, work, async () => {
-    const { failure } = await addThroughDoor(nodeDisk, dataDir, []); // Until it is answered, nothing has been done.
-    if (failure !== undefined) {
-      throw failure;
-    }
-    return false;
-  });
-  if (!isDone) {
-    await use((newPets) => addThroughDoor(nodeDisk, dataDir, newPets));
-  }
+  const report = workReport(terminal);
+  const adder = folderAdder({ disk: nodeDisk, clock: systemClock, dataDir, report }, stopping);
+  await use((newPets) => adder.add(newPets)).finally(() => adder.close());
 }
 
-/** @throws {Error} not all were added. The message says how many were, so that an operator can continue from there */
-async function addAll(source: Source, animalCount: number, add: Add, terminal: Terminal): Promise<void> {
-  let addedCount = 0;
+/** @throws {Error} not all were added. The message says which lines were, and which may be, and how to go on */
+async function addAll(
+  source: Source,
+  animalCount: number,
+  add: Add,
+  terminal: Terminal,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { path } = source;
   const report = workReport(terminal);
   const onProgress = reportProgress(systemClock, (count) =>
-    report(`importing ${source.path}: ${Math.floor((count / animalCount) * 100)} %`));
+    report(`importing ${path}: ${Math.floor((count / animalCount) * 100)} %`));
+  await add([]); // Finds who holds the folder, before the file is read again.
+  const changed = new Error("the file changed while it was read");
+  let batch: { readonly lineNumber: number; readonly newPet: NewPet }[] = [];
+  let addedCount = 0;
+  let addedLine = 0;
+  const finish = async (): Promise<void> => {
+    if (stopping.aborted) {
+      throw new Error("a signal has ended it");
+    }
+    const added = await add(batch.map(({ newPet }) => newPet));
+    addedCount += added.addedCount;
+    addedLine = batch[added.addedCount - 1]?.lineNumber ?? addedLine;
+    if (added.failure !== undefined) {
+      throw added.failure;
+    }
+    batch = [];
+    onProgress(addedCount);
+  };
   try {
-    await addInBatches(add, readAnimals(source, animalCount), (count) => {
-      addedCount = count;
-      onProgress(count);
-    });
+    for await (const [lineNumber, reading] of readAnimals(source)) {
+      if (reading.kind !== "valid" || addedCount + batch.length === animalCount) {
+        throw changed;
+      }
+      batch.push({ lineNumber, newPet: reading.value });
+      if (batch.length === batchLength) {
+        await finish();
+      }
+    }
+    if (addedCount + batch.length !== animalCount) {
+      throw changed;
+    }
+    await (batch.length > 0 && finish());
   } catch (error) {
-    const others = error instanceof OutcomeUnknownError ? "some of the others may have been added too" : "no others";
-    const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}, ${others}`;
+    const lastLine = batch.at(-1)?.lineNumber ?? addedLine;
+    const isUnknown = error instanceof OutcomeUnknownError;
+    const others = isUnknown ? `lines ${addedLine + 1} to ${lastLine} may have been added too` : "no others";
+    const next = `to go on: tail -n +${addedLine + 1} FILE | animal-store import -`;
+    const advice = isUnknown ? `look for them before you go on with line ${lastLine + 1}` : next;
+    const upTo = addedLine > 0 ? `, up to line ${addedLine}` : "";
+    const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}${upTo}, ${others}`;
     const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
-    throw new Error(`Cannot import all of ${source.path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
+    const end = addedLine > 0 || isUnknown ? `; ${advice}` : "";
+    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}${end}`, { cause: error });
   }
 }
 
-/** @throws {Error} if the file changed after its validation */
-async function* readAnimals({ file }: Source, animalCount: number): AsyncGenerator<NewPet> {
-  let count = 0;
+/** The lines that are not blank, by their numbers from 1. */
+async function* readAnimals({ file }: Source): AsyncGenerator<readonly [lineNumber: number, Reading<NewPet>]> {
+  let lineNumber = 0;
   for await (const line of readLines(file, bounds.contentBytesMax)) {
-    if (isBlank(line)) {
-      continue;
+    lineNumber++;
+    if (!isBlank(line)) {
+      yield [lineNumber, validateLine(line)];
     }
-    const validation = validateLine(line);
-    if (validation.kind !== "valid" || count === animalCount) {
-      throw new Error("the file changed while it was read");
-    }
-    count++;
-    yield validation.value;
-  }
-  if (count !== animalCount) {
-    throw new Error("the file changed while it was read");
   }
 }
 

@@ -10,12 +10,13 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
+import type { Surroundings } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { createPlan, type PlanName, type Quota } from "../limits/plans.ts";
-import type { KeyChanger, NewSecret, PlanChoice } from "../keys/key-changer.ts";
+import { folderKeys } from "../folder/commands.ts";
 import { isoSeconds, type KeySummary } from "../keys/key-summary.ts";
 import { unknownKey } from "../keys/key.ts";
-import { FolderKeys, type FolderKeysOptions } from "../folder/folder-keys.ts";
+import { type KeyDecider, Keys, type KeysOptions, type NewSecret, type PlanChoice } from "../keys/keys.ts";
+import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
@@ -37,14 +38,12 @@ interface Invocation {
   /** What follows the id; "" likewise. */
   readonly value: string;
   readonly flags: ReadonlyMap<FlagName, string>;
-  readonly store: KeyChanger;
+  readonly store: Keys;
   readonly terminal: Terminal;
   readonly storage: Storage;
 }
 
-type Use = (store: KeyChanger) => Promise<void>;
-
-export type KeysDependencies = Omit<FolderKeysOptions, "report">;
+export type KeysDependencies = Omit<Surroundings, "report"> & KeysOptions;
 
 const commands: Readonly<Record<string, Command>> = {
   create: { operands: [], flags: ["plan", "per-minute", "per-day", "label", "expires", "read-only"], run: create },
@@ -80,9 +79,8 @@ export async function keys(
   const storage = readStorage(flags, terminal.environment);
   const [id = "", value = ""] = operands;
   try {
-    await withKeys(storage, { ...dependencies, report: workReport(terminal) }, (store) => {
-      return command.run({ id, value, flags, store, terminal, storage });
-    });
+    const decider = await openDecider(storage, dependencies, terminal);
+    await command.run({ id, value, flags, store: new Keys(decider, dependencies), terminal, storage });
     return exitDone;
   } catch (error) {
     if (!(error instanceof RangeError)) {
@@ -92,13 +90,12 @@ export async function keys(
   }
 }
 
-async function withKeys(storage: Storage, options: FolderKeysOptions, use: Use): Promise<void> {
+async function openDecider(storage: Storage, options: KeysDependencies, terminal: Terminal): Promise<KeyDecider> {
   if (storage.kind === "folder") {
-    return use(new FolderKeys(storage.dataDir, options));
+    return folderKeys({ ...options, dataDir: storage.dataDir, report: workReport(terminal) });
   }
-  const { withDatabase } = await import("./database.ts");
-  const { openKeys } = await import("../postgres/postgres-engine.ts");
-  return withDatabase(storage, async (database) => use(await openKeys({ ...options, database })));
+  const { databaseKeys } = await import("./database.ts");
+  return databaseKeys(storage, terminal.report);
 }
 
 async function create({ flags, store, terminal, storage }: Invocation): Promise<void> {
@@ -150,7 +147,7 @@ async function changeExpiry({ id, value, store, terminal }: Invocation): Promise
 /** Checked here, so that messages name the flags. @throws {RangeError} */
 function chosenPlan(flags: ReadonlyMap<FlagName, string>): PlanChoice & { readonly plan: PlanName } {
   const quota = { perMinute: integerFlag(flags, "per-minute"), perDay: integerFlag(flags, "per-day") };
-  const nameOf = (number: keyof Quota): string => (number === "perMinute" ? "--per-minute" : "--per-day");
+  const nameOf = (number: keyof QuotaChoice): string => (number === "perMinute" ? "--per-minute" : "--per-day");
   const { name } = createPlan(flags.get("plan") ?? "free", quota, nameOf);
   return { plan: name, ...quota };
 }

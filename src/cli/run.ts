@@ -8,23 +8,30 @@ import { release } from "../base/release.ts";
 import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
 
-type Command = (args: readonly string[], terminal: Terminal) => Promise<number>;
+type Command = (args: readonly string[], terminal: Terminal, stopSignal: () => AbortSignal) => Promise<number>;
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  keys: async () => (await import("./keys.ts")).keys,
-  check: async () => (await import("./check.ts")).check,
+  keys: async () => {
+    const { keys } = await import("./keys.ts");
+    return (args, terminal) => keys(args, terminal);
+  },
+  check: async () => {
+    const { check } = await import("./check.ts");
+    return (args, terminal) => check(args, terminal);
+  },
   import: async () => (await import("./import.ts")).importAnimals,
-  export: async () => (await import("./database-files.ts")).exportAnimals,
+  export: async () => (await import("./export.ts")).exportAnimals,
 };
 
 /**
  * Resolves to the exit code, after one line on standard error if something went wrong. Never rejects.
- * @param stopSignal called if the server is to run; it stops when the signal is aborted
+ * @param stopSignal called if the server is to run, or a command that a signal must not cut off: they stop when it is
+ * aborted
  */
 export async function run(
   args: readonly string[],
   terminal: Terminal,
-  stopSignal: () => AbortSignal,
+  stopSignal: (isServer: boolean) => AbortSignal,
 ): Promise<number> {
   const [name = "", ...rest] = args;
   const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
@@ -36,9 +43,9 @@ export async function run(
       terminal.stdout(helpText(name === "help" ? rest : args));
     } else if (load !== undefined) {
       const command = await load();
-      return await command(rest, terminal);
+      return await command(rest, terminal, () => stopSignal(false));
     } else {
-      const stopping = stopSignal(); // Before the server is loaded, which takes most of a start.
+      const stopping = stopSignal(true); // Before the server is loaded, which takes most of a start.
       const { serve } = await import("./serve.ts");
       await serve(args, terminal, stopping);
     }

@@ -3,22 +3,20 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { systemClock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
-import type { Report } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
-import { lockFolder } from "../disk/lock.ts";
-import { readWholeFile, writeFile } from "../disk/replace-file.ts";
+import { readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
 import { checkWhole, fillFolder, markName } from "../disk/whole-folder.ts";
-import { KeyFile, keyFileName } from "../folder/key-file.ts";
+import { keyFileName, readSoundKeys } from "../folder/key-file.ts";
 import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
-import { petFileName } from "../store/load-pets.ts";
 import { PetFileLines } from "../moving/pet-file-lines.ts";
-import { salvagePets } from "../moving/salvage-pets.ts";
+import { otherLines, salvagePets } from "../moving/salvage-pets.ts";
+import { chooseLines } from "../moving/sound-lines.ts";
+import { petFileName } from "../store/load-pets.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
-import { exitDone, type Terminal } from "./terminal.ts";
+import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** Reads beside a server that holds the folder. @throws {UsageError} @throws {Error} nothing was written */
 export async function salvage(target: string, storage: Storage, terminal: Terminal, disk: Disk): Promise<number> {
@@ -39,39 +37,54 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   if (file === undefined) {
     throw new Error(`Cannot salvage ${path}: there is no such file`);
   }
-  const warn = (message: string): void => terminal.report(message, "warning");
+  let isWhole = true;
+  const lose = (what: string): void => {
+    isWhole = false;
+    terminal.report(what, "warning");
+  };
   const lines = new PetFileLines();
-  const lock = await lockFolder(disk, target);
   const write = async (): Promise<void> => {
-    await writeFile(disk, join(target, petFileName), salvagePets(file, lines, warn));
-    const keyFault = (): Promise<string | undefined> => findKeyFault(disk, dataDir, warn);
-    for (const [name, faultOf] of [[keyFileName, keyFault], [limitsFileName, limitsFault]] as const) {
-      const content = await readWholeFile(disk, join(dataDir, name));
-      const fault = content && (await faultOf(content));
-      if (fault !== undefined) {
-        warn(`left out ${name}: ${fault}`);
-      } else if (content !== undefined) {
+    const readable = readPastErrors(file, (offset) => lose(`4096 bytes from byte ${offset} on cannot be read`));
+    const chosen = await chooseLines(readable);
+    await writeFile(disk, join(target, petFileName), salvagePets(chosen, lines, lose));
+    if (chosen.others.length > 0) {
+      await writeFile(disk, join(target, otherFileName), otherLines(chosen));
+      terminal.report(`the lines of another writer are in ${join(target, otherFileName)}`, "warning");
+    }
+    const others = [[keyFileName, readSoundKeys, keyAdvice], [limitsFileName, readLimits, ""]] as const;
+    for (const [name, read, advice] of others) {
+      const content = await read(disk, join(dataDir, name)).catch((error: unknown) => {
+        lose(`left out ${name}: ${messageOf(error)}${advice}`);
+      });
+      if (content !== undefined) {
         await writeFile(disk, join(target, name), [content]);
       }
     }
   };
   try {
-    await fillFolder(disk, target, [petFileName, keyFileName, limitsFileName], write).finally(() => lock.release());
+    await fillFolder(disk, target, [petFileName, otherFileName, keyFileName, limitsFileName], write, dataDir);
   } catch (error) {
     throw new Error(`Cannot salvage ${path}: ${messageOf(error)}`, { cause: error });
   } finally {
     await file.close();
   }
-  terminal.stdout(`salvaged ${counted(lines.animalCount, "animal")}\n`);
-  return exitDone;
+  const loss = isWhole ? "" : "; what is lost is on standard error";
+  terminal.stdout(`salvaged ${counted(lines.animalCount, "animal")}${loss}\n`);
+  return isWhole ? exitDone : exitFailure;
 }
 
-/** A file that is damaged before its end is not copied: a key whose revocation is lost would work again. */
-async function findKeyFault(disk: Disk, dataDir: string, report: Report): Promise<string | undefined> {
-  return KeyFile.open({ disk, clock: systemClock, dataDir, isReadOnly: true, report }).then(() => undefined, messageOf);
-}
+/** What no start reads. */
+const otherFileName = `${petFileName}.other`;
 
-function limitsFault(content: Buffer): string | undefined {
-  const saved = decodeSnapshot(content);
-  return typeof saved === "string" ? `it ${saved}` : undefined;
+const keyAdvice = "; a lost line may have revoked any key, so none is taken: restore the file from a backup, and " +
+  "revoke what was revoked since, or make new keys";
+
+/** @throws {Error} it cannot be read, or is damaged */
+async function readLimits(disk: Disk, path: string): Promise<Buffer | undefined> {
+  const content = await readWholeFile(disk, path);
+  const saved = content && decodeSnapshot(content);
+  if (typeof saved === "string") {
+    throw new Error(`it ${saved}: used requests and bans are forgotten`);
+  }
+  return content;
 }

@@ -1,11 +1,11 @@
 /**
- * The parts of the process that commands use, the exit codes, and output that never waits.
+ * The parts of the process that commands use: the exit codes, signals, and output that never waits.
  *
  * Node's own streams are not used for output. A stream on a file stops at its first error. A stream on a pipe without a
  * reader grows without bound and keeps the process running.
  */
 
-import { constants, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
@@ -44,6 +44,8 @@ export interface ProcessTerminal extends Terminal {
   readonly finishStdout: (graceMs: number) => Promise<Error | undefined>;
   /** The same for standard error. */
   readonly finishStderr: (graceMs: number) => Promise<Error | undefined>;
+  /** Closes the descriptors of a terminal that has gone: Node 20 aborts at its end where it cannot reset one. */
+  readonly closeGone: () => void;
 }
 
 /** Bytes that may wait for a reader of standard error. Standard output holds a command's result, and has no bound. */
@@ -52,6 +54,7 @@ const stderrWaitingBytesMax = 1_048_576;
 export function processTerminal(): ProcessTerminal {
   const stdout = new Output(writerTo(1), Infinity);
   const stderr = new Output(writerTo(2), stderrWaitingBytesMax);
+  const terminals = [0, 1, 2].filter(isatty);
   return {
     ...terminalOver((lines) => stdout.write(lines), (lines) => stderr.write(lines)),
     environment: process.env,
@@ -60,6 +63,7 @@ export function processTerminal(): ProcessTerminal {
     stdin: () => process.stdin,
     finishStdout: (graceMs) => stdout.finish(graceMs),
     finishStderr: (graceMs) => stderr.finish(graceMs),
+    closeGone: () => terminals.forEach((descriptor) => isatty(descriptor) || closeSync(descriptor)),
   };
 }
 
@@ -107,6 +111,7 @@ export async function finishOutput(terminal: ProcessTerminal, code: number, isSe
     terminal.stderr(`Cannot write to standard output: ${outputError.message}; ${change}\n`);
   }
   await terminal.finishStderr(exitGraceMs);
+  terminal.closeGone();
   return isFailed ? exitFailure : code;
 }
 
@@ -192,4 +197,37 @@ function reopened(descriptor: 1 | 2): number {
   } catch {
     return (descriptor === 1 ? process.stdout : process.stderr).fd;
   }
+}
+
+/** npm, shells and `timeout` send a signal twice, or pass on one that the terminal sent to all. */
+const repeatedWithinMs = 1_000;
+
+/**
+ * Returns a signal that is aborted by the first SIGTERM or SIGINT. A later one ends the program at once if it comes
+ * more than a second after the first. It ends by the signal's own default action, because `process.exit` waits for file
+ * calls in progress, and those may hang.
+ *
+ * SIGHUP is one of them if the program was started in a terminal, which has then been closed. Elsewhere it means, by
+ * custom, that files should be read again: the returned signal gets an event "hangup".
+ */
+export function stopSignal(hasTerminal: boolean): AbortSignal {
+  const controller = new AbortController();
+  const stopping = hasTerminal ? ["SIGTERM", "SIGINT", "SIGHUP"] : ["SIGTERM", "SIGINT"];
+  let firstMs: number | undefined;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const nowMs = systemClock.monotonicMs();
+    if (firstMs !== undefined && nowMs - firstMs > repeatedWithinMs) {
+      stopping.forEach((name) => process.removeListener(name, onSignal));
+      process.kill(process.pid, signal);
+      process.exit(1); // Only the first process of a container gets here: its own signals do not end it.
+    }
+    firstMs ??= nowMs;
+    controller.abort();
+  };
+  stopping.forEach((name) => process.on(name, onSignal));
+  if (!hasTerminal) {
+    process.on("SIGHUP", () => controller.signal.dispatchEvent(new Event("hangup")));
+  }
+  process.on("SIGUSR1", () => undefined); // Otherwise Node opens its debugger, to every user of the machine.
+  return controller.signal;
 }

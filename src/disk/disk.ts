@@ -5,7 +5,13 @@
 
 import type { Duplex } from "node:stream";
 
-/** An open file. Errors have the `code` of Node's own (`ENOSPC`, `EIO` …). */
+import type { Clock } from "../base/clock.ts";
+import type { Report } from "../base/report.ts";
+
+/**
+ * An open file. Errors have the `code` of Node's own (`ENOSPC`, `EIO` …). Each call may wait for the disk, and for as
+ * long as that hangs or is frozen; the event loop goes on.
+ */
 export interface DiskFile {
   /** Reads from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
   read(target: Uint8Array, position: number): Promise<number>;
@@ -17,17 +23,20 @@ export interface DiskFile {
   sync(): Promise<void>;
   /** Not durable before the next `sync`. */
   truncate(size: number): Promise<void>;
-  /** Bytes in the file now. Synchronous: it never waits for the disk. */
+  /** Bytes in the file when it was opened. */
   size(): number;
-  /** Whether the path that the file was opened by still leads to it. */
-  isInPlace(): boolean;
+  /** What the file is now, and whether the path that it was opened by still leads to it. */
+  look(): Promise<{ readonly isInPlace: boolean; readonly byteCount: number }>;
   close(): Promise<void>;
 }
 
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
-  /** From now on `take` gets each connection of `reach`, also those that wait already. */
-  answer(take: (connection: Duplex) => void): void;
+  /**
+   * From now on `take` gets each connection of `reach`, also those that wait already.
+   * @param refusal what one gets that is too many, before it is closed
+   */
+  answer(take: (connection: Duplex) => void, refusal: string): void;
   /** Whether the path still leads to this lock: its folder may have been renamed, or another one mounted over it. */
   isInPlace(): Promise<boolean>;
   release(): Promise<void>;
@@ -43,8 +52,12 @@ export interface Disk {
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Makes the folder and its missing parents, mode 0700. The new names are durable. */
-  makeFolder(path: string): Promise<void>;
+  /**
+   * Makes the folder and its missing parents, mode 0700. The new names are durable.
+   * @param like a folder: if its owner is not root, and this process is, what it makes is that owner's, and so is the
+   * folder, unless it was there and has something in it
+   */
+  makeFolder(path: string, like?: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
   /** A dead process cannot keep it. Resolves to undefined if a living process holds the name. */
@@ -52,4 +65,16 @@ export interface Disk {
   isLocked(path: string): Promise<boolean>;
   /** A connection to the process that holds the name; undefined if none does. It may be stopped, and never answer. */
   reach(path: string): Promise<Duplex | undefined>;
+}
+
+/** What work on files needs. */
+export interface Surroundings {
+  readonly disk: Disk;
+  readonly clock: Clock;
+  readonly report: Report;
+}
+
+/** What work on a data folder needs. */
+export interface FolderSurroundings extends Surroundings {
+  readonly dataDir: string;
 }

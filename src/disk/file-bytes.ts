@@ -1,19 +1,43 @@
-import type { DiskFile } from "./disk.ts";
+import { dirname } from "node:path";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
+
 import { counted } from "../base/counted.ts";
+import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
+import type { Disk, DiskFile } from "./disk.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
+
+/** As `file.read`. A failure of the disk says where it is. */
+export async function readAt(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
+  try {
+    return await file.read(target, position);
+  } catch (error) {
+    throw hasCode(error, "EIO") ? placed(`byte ${position}:`, error) : error;
+  }
+}
+
+/** A failure of the disk, and where it is. */
+export function placed(place: string, cause: unknown): Error {
+  return Object.assign(new Error(`${place} ${messageOf(cause)}`, { cause }), { code: codeOf(cause) });
+}
 
 /** Reads until `target` is full or the file ends. Resolves to the number of bytes read. */
 export async function readFully(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
-    const count = await file.read(target.subarray(filled), position + filled);
+    const count = await readAt(file, target.subarray(filled), position + filled);
     if (count === 0) {
       break;
     }
     filled += count;
   }
   return filled;
+}
+
+/** The `byteCount` bytes from `position` on, or those of them that the file has. */
+export async function readBytes(file: ReadableFile, byteCount: number, position = 0): Promise<Buffer> {
+  const bytes = Buffer.alloc(byteCount);
+  return bytes.subarray(0, await readFully(file, bytes, position));
 }
 
 /** The file as if it ended at `endBytes`. */
@@ -24,10 +48,111 @@ export function upTo(file: ReadableFile, endBytes: number): ReadableFile {
   };
 }
 
+/** The bytes as a file. */
+export function fileOf(bytes: Buffer): ReadableFile {
+  return { read: async (target, position) => bytes.subarray(position).copy(target), size: () => bytes.length };
+}
+
+const blockBytes = 4_096;
+
+/**
+ * The file with zeros where the disk cannot read it, for who takes that as damage. Such a block is read once, since a
+ * disk may try for seconds.
+ * @param onUnreadable called once for each block, with where it begins
+ */
+export function readPastErrors(file: ReadableFile, onUnreadable: (offset: number) => void): ReadableFile {
+  const unreadable = new Set<number>();
+  const read = async (target: Uint8Array, position: number): Promise<number> => {
+    const offset = position - (position % blockBytes);
+    const part = target.subarray(0, offset + blockBytes - position);
+    if (!unreadable.has(offset)) {
+      try {
+        return await file.read(target, position);
+      } catch (error) {
+        if (!hasCode(error, "EIO")) {
+          throw error;
+        }
+        if (part.length < target.length) {
+          return read(part, position);
+        }
+        unreadable.add(offset);
+        onUnreadable(offset);
+      }
+    }
+    const count = Math.max(0, Math.min(part.length, file.size() - position));
+    part.fill(0, 0, count);
+    return count;
+  };
+  return { read, size: () => file.size() };
+}
+
 /** @throws {Error} if the disk takes fewer bytes, as a full one does */
 export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {
   const count = await file.append(bytes);
   if (count !== bytes.length) {
     throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written; the disk may be full`);
   }
+}
+
+const lineChunkBytes = 1_048_576;
+
+/**
+ * Yields each line of a text without its newline. The last line may have none. A line longer than `lineBytesMax` is cut
+ * to one byte more than that: memory stays bounded, and the caller sees that it is too long.
+ */
+export async function* readLines(file: Pick<ReadableFile, "read">, lineBytesMax: number): AsyncGenerator<Uint8Array> {
+  const chunk = Buffer.allocUnsafe(lineChunkBytes);
+  let rest = Buffer.alloc(0);
+  for (let position = 0, byteCount = 0; (byteCount = await file.read(chunk, position)) > 0; position += byteCount) {
+    let start = 0;
+    for (let end = 0; (end = chunk.subarray(0, byteCount).indexOf("\n", start)) !== -1; start = end + 1) {
+      yield Buffer.concat([rest, chunk.subarray(start, end)]).subarray(0, lineBytesMax + 1);
+      rest = Buffer.alloc(0);
+    }
+    rest = Buffer.concat([rest, chunk.subarray(start, byteCount)]).subarray(0, lineBytesMax + 1);
+  }
+  if (rest.length > 0) {
+    yield rest;
+  }
+}
+
+/** Atomically: a reader finds the old content or the new one, also after a loss of power or a failure. */
+export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
+  const newPath = `${path}.new`;
+  await disk.remove(newPath); // A crash may have left half of one.
+  try {
+    await writeFile(disk, newPath, pieces);
+    await disk.rename(newPath, path);
+  } catch (error) {
+    await disk.remove(newPath).catch(() => undefined); // If it fails, the next attempt begins with it.
+    throw error;
+  }
+  await disk.syncFolder(dirname(path));
+}
+
+/** Writes and syncs a new file. The event loop has a turn after each piece. The file's name is not synced. */
+export async function writeFile(
+  disk: Disk,
+  path: string,
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const file = await disk.openToAppend(path);
+  try {
+    for await (const piece of pieces) {
+      await appendAll(file, Buffer.from(piece));
+      await eventLoopTurn();
+    }
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Resolves to undefined if there is no such file. */
+export async function readWholeFile(disk: Disk, path: string): Promise<Buffer | undefined> {
+  const file = await disk.openToRead(path);
+  if (file === undefined) {
+    return undefined;
+  }
+  return readBytes(file, file.size()).finally(() => file.close());
 }

@@ -31,11 +31,9 @@ export class RefusedError extends Error {
 
 /** As the promise, but rejects with a `RefusedError` where there is a sentence for it. */
 export async function explained<Found>(path: string, pending: Promise<Found>): Promise<Found> {
-  try {
-    return await pending;
-  } catch (error) {
+  return pending.catch((error: unknown) => {
     throw explain(error, path);
-  }
+  });
 }
 
 /** Returns a `RefusedError`, or the error itself if there is no sentence for it. @param usedPath if it names none */

@@ -16,9 +16,6 @@ import type { Lock } from "./disk.ts";
 import { explain, RefusedError, undefinedIfAbsent } from "./file-errors.ts";
 import { userName } from "./owner.ts";
 
-/** "alive": a process listens. "stale": the socket file exists, but its process is dead. */
-export type SocketState = "alive" | "stale" | "absent";
-
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
 
 /** For the longest name that callers use, with its separator: if this fits, no handle is needed. */
@@ -27,8 +24,11 @@ const nameBytesReserved = 64;
 /** These errors say nothing about the other process. */
 const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
-/** Those beyond it are closed at once. They are of processes that may write to the folder. */
+/** Those beyond it are refused at once. They are of processes that may write to the folder. */
 const connectionsMax = 32;
+
+/** How long one that is refused may take to hear it. */
+const refusedMs = 1_000;
 
 /**
  * A socket that listens to hold the name `path`, or to contend for it. Connections that nobody takes stay open until it
@@ -41,22 +41,28 @@ export class LockSocket implements Lock {
   readonly #path: string;
   readonly #connections = new Set<Socket>();
   #take: ((connection: Socket) => void) | undefined;
+  #refusal = "";
 
   constructor(path: string) {
     this.#path = path;
     this.server = createServer({ allowHalfOpen: true }, (connection) => {
-      this.#connections.add(connection);
       connection.unref();
-      connection.on("close", () => this.#connections.delete(connection));
       connection.on("error", () => undefined); // The other process died; "close" follows.
-      this.#take?.(connection);
+      this.#connections.add(connection);
+      connection.on("close", () => this.#connections.delete(connection));
+      if (this.#connections.size <= connectionsMax) {
+        this.#take?.(connection);
+        return;
+      }
+      // Not ended at once: whoever then writes its request would get an error before it has read the refusal.
+      connection.end(this.#refusal).resume().setTimeout(refusedMs, () => connection.destroy());
     });
-    this.server.maxConnections = connectionsMax;
   }
 
-  answer(take: (connection: Socket) => void): void {
+  answer(take: (connection: Socket) => void, refusal: string): void {
     this.#take = take;
-    this.#connections.forEach(take);
+    this.#refusal = refusal;
+    [...this.#connections].filter(({ writable }) => writable).forEach(take);
   }
 
   async isInPlace(): Promise<boolean> {
@@ -126,28 +132,30 @@ export class SocketFolder {
   }
 
   /**
+   * Alive: a process listens. Stale: the socket file exists, but its process is dead.
+   *
    * Only a refused connection shows that no process listens: if the process is stopped or overloaded, connecting fails
    * in other ways.
    * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if the name is no socket's
    */
-  async stateOf(name: string): Promise<SocketState> {
+  async stateOf(name: string): Promise<"alive" | "stale" | "absent"> {
     const code = await this.#connect(name);
     if (typeof code !== "string") {
       code.destroy();
       return "alive";
     }
-    if (code === "ENOENT" || code === "ENOTDIR") {
+    if (code === "ENOTDIR") {
       return "absent";
     }
-    if (code !== "ECONNREFUSED") {
+    if (code !== "ECONNREFUSED" && code !== "ENOENT") {
       return "alive";
     }
     const path = join(this.path, name);
     const status = await undefinedIfAbsent(fs.lstat(path));
     if (status?.isSocket() === false) {
-      throw new Error(`Cannot lock ${path}: it is not a socket`); // It refuses connections too, but is not ours.
+      throw new Error(`Cannot lock ${path}: it is not a socket`); // A file refuses connections too, a link to nothing.
     }
-    return status === undefined ? "absent" : "stale";
+    return status === undefined || code === "ENOENT" ? "absent" : "stale"; // It may have been made meanwhile.
   }
 
   /** A connection to the process that listens; undefined if none does. @throws {Error} as `stateOf` */

@@ -92,7 +92,7 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
       await undefinedIfAbsent(openToWriters(temporaryPath, folder.path)); // It may have been swept.
       socket.identity = await identityOf(temporaryPath);
       const attempt = await take(folder, name, temporaryPath);
-      await unlinkIfThere(temporaryPath);
+      await undefinedIfAbsent(fs.unlink(temporaryPath));
       if (attempt === "ours") {
         await sweep(folder, name);
         return socket;
@@ -159,7 +159,8 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
       await fs.rename(rightPath, path);
       return "ours";
     }
-    await unlinkIfThere(rightPath); // If it belonged to a dead process, the new holder may have removed it.
+    // If it belonged to a dead process, the new holder may have removed it.
+    await undefinedIfAbsent(fs.unlink(rightPath));
   }
   return "held";
 }
@@ -174,12 +175,8 @@ async function sweep(folder: SocketFolder, name: string): Promise<void> {
         }
       });
       if (state === "stale") {
-        await unlinkIfThere(join(folder.path, entry.name));
+        await undefinedIfAbsent(fs.unlink(join(folder.path, entry.name)));
       }
     }
   }
-}
-
-async function unlinkIfThere(path: string): Promise<void> {
-  await undefinedIfAbsent(fs.unlink(path));
 }

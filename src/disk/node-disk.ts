@@ -1,5 +1,5 @@
 import * as fs from "node:fs";
-import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, lchown, mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { promisify } from "node:util";
 
@@ -7,11 +7,13 @@ import type { Disk, DiskFile } from "./disk.ts";
 import { counted } from "../base/counted.ts";
 import { hasCode } from "../base/error-message.ts";
 import { explain, explained, undefinedIfAbsent } from "./file-errors.ts";
-import { ownerToBe } from "./owner.ts";
+import { type Owner, ownerToBe } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
 const read = promisify(fs.read);
+const write = promisify(fs.write);
+const fstat = promisify(fs.fstat);
 const ftruncate = promisify(fs.ftruncate);
 const syncByDescriptor = { sync: promisify(fs.fsync), datasync: promisify(fs.fdatasync) };
 
@@ -25,7 +27,7 @@ export const nodeDisk: Disk = {
   exists: async (path) => (await explained(path, undefinedIfAbsent(stat(path)))) !== undefined,
   rename: (from, to) => explained(from, rename(from, to)),
   remove: (path) => explained(path, undefinedIfAbsent(unlink(path))),
-  makeFolder: (path) => explained(path, makeFolder(path)),
+  makeFolder: (path, like) => explained(path, makeFolderLike(path, like)),
   syncFolder: (path) => explained(path, syncFolder(path)),
   // Loaded on use: commands that only read need no sockets.
   lock: async (path) => (await import("./lock.ts")).lock(path),
@@ -33,25 +35,18 @@ export const nodeDisk: Disk = {
   reach: async (path) => (await import("./lock.ts")).reach(path),
 };
 
-function nodeFile(path: string, handle: FileHandle): DiskFile {
-  const descriptor = handle.fd; // A FileHandle has no synchronous methods.
-  const { dev, ino } = fs.fstatSync(descriptor);
+/** @param opened what was found when it was opened */
+function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats): DiskFile {
+  const descriptor = handle.fd; // The methods of a FileHandle take longer.
   const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
     read: async (target, position) => (await read(descriptor, target, 0, target.length, position)).bytesRead,
-    // Synchronous inside: only `sync` waits for the disk, and through another thread a group takes 7 % longer.
-    async append(bytes) {
-      try {
-        return fs.writeSync(descriptor, bytes);
-      } catch (error) {
-        throw explain(error, path);
-      }
-    },
+    append: async (bytes) => (await explained(path, write(descriptor, bytes))).bytesWritten,
     /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
     async overwrite(bytes, position) {
       const other = await open(path, O_WRONLY | O_NONBLOCK);
       try {
-        if (!isSame(fs.fstatSync(other.fd))) {
+        if (!isSame(await fstat(other.fd))) {
           throw new Error(`${path} leads to another file`);
         }
         const { bytesWritten } = await other.write(bytes, 0, bytes.length, position);
@@ -66,10 +61,12 @@ function nodeFile(path: string, handle: FileHandle): DiskFile {
     },
     sync: () => explained(path, sync(handle, "datasync")),
     truncate: (size) => ftruncate(descriptor, size),
-    size: () => fs.fstatSync(descriptor).size,
-    isInPlace() {
-      const found = fs.statSync(path, { throwIfNoEntry: false });
-      return found !== undefined && isSame(found);
+    size: () => size,
+    async look() {
+      const found = await undefinedIfAbsent(stat(path));
+      return found !== undefined && isSame(found)
+        ? { isInPlace: true, byteCount: found.size }
+        : { isInPlace: false, byteCount: (await fstat(descriptor)).size };
     },
     close: () => handle.close(),
   };
@@ -95,12 +92,12 @@ async function openToAppend(path: string): Promise<DiskFile> {
 /** Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
   const handle = await open(path, flags | O_NONBLOCK, fileMode);
-  const stats = fs.fstatSync(handle.fd);
+  const stats = await fstat(handle.fd);
   if (!stats.isFile() && !stats.isDirectory()) {
     await handle.close();
     throw Object.assign(new Error(`${path} is a named pipe or a device, not a file`), { code: "EINVAL", path });
   }
-  return nodeFile(path, handle);
+  return nodeFile(path, handle, stats);
 }
 
 /**
@@ -118,18 +115,30 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
   }
 }
 
+async function makeFolderLike(path: string, like: string | undefined): Promise<void> {
+  const owner = like === undefined ? undefined : await ownerToBe(like);
+  await makeFolder(path, owner);
+  // One in which root keeps other things is not given away: who owns it could remove or replace them.
+  if (owner !== undefined && (await stat(path)).uid === 0 && (await readdir(path)).length === 0) {
+    await lchown(path, owner.uid, owner.gid);
+  }
+}
+
 /**
  * The folder above a new one must be synced, or a loss of power removes the new one with all its files. One by one:
  * Node's `recursive` never returns in a place like /proc, where no folder can be made.
  */
-async function makeFolder(path: string): Promise<void> {
+async function makeFolder(path: string, owner?: Owner): Promise<void> {
   const folder = resolve(path);
   if (await isFolder(folder)) {
     return;
   }
-  await makeFolder(dirname(folder));
+  await makeFolder(dirname(folder), owner);
   try {
     await mkdir(folder, folderMode);
+    if (owner !== undefined) {
+      await lchown(folder, owner.uid, owner.gid);
+    }
   } catch (error) {
     if (!(await isFolder(folder))) {
       // A link whose volume is not mounted is one of these too.

@@ -6,6 +6,7 @@
 import { join } from "node:path";
 
 import type { Disk } from "./disk.ts";
+import { lockFolder } from "./lock.ts";
 
 /** While the mark is there, the folder's files are those of an earlier try. */
 export const markName = "export.unfinished";
@@ -18,8 +19,9 @@ export async function checkWhole(disk: Disk, folder: string): Promise<void> {
 }
 
 /**
- * Fills a folder that this process has locked by `write`, which syncs each file. What an earlier try left is removed
- * first.
+ * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier try left
+ * is removed first.
+ * @param like as for `makeFolder`
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(
@@ -27,14 +29,11 @@ export async function fillFolder<Result>(
   folder: string,
   names: readonly string[],
   write: () => Promise<Result>,
+  like?: string,
 ): Promise<Result> {
+  await disk.makeFolder(folder, like);
+  const lock = await lockFolder(disk, folder);
   const mark = join(folder, markName);
-  const isMarked = await disk.exists(mark);
-  for (const name of isMarked ? [] : names) {
-    if (await disk.exists(join(folder, name))) {
-      throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
-    }
-  }
   const clear = async (): Promise<void> => {
     for (const name of names) {
       await disk.remove(join(folder, name));
@@ -45,14 +44,23 @@ export async function fillFolder<Result>(
     await disk.remove(mark);
     await disk.syncFolder(folder);
   };
-  await (await disk.openToAppend(mark)).close();
-  await disk.syncFolder(folder);
-  await clear();
-  const result = await write().catch(async (error: unknown) => {
+  try {
+    for (const name of (await disk.exists(mark)) ? [] : names) {
+      if (await disk.exists(join(folder, name))) {
+        throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
+      }
+    }
+    await (await disk.openToAppend(mark)).close();
+    await disk.syncFolder(folder);
     await clear();
+    const result = await write().catch(async (error: unknown) => {
+      await clear();
+      await unmark();
+      throw error;
+    });
     await unmark();
-    throw error;
-  });
-  await unmark();
-  return result;
+    return result;
+  } finally {
+    await lock.release();
+  }
 }

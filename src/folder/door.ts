@@ -1,111 +1,188 @@
-/** The holder's side of the door (wire.ts): it does what commands ask for, as long as it holds the folder. */
+/** The holder's side of the door (door-grammar.ts): it does what commands ask for, as long as it holds the folder. */
 
-import { clearTimeout, setTimeout } from "node:timers";
 import type { Duplex } from "node:stream";
+import { clearTimeout, setTimeout } from "node:timers";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
+import { inTurns } from "../base/in-turns.ts";
+import { JoinedBytes } from "../base/joined-bytes.ts";
 import type { Report } from "../base/report.ts";
 import type { Lock } from "../disk/disk.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
-import type { KeyStore } from "../keys/key-store.ts";
+import type { KeyDecider } from "../keys/keys.ts";
+import { addBatch, batchLength } from "../pets/add-in-batches.ts";
 import { readNewPet } from "../pets/new-pet.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { addBatch, batchLength } from "../pets/add-in-batches.ts";
-import { type DoorAction, doorMs, doorVersion, encodeError, NotReadyError, requestBytesMax } from "./door-grammar.ts";
+import {
+  confirmMs, type DoorAction, doorMs, doorVersion, encodeError, NotReadyError, requestBytesMax,
+} from "./door-grammar.ts";
 
 export interface DoorOptions {
-  readonly keys: KeyStore;
+  readonly keys: KeyDecider;
   /** Undefined while the holder has no catalogue open. */
   readonly store: () => Pick<PetStore, "add"> | undefined;
   /** Told of each change of a key. */
   readonly report: Report;
 }
 
-export interface Door {
-  /** From now on nothing is done. Resolves when what was being done has its response, or can have none. */
-  close(): Promise<void>;
-}
+const newline = 0x0a;
 
-/** An honest command sends far fewer. */
-const chunksMax = 1_024;
+/** Lines that are sent in one turn of the event loop. */
+const pieceLines = 500;
 
-export function openDoor(lock: Pick<Lock, "answer">, options: DoorOptions): Door {
+const firstLine = `{"door":${doorVersion}}`;
+
+const busy = new NotReadyError("the process that holds the folder has too many commands to answer");
+
+/**
+ * Returns what closes the door: from then on nothing is done. It resolves when what was being done has its response, or
+ * can have none.
+ */
+export function openDoor(lock: Pick<Lock, "answer">, options: DoorOptions): () => Promise<void> {
   const responding = new Set<Promise<void>>();
+  let lastTurn: Promise<unknown> = Promise.resolve();
   let isClosed = false;
-  lock.answer((connection) => void receive(connection).then((request) => {
-    if (request === "" || isClosed) {
+  const takeTurn = async (connection: Duplex, request: Request): Promise<string[]> => {
+    if (isClosed) {
+      return [firstLine, encodeError(new NotReadyError("the process that holds the folder is about to stop"))];
+    }
+    switch (await confirm(connection)) {
+      case "confirmed":
+        return linesOf(request, options);
+      case "late":
+        return [encodeError(new NotReadyError(`the command was stopped for ${confirmMs} ms, so nothing was done`))];
+      case "gone":
+        return [];
+    }
+  };
+  const respond = async (connection: Duplex, request: Request): Promise<void> => {
+    const turn = lastTurn.then(() => takeTurn(connection, request));
+    lastTurn = turn;
+    return send(connection, await turn);
+  };
+  const respondAtOnce = async (connection: Duplex, request: Request): Promise<void> => {
+    return send(connection, [firstLine, ...(await linesOf(request, options))]);
+  };
+  lock.answer((connection) => void receive(connection).then((text) => {
+    if (text === "") {
       connection.destroy(); // Who looks whether the folder is held says nothing.
       return;
     }
-    const response = respond(connection, request, options).finally(() => responding.delete(response));
+    const request = parse(text);
+    if (request.door !== doorVersion || (request.do !== "change" && request.do !== "add")) {
+      void respondAtOnce(connection, request); // No stop waits for whoever reads it slowly: who is cut off asks again.
+      return;
+    }
+    const response = respond(connection, request).finally(() => responding.delete(response));
     responding.add(response);
-  }));
-  return {
-    async close() {
-      isClosed = true;
-      await Promise.all(responding);
-    },
+  }), `${firstLine}\n${encodeError(busy)}\n`);
+  return async () => {
+    isClosed = true;
+    await Promise.all(responding);
   };
 }
 
 /** Resolves to the whole request; "" if there is none, or it is too long or too late. */
 function receive(connection: Duplex): Promise<string> {
   return new Promise((resolve) => {
-    const chunks: Uint8Array[] = [];
-    let byteCount = 0;
+    const request = new JoinedBytes();
     const timer = setTimeout(() => connection.destroy(), doorMs).unref();
-    connection.on("data", (chunk: Uint8Array) => {
-      byteCount += chunk.length;
-      if (byteCount > requestBytesMax || chunks.push(chunk) > chunksMax) {
+    const finish = (bytes: Uint8Array): void => {
+      clearTimeout(timer);
+      connection.off("data", take);
+      resolve(Buffer.from(bytes).toString());
+    };
+    const take = (chunk: Uint8Array): void => {
+      request.append(chunk);
+      if (request.length > requestBytesMax) {
         connection.destroy();
+      } else if (request.bytes.at(-1) === newline && request.bytes.at(-2) === newline) {
+        finish(request.bytes);
       }
-    });
-    connection.on("end", () => {
-      clearTimeout(timer);
-      resolve(Buffer.concat(chunks).toString());
-    });
-    connection.on("close", () => {
-      clearTimeout(timer);
-      resolve("");
-    });
+    };
+    connection.on("data", take);
+    connection.on("end", () => finish(request.bytes));
+    connection.on("close", () => finish(Buffer.alloc(0)));
   });
 }
 
-/** Never rejects. */
-async function respond(connection: Duplex, request: string, options: DoorOptions): Promise<void> {
-  const isAwaited = await new Promise((resolve) => {
-    connection.write(`{"door":${doorVersion}}\n`, (error) => resolve(error === null || error === undefined));
+interface Request {
+  readonly door?: unknown;
+  readonly do?: DoorAction;
+  readonly lines: readonly string[];
+}
+
+function parse(text: string): Request {
+  const [head = "", ...lines] = text.split("\n").filter((line) => line !== "");
+  try {
+    return { ...(JSON.parse(head) as object | null), lines };
+  } catch {
+    return { lines }; // No command sends it.
+  }
+}
+
+/** Says that it is the request's turn. Resolves to whether the command has answered that, or has gone. */
+function confirm(connection: Duplex): Promise<"confirmed" | "late" | "gone"> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve("late"), confirmMs);
+    const settle = (outcome: "confirmed" | "gone"): void => {
+      clearTimeout(timer);
+      resolve(outcome);
+    };
+    if (connection.readableEnded || connection.destroyed) {
+      settle("gone");
+      return;
+    }
+    connection.once("data", () => settle("confirmed"));
+    connection.once("end", () => settle("gone")).once("close", () => settle("gone"));
+    connection.write(`${firstLine}\n`);
   });
-  if (!isAwaited) {
-    connection.destroy(); // Who asked has given up, so nothing may happen any more.
+}
+
+/** What the response says after its first line. Never rejects. */
+async function linesOf(request: Request, options: DoorOptions): Promise<string[]> {
+  const lines: string[] = [];
+  try {
+    const isDone = await perform(request, options, (line) => void lines.push(line));
+    lines.push(JSON.stringify({ done: isDone }));
+  } catch (error) {
+    lines.push(encodeError(error));
+  }
+  return lines;
+}
+
+/** Sends the lines in pieces, between which other things have a turn. Never rejects. */
+async function send(connection: Duplex, lines: readonly string[]): Promise<void> {
+  if (connection.destroyed) {
     return;
   }
-  const lines: string[] = [];
-  let end: string;
-  try {
-    end = JSON.stringify({ done: await perform(request, options, (line) => void lines.push(line)) });
-  } catch (error) {
-    end = encodeError(error);
+  // It does not read its response. The timer keeps a command that holds the folder running until others have theirs.
+  const timer = setTimeout(() => connection.destroy(), doorMs);
+  const closed = new Promise<void>((resolve) => connection.once("close", resolve));
+  for (let sent = 0; sent < lines.length && !connection.destroyed; sent += pieceLines) {
+    const piece = lines.slice(sent, sent + pieceLines).map((line) => `${line}\n`).join("");
+    if (!connection.write(piece)) {
+      await Promise.race([closed, new Promise((resolve) => connection.once("drain", resolve))]);
+    }
+    await eventLoopTurn();
+    timer.refresh();
   }
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(() => connection.destroy(), doorMs).unref(); // It does not read its response.
-    connection.on("close", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-    connection.end([...lines, end].map((line) => `${line}\n`).join(""));
-  });
+  connection.end();
+  await closed;
+  clearTimeout(timer);
 }
 
 /** Resolves to whether anything was changed. @throws {Error} for whoever asked */
-async function perform(request: string, options: DoorOptions, say: (line: string) => void): Promise<boolean> {
-  const [head = "", ...lines] = request.split("\n").slice(0, -1);
-  const { door, do: action } = parseHead(head);
+async function perform(request: Request, options: DoorOptions, say: (line: string) => void): Promise<boolean> {
+  const { door, do: action, lines } = request;
   if (door !== doorVersion) {
-    throw new Error(`the process that holds the folder is of another release: use that one, or restart it`);
+    throw new Error("the process that holds the folder is of another release: use that one, or restart it");
   }
   switch (action) {
+    case "greet":
+      return true;
     case "list":
-      (await options.keys.list()).forEach((key) => say(JSON.stringify(key)));
+      await inTurns(await options.keys.list(), (key) => say(JSON.stringify(key)));
       return true;
     case "change":
       return change(lines[0] ?? "", options);
@@ -116,20 +193,12 @@ async function perform(request: string, options: DoorOptions, say: (line: string
   }
 }
 
-function parseHead(line: string): { readonly door?: unknown; readonly do?: DoorAction } {
-  try {
-    const head = JSON.parse(line) as unknown;
-    return typeof head === "object" && head !== null ? head : {};
-  } catch {
-    return {}; // No command sends it.
-  }
-}
-
 async function change(line: string, { keys, report }: DoorOptions): Promise<boolean> {
-  const event = decodeKeyText(line);
-  if ("kind" in event) {
-    throw new Error(`the process that holds the folder cannot read the request: ${event.reason}`);
+  const reading = decodeKeyText(line);
+  if (reading.kind !== "event") {
+    throw new Error(`the process that holds the folder cannot read the request: ${reading.reason}`);
   }
+  const { event } = reading;
   const isChanged = await keys.change(event);
   if (isChanged) {
     report(`a command changed the key ${event.id}: ${event.event}`);

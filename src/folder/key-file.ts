@@ -7,27 +7,22 @@
 
 import { join } from "node:path";
 
-import type { Clock } from "../base/clock.ts";
+import { endOfChecksummedLine } from "../base/checksum.ts";
+import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
-import type { Report } from "../base/report.ts";
-import type { Disk, DiskFile } from "../disk/disk.ts";
+import type { Disk, DiskFile, FolderSurroundings } from "../disk/disk.ts";
+import { fileOf, type ReadableFile, readBytes, readWholeFile } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
-import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
-import { damageText, lineBytesMax } from "../log/reader.ts";
-import { Tail } from "../log/tail.ts";
-import { encodeKeyEvent } from "../keys/key-line.ts";
-import { applyKeyLines, tornKeyText } from "./read-keys.ts";
+import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-line.ts";
 import type { KeyLog } from "../keys/key-store.ts";
 import { KeyError, type KeyEvent, type Relief } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
+import { Appender, type AppendOutcome } from "../log/appender.ts";
+import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
+import { Tail } from "../log/tail.ts";
 
-export interface KeyFileOptions {
-  readonly disk: Disk;
-  readonly clock: Clock;
-  readonly dataDir: string;
-  /** Receives one line for the operator, never with a secret. */
-  readonly report: Report;
+export interface KeyFileOptions extends FolderSurroundings {
   /** For who does not hold the folder: nothing can be changed, and the file need not be writable (default false). */
   readonly isReadOnly?: boolean;
   /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
@@ -46,7 +41,7 @@ export class KeyFile implements KeyLog {
   #appender: Appender | undefined;
   /** Whether what was read, or made, is synced, and its name, too. */
   #isDurable = false;
-  #isAppending = false;
+  #isChecking = false;
   #isEndReported = false;
 
   private constructor(options: KeyFileOptions) {
@@ -113,7 +108,6 @@ export class KeyFile implements KeyLog {
     const isNew = this.#appender === undefined && !(await disk.exists(this.#path));
     let made: DiskFile | undefined;
     let effect = "was not stored";
-    this.#isAppending = true;
     try {
       if (this.#appender === undefined) {
         await disk.makeFolder(dataDir);
@@ -133,7 +127,7 @@ export class KeyFile implements KeyLog {
         return;
       }
       const outcome = await appender.append(Buffer.from(encodeKeyEvent(event)));
-      effect = "kind" in outcome && outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
+      effect = outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
       mustSucceed(outcome);
       this.keyring.apply(event);
       if (event.event === "unbanned" || event.event === "reset") {
@@ -145,14 +139,13 @@ export class KeyFile implements KeyLog {
       }
       throw new Error(`Cannot change keys: ${messageOf(error)}, so the change ${effect}`, { cause: error });
     } finally {
-      this.#isAppending = false;
-      this.check();
+      await this.check();
     }
   }
 
   /** An empty file would look as if its lines had been lost. */
   async #remove(file: DiskFile): Promise<void> {
-    if (file.isInPlace()) {
+    if ((await file.look()).isInPlace) {
       await this.#options.disk.remove(this.#path);
       this.#appender = undefined;
       this.#isDurable = false;
@@ -161,12 +154,14 @@ export class KeyFile implements KeyLog {
   }
 
   /** Says once that another process has changed or replaced the file, or that no key can be changed any more. */
-  check(): void {
+  async check(): Promise<void> {
     const appender = this.#appender;
-    if (appender === undefined || this.#isAppending || this.#isEndReported) {
+    if (appender === undefined || this.#isChecking || this.#isEndReported) {
       return;
     }
-    appender.checkUnchanged();
+    this.#isChecking = true; // On a disk that hangs, no further check waits.
+    await appender.checkUnchanged();
+    this.#isChecking = false;
     if (appender.ended !== undefined) {
       this.#isEndReported = true;
       const effect = "the keys known go on working, and none can be changed, until a restart";
@@ -175,7 +170,7 @@ export class KeyFile implements KeyLog {
   }
 
   async close(): Promise<void> {
-    this.check();
+    await this.check();
     const appender = this.#appender;
     this.#appender = undefined;
     await appender?.close();
@@ -183,8 +178,53 @@ export class KeyFile implements KeyLog {
 }
 
 /** @throws {Error} why it was not appended */
-function mustSucceed(outcome: AppendTimes | WriteFailure): void {
-  if ("kind" in outcome) {
+function mustSucceed(outcome: AppendOutcome): void {
+  if (outcome.kind !== "appended") {
     throw new Error(outcome.reason);
   }
+}
+
+/** Bytes of lines that are applied in one turn of the event loop: about 2 ms. */
+const turnBytesMax = 65_536;
+
+/** Applies the lines to the ring, up to the first fault. Resolves to how the file ends. */
+export async function applyKeyLines(file: ReadableFile, ring: Keyring): Promise<LogEnd> {
+  const lines: LineReader = {
+    take(bytes, start, lineEnd) {
+      const reading = decodeKeyEvent(bytes, start, lineEnd);
+      if (reading.kind !== "event") {
+        return reading;
+      }
+      const reason = ring.apply(reading.event);
+      return reason === undefined ? undefined : { kind: "wrong", reason };
+    },
+    provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
+  };
+  const inTurns: ReadableFile = {
+    read: (target, position) => file.read(target.subarray(0, turnBytesMax), position),
+    size: () => file.size(),
+  };
+  const end = await readLog(inTurns, lines, { tornBytesMax: keyLineBytesMax });
+  if (end.kind !== "torn") {
+    return end;
+  }
+  const { lengthBytes: offset, lineCount, reason } = end;
+  const torn = await readBytes(file, end.tornBytes, offset);
+  // A crash damages one line only. A newline does not show that another one follows: it may be junk.
+  return torn.includes('\n{"event":"') ? { kind: "corrupt", lineNumber: lineCount + 1, offset, reason } : end;
+}
+
+/** The whole file; undefined if there is none. @throws {Error} it cannot be read, or any line is damaged */
+export async function readSoundKeys(disk: Disk, path: string): Promise<Buffer | undefined> {
+  const content = await readWholeFile(disk, path);
+  const end = content && (await applyKeyLines(fileOf(content), new Keyring({ clock: systemClock })));
+  if (end === undefined || end.kind === "whole") {
+    return content;
+  }
+  throw new Error(end.kind === "torn" ? tornKeyText(path, end) : damageText(path, end));
+}
+
+export function tornKeyText(path: string, { tornBytes, reason }: TornEnd): string {
+  const bytes = tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`;
+  return `${path} ends in ${bytes} not a sound line: ${reason}`;
 }

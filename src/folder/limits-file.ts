@@ -9,12 +9,13 @@
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
-import type { Disk, Lock } from "../disk/disk.ts";
+import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import type { Disk, Lock } from "../disk/disk.ts";
 import { readError } from "../disk/file-errors.ts";
-import { readWholeFile, replaceFile } from "../disk/replace-file.ts";
-import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
+import { readWholeFile, replaceFile } from "../disk/file-bytes.ts";
+import type { ApiKey } from "../keys/key.ts";
 import { type Ban, isRemembered, noBan } from "../limits/ban.ts";
 import { type Bucket, closedBucket, dayMs, isOpen } from "../limits/bucket.ts";
 import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
@@ -40,11 +41,11 @@ export interface SavedLimits {
 }
 
 /**
- * The unbans and resets of each key, as its log has them. They are told apart by their number, never by their time: the
- * clock of whoever made one may be wrong.
+ * The unbans and resets of each key, as its log has them. They are told apart by their number, and not by their time:
+ * the clock of whoever made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
  */
 export interface Reliefs {
-  get(keyId: string): { readonly reliefCount: number; readonly resetNumber: number } | undefined;
+  get(keyId: string): Pick<ApiKey, "reliefCount" | "resetNumber" | "relievedMs"> | undefined;
 }
 
 export interface LimitsFileOptions {
@@ -206,8 +207,12 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, relief
   for (const { id, minute = closedBucket(), day = closedBucket(), lastMs = -Infinity, ...key } of saved.keys) {
     const limits = { minute, day, ban: { ...noBan(), ...key.streak, ...key.ban }, lastMs };
     limiter.keys.set(id, withInstants(limits, instantOf));
-    const { reliefCount, resetNumber } = reliefs.get(id) ?? { reliefCount: 0, resetNumber: 0 };
+    const { reliefCount = 0, resetNumber = 0, relievedMs = -Infinity } = reliefs.get(id) ?? {};
     if (key.reliefs === undefined) {
+      // An unban by such a release, or beside it, lifts a ban that began before it, and nothing else is given back.
+      if (key.ban !== undefined && key.ban.untilMs - key.ban.durationMs <= relievedMs) {
+        limiter.unban(id);
+      }
       limiter.changeCount += 1; // From the next save on, the numbers tell which reliefs are new.
       continue;
     }

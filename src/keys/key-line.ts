@@ -17,11 +17,10 @@
  * is the checksum of base/checksum.ts.
  */
 
-import { createPlan, type Quota, type QuotaChoice } from "../limits/plans.ts";
-import { checksumBytes, hasChecksum, lineWithChecksum, viewOf } from "../base/checksum.ts";
-import type { LineFault } from "../base/checksum.ts";
+import { checksumBytes, hasChecksum, type LineFault, lineWithChecksum, viewOf } from "../base/checksum.ts";
+import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { labelCodePointsMax } from "./choices.ts";
 import { isKeyId, type KeyEvent } from "./key.ts";
-import { labelCodePointsMax } from "./label.ts";
 
 /** No line is longer, with its newline: a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;
@@ -32,7 +31,7 @@ type SomeMembers = Partial<MembersOf<"made"> & MembersOf<"rotated">>;
 /** Returns the line, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
   const { sha256, plan, label, expiresMs, isReadOnly, graceUntilMs }: SomeMembers = event;
-  const { perMinute, perDay }: Partial<Quota> = plan?.name === "enterprise" ? plan.quota : {};
+  const { perMinute, perDay }: QuotaChoice = plan?.name === "enterprise" ? plan : {};
   // JSON.stringify() leaves out members that are undefined.
   return lineWithChecksum(JSON.stringify({
     ...{ event: event.event, time: isoTime(event.timeMs), id: event.id, sha256, plan: plan?.name, perMinute, perDay },
@@ -44,11 +43,13 @@ function isoTime(timeMs: number | undefined): string | undefined {
   return timeMs === undefined ? undefined : new Date(timeMs).toISOString();
 }
 
+export type KeyReading = { readonly kind: "event"; readonly event: KeyEvent } | LineFault;
+
 /**
  * Decodes the event in the line [start, end), without its newline. The fault is `wrong` if the checksum matches but
  * this release would not have written exactly these bytes: an unknown event or member might take a right away.
  */
-export function decodeKeyEvent(bytes: DataView, start: number, end: number): KeyEvent | LineFault {
+export function decodeKeyEvent(bytes: DataView, start: number, end: number): KeyReading {
   if (!hasChecksum(bytes, start, end)) {
     return { kind: "damage", reason: "its checksum does not match" };
   }
@@ -57,7 +58,7 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
     const event = eventOf(JSON.parse(`${line.toString("utf8", 0, line.length - (checksumBytes - 1))}}`) as Members);
     // This finds members that are unknown, repeated, misplaced or of another type.
     if (event !== undefined && line.equals(Buffer.from(encodeKeyEvent(event).slice(0, -1)))) {
-      return event;
+      return { kind: "event", event };
     }
   } catch (error) {
     // It is not JSON, a time is none, or there is no such plan.
@@ -69,7 +70,7 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
 }
 
 /** As `decodeKeyEvent`, of a line as text. */
-export function decodeKeyText(line: string): KeyEvent | LineFault {
+export function decodeKeyText(line: string): KeyReading {
   const bytes = Buffer.from(line);
   return decodeKeyEvent(viewOf(bytes), 0, bytes.length);
 }

@@ -7,15 +7,17 @@
 
 import { isDeepStrictEqual } from "node:util";
 
+import type { Clock } from "../base/clock.ts";
+import { inTurns } from "../base/in-turns.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { KeyChanger, type KeyChangerOptions, verbs } from "./key-changer.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
-import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey } from "./key.ts";
+import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey, verbs } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
+import type { KeyDecider } from "./keys.ts";
 
 /**
- * @internal The log of key events. One log is a file (folder/key-file.ts), another one a table that several processes
- * share (postgres/postgres-key-log.ts).
+ * @internal The log of key events. One log is a file (key-file.ts), another one a table that several processes share
+ * (postgres/postgres-key-log.ts).
  */
 export interface KeyLog {
   /** The keys that the events read so far give. Always the same object. */
@@ -35,24 +37,23 @@ export interface KeyLog {
 }
 
 /** @internal */
-export interface KeyStoreOptions extends KeyChangerOptions {
+export interface KeyStoreOptions {
+  readonly clock: Clock;
   /** For lists (default: as if nothing were used). */
   readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
 }
 
-export class KeyStore extends KeyChanger {
+/** @internal */
+export class KeyStore implements KeyDecider {
   /** Whether there was a log when this store was made, even an empty one. If not, this is a first start. */
   readonly exists: boolean;
-  /** @internal */
   readonly keyring: Keyring;
   readonly #options: KeyStoreOptions;
   readonly #log: KeyLog;
   #isClosed = false;
   #changing: Promise<unknown> = Promise.resolve();
 
-  /** @internal */
   constructor(log: KeyLog, options: KeyStoreOptions) {
-    super(options);
     this.#options = options;
     this.#log = log;
     this.exists = log.exists;
@@ -63,10 +64,11 @@ export class KeyStore extends KeyChanger {
     const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
     await this.#log.refresh?.();
     const limiter = await readLimits(this.keyring);
-    return this.keyring.list().map((key) => summaryOf(key, limiter, clock.wallMs()));
+    const summaries: KeySummary[] = [];
+    await inTurns(this.keyring.list(), (key) => void summaries.push(summaryOf(key, limiter, clock.wallMs())));
+    return summaries;
   }
 
-  /** @internal */
   async change(event: KeyEvent, isFirst = false): Promise<boolean> {
     if (this.#isClosed) {
       throw new Error("Cannot change keys: the service is closed");

@@ -28,6 +28,8 @@ export interface ApiKey {
   readonly reliefCount: number;
   /** The number of the last reset among them, from 1; 0 if there was none. */
   readonly resetNumber: number;
+  /** When it was last unbanned or reset. */
+  readonly relievedMs: number | undefined;
 }
 
 interface EventBase {
@@ -47,6 +49,18 @@ export type KeyEvent =
   | (EventBase & Pick<Choice, "expiresMs"> & { readonly event: "expiry" })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
   | Relief;
+
+/** What an event does to a key, for messages. */
+export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
+  made: "create",
+  revoked: "revoke",
+  plan: "change",
+  label: "label",
+  expiry: "expire",
+  rotated: "rotate",
+  unbanned: "unban",
+  reset: "reset",
+};
 
 /** What gives a key requests back. */
 export type Relief = EventBase & { readonly event: "unbanned" | "reset" };

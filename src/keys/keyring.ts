@@ -156,8 +156,9 @@ export class Keyring {
 
   #make(event: KeyEvent & { readonly event: "made" }): void {
     const { id, plan, label, expiresMs, isReadOnly } = event;
-    const never = { revokedMs: undefined, graceUntilMs: undefined, reliefCount: 0, resetNumber: 0 };
-    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...never };
+    const never = { revokedMs: undefined, graceUntilMs: undefined, relievedMs: undefined };
+    const reliefs = { reliefCount: 0, resetNumber: 0 };
+    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...reliefs, ...never };
     const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
     this.#keys.set(id, held);
     this.#addSecret(held, event.sha256);
@@ -185,9 +186,9 @@ export class Keyring {
         this.#addSecret(held, event.sha256);
         return set({ graceUntilMs: event.graceUntilMs > timeMs ? event.graceUntilMs : undefined });
       case "unbanned":
-        return set({ reliefCount });
+        return set({ reliefCount, relievedMs: timeMs });
       case "reset":
-        return set({ reliefCount, resetNumber: reliefCount });
+        return set({ reliefCount, resetNumber: reliefCount, relievedMs: timeMs });
     }
   }
 

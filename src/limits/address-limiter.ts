@@ -9,7 +9,7 @@
 import type { Clock } from "../base/clock.ts";
 import { ownCopy } from "../base/texts.ts";
 import { type Bucket, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
-import { bucketStatus } from "./key-limits.ts";
+import { bucketStatus, secondsUntil } from "./key-limits.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
 import { Timeline } from "./timeline.ts";
 
@@ -45,7 +45,7 @@ export class AddressLimiter {
     }
     const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
     if (state.left === 0) {
-      const retryAfterSeconds = Math.ceil((state.endsMs - nowMs) / 1_000);
+      const retryAfterSeconds = secondsUntil(state.endsMs, nowMs);
       return { kind: "rate_limited", ...bucketStatus(state, this.#timeline), waitsFor: "address", retryAfterSeconds };
     }
     takeToken(bucket, state);

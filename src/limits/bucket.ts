@@ -23,7 +23,7 @@ export function isOpen(bucket: Readonly<Bucket>, nowMs: number): boolean {
   return nowMs < bucket.endsMs;
 }
 
-/** A bucket at an instant, under a quota: what is decided and shown follows from it. */
+/** A bucket at an instant, under a plan: what is decided and shown follows from it. */
 export interface BucketState {
   readonly limit: number;
   /** Tokens left; never less than 0, also if the plan became smaller than what is used. */

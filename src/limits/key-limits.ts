@@ -2,7 +2,7 @@
 
 import { type Ban, banRule, isBanned, noBan } from "./ban.ts";
 import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, minuteMs } from "./bucket.ts";
-import type { Quota } from "./plans.ts";
+import type { Plan } from "./plans.ts";
 import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
 
 export interface KeyLimits {
@@ -36,7 +36,7 @@ export function withInstants(
   };
 }
 
-/** The limits at an instant, under a quota: the decision, the fields and a refusal follow from it. */
+/** The limits at an instant, under a plan: the decision, the fields and a refusal follow from it. */
 export interface LimitsState {
   readonly minute: BucketState;
   readonly day: BucketState;
@@ -45,10 +45,10 @@ export interface LimitsState {
   readonly nowMs: number;
 }
 
-export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, quota: Quota, nowMs: number): LimitsState {
+export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, plan: Plan, nowMs: number): LimitsState {
   return {
-    minute: bucketState(minute, quota.perMinute, minuteMs, nowMs),
-    day: bucketState(day, quota.perDay, dayMs, nowMs),
+    minute: bucketState(minute, plan.perMinute, minuteMs, nowMs),
+    day: bucketState(day, plan.perDay, dayMs, nowMs),
     ban,
     nowMs,
   };
@@ -81,9 +81,12 @@ export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
   const retryMs = retryAtMs(state);
   const waitsFor =
     emptyUntilMs(state.day) === retryMs ? "day" : emptyUntilMs(state.minute) === retryMs ? "minute" : "ban";
-  // At least 1: it is later than now, and instants are whole milliseconds.
-  const retryAfterSeconds = Math.ceil((retryMs - state.nowMs) / 1_000);
-  return { kind, limit, remaining, resetSeconds, waitsFor, retryAfterSeconds };
+  return { kind, limit, remaining, resetSeconds, waitsFor, retryAfterSeconds: secondsUntil(retryMs, state.nowMs) };
+}
+
+/** For `Retry-After`. At least 1: the instant is later than now, and instants are whole milliseconds. */
+export function secondsUntil(instantMs: number, nowMs: number): number {
+  return Math.ceil((instantMs - nowMs) / 1_000);
 }
 
 export function quotasOf({ minute, day }: LimitsState, calendar: Calendar): Quotas {

@@ -42,7 +42,7 @@ export class MemoryLimiter implements Limiter {
     }
     this.changeCount += 1;
     limits.lastMs = nowMs;
-    const state = limitsState(limits, plan.quota, nowMs);
+    const state = limitsState(limits, plan, nowMs);
     if (retryAtMs(state) > nowMs) {
       if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
         this.banCount += 1;
@@ -81,7 +81,7 @@ export class MemoryLimiter implements Limiter {
     }
   }
 
-  #stateOf(keyId: string, { quota }: Plan): LimitsState {
-    return limitsState(this.keys.get(keyId) ?? unusedLimits(), quota, this.timeline.nowMs());
+  #stateOf(keyId: string, plan: Plan): LimitsState {
+    return limitsState(this.keys.get(keyId) ?? unusedLimits(), plan, this.timeline.nowMs());
   }
 }

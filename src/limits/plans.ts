@@ -1,11 +1,5 @@
 import { showValue } from "../base/redact-secrets.ts";
 
-/** Requests in each of the two windows. Both are integers from 1 to `quotaMax`. */
-export interface Quota {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
-
 /** The numbers of an Enterprise plan. */
 export interface QuotaChoice {
   readonly perMinute?: number | undefined;
@@ -14,15 +8,17 @@ export interface QuotaChoice {
 
 export type PlanName = "free" | "pro" | "business" | "enterprise";
 
+/** With the requests in each of the two windows, integers from 1 to `quotaMax`. */
 export interface Plan {
   readonly name: PlanName;
-  readonly quota: Quota;
+  readonly perMinute: number;
+  readonly perDay: number;
 }
 
 /** Every client can read an integer up to this. */
 export const quotaMax = 1_000_000_000;
 
-export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Quota>> = {
+export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Omit<Plan, "name">>> = {
   free: { perMinute: 60, perDay: 1_000 },
   pro: { perMinute: 300, perDay: 10_000 },
   business: { perMinute: 1_000, perDay: 100_000 },
@@ -31,14 +27,14 @@ export const publishedQuotas: Readonly<Record<Exclude<PlanName, "enterprise">, Q
 export const planNames: readonly PlanName[] = ["free", "pro", "business", "enterprise"];
 
 /**
- * Enterprise needs a quota, and the other plans accept none.
+ * Enterprise needs numbers, and the other plans accept none.
  * @param nameOf what the caller calls a number, for messages
- * @throws {RangeError} the name is unknown, or the quota is missing, superfluous or out of bounds
+ * @throws {RangeError} the name is unknown, or the numbers are missing, superfluous or out of bounds
  */
 export function createPlan(
   name: string,
   { perMinute, perDay }: QuotaChoice = {},
-  nameOf: (number: keyof Quota) => string = (number) => number,
+  nameOf: (number: keyof QuotaChoice) => string = (number) => number,
 ): Plan {
   const known = planNames.find((candidate) => candidate === name);
   if (known === undefined) {
@@ -48,10 +44,13 @@ export function createPlan(
     if (perMinute !== undefined || perDay !== undefined) {
       throw new RangeError(`Cannot set the quota of plan "${known}": only enterprise has numbers of its own`);
     }
-    return { name: known, quota: publishedQuotas[known] };
+    return { name: known, ...publishedQuotas[known] };
   }
-  const quota = { perMinute: checked(nameOf("perMinute"), perMinute), perDay: checked(nameOf("perDay"), perDay) };
-  return { name: known, quota };
+  return {
+    name: known,
+    perMinute: checked(nameOf("perMinute"), perMinute),
+    perDay: checked(nameOf("perDay"), perDay),
+  };
 }
 
 function checked(name: string, requestCount: number | undefined): number {

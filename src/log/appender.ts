@@ -25,6 +25,8 @@ export interface WriteFailure {
   readonly reason: string;
 }
 
+export type AppendOutcome = { readonly kind: "appended"; readonly times: AppendTimes } | WriteFailure;
+
 export interface AppendTimes {
   readonly appendMs: number;
   readonly syncMs: number;
@@ -55,6 +57,7 @@ export class Appender {
   #excessBytesMax: number;
   /** A failure has been reported, and nothing has succeeded since. */
   #isFailing = false;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: AppenderOptions) {
     this.#file = options.file;
@@ -80,8 +83,12 @@ export class Appender {
     }
   }
 
-  /** Never rejects. One call at a time. An empty piece makes what was read durable. */
-  async append(bytes: Uint8Array): Promise<AppendTimes | WriteFailure> {
+  /** Never rejects. An empty piece makes what was read durable. */
+  append(bytes: Uint8Array): Promise<AppendOutcome> {
+    return this.#inTurn(() => this.#append(bytes));
+  }
+
+  async #append(bytes: Uint8Array): Promise<AppendOutcome> {
     const startMs = performance.now();
     const failure = await this.#write(bytes);
     if (failure !== undefined) {
@@ -90,7 +97,7 @@ export class Appender {
     const writtenMs = performance.now();
     try {
       await this.#sync();
-      this.#mustBeUnchanged(this.lengthBytes + bytes.length);
+      await this.#mustBeUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
       if (this.ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
@@ -103,7 +110,7 @@ export class Appender {
       this.#isFailing = false;
       this.#report(`${this.#path} can be written again`);
     }
-    return { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs };
+    return { kind: "appended", times: { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs } };
   }
 
   end(reason: string, effect = "nothing more is written until a restart"): void {
@@ -113,20 +120,28 @@ export class Appender {
     }
   }
 
-  /** Says so, and writes nothing more, if another process has changed the file since the last piece. */
-  checkUnchanged(effect?: string): void {
-    try {
-      const change = this.#foreignChange(this.lengthBytes, this.#excessBytesMax);
-      if (change !== undefined) {
-        this.end(change, effect);
+  /** Says so, and writes nothing more, if another process has changed the file since the last piece. Never rejects. */
+  checkUnchanged(effect?: string): Promise<void> {
+    return this.#inTurn(async () => {
+      try {
+        await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax, effect);
+      } catch (error) {
+        if (this.ended === undefined) {
+          this.#report(messageOf(error), "warning"); // Of a look that failed.
+        }
       }
-    } catch (error) {
-      this.#report(messageOf(error), "warning");
-    }
+    });
+  }
+
+  /** A look at the file during a write would find a part of the piece. @param run never rejects */
+  #inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(run);
+    this.#last = result;
+    return result;
   }
 
   async close(): Promise<void> {
-    this.checkUnchanged("the next start serves only what is there");
+    await this.checkUnchanged("the next start serves only what is there");
     await this.#file.close();
   }
 
@@ -138,7 +153,7 @@ export class Appender {
     try {
       await this.#settleTail();
       await this.#cutExcess();
-      this.#mustBeUnchanged(this.lengthBytes);
+      await this.#mustBeUnchanged(this.lengthBytes);
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
       await appendAll(this.#file, bytes);
@@ -167,7 +182,7 @@ export class Appender {
     if (tail === undefined) {
       return;
     }
-    this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax);
+    await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax);
     if (!(await tail.isUnchanged())) {
       throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
     }
@@ -176,26 +191,20 @@ export class Appender {
     await tail.rewrite();
   }
 
-  #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0): void {
-    const change = this.#foreignChange(expectedBytes, excessBytesMax);
-    if (change !== undefined) {
-      throw this.#ending(change);
+  /** By another process. What is written to a file without a path is lost at the next start. */
+  async #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0, effect?: string): Promise<void> {
+    const { isInPlace, byteCount: foundBytes } = await this.#file.look();
+    if (!isInPlace) {
+      throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`, effect);
     }
-  }
-
-  /** What another process did to the file. What is written to one without a path is lost at the next start. */
-  #foreignChange(expectedBytes: number, excessBytesMax: number): string | undefined {
-    if (!this.#file.isInPlace()) {
-      return `${this.#path} leads to another file or to none: ${otherProcess}`;
+    if (foundBytes < expectedBytes || foundBytes > expectedBytes + excessBytesMax) {
+      const difference = `${counted(foundBytes, "byte")} instead of ${expectedBytes}`;
+      throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`, effect);
     }
-    const foundBytes = this.#file.size();
-    const isExpected = foundBytes >= expectedBytes && foundBytes <= expectedBytes + excessBytesMax;
-    const difference = `${counted(foundBytes, "byte")} instead of ${expectedBytes}`;
-    return isExpected ? undefined : `${this.#path} has ${difference}: ${otherProcess}`;
   }
 
   async #cutExcess(): Promise<void> {
-    const excessBytes = this.#excessBytesMax > 0 ? this.#file.size() - this.lengthBytes : 0;
+    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.look()).byteCount - this.lengthBytes : 0;
     // If there are more bytes than the piece had, another process wrote some: all are kept.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
       await this.#file.truncate(this.lengthBytes);
@@ -212,8 +221,8 @@ export class Appender {
     }
   }
 
-  #ending(reason: string): Error {
-    this.end(reason);
+  #ending(reason: string, effect?: string): Error {
+    this.end(reason, effect);
     return new Error(reason);
   }
 }

@@ -1,5 +1,5 @@
-import type { ReadableFile } from "../disk/file-bytes.ts";
 import { viewOf } from "../base/checksum.ts";
+import { readAt, type ReadableFile } from "../disk/file-bytes.ts";
 
 /** Long enough for the disk to stream. Between two chunks the event loop has a turn, every few milliseconds. */
 export const chunkBytesMax = 4_194_304;
@@ -59,6 +59,6 @@ export class Chunks {
   }
 
   #read(): Promise<number> {
-    return this.#file.read(this.#next.bytes.subarray(this.start), this.#position);
+    return readAt(this.#file, this.#next.bytes.subarray(this.start), this.#position);
   }
 }

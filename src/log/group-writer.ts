@@ -29,7 +29,7 @@ export interface EncodedGroup<Result> {
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** No group is longer: all are encoded into one buffer of this size. */
@@ -90,24 +90,22 @@ export class GroupWriter<Item, Result> {
     let encoded: EncodedGroup<Result>;
     try {
       encoded = this.#owner.encode(group, this.#chunk);
-      if (encoded.results.length === 0) {
-        throw new Error("Cannot write a group: it has no items");
-      }
     } catch (error) {
-      rejectAll(group, error);
+      group.forEach(({ reject }) => reject(error));
       return;
     }
     const { byteCount, results, publish } = encoded;
     this.#queue = group.splice(results.length);
     const outcome = await this.#appender.append(this.#chunk.bytes.subarray(0, byteCount));
-    const failure = "kind" in outcome ? outcome : this.#publish(publish);
+    const failure = outcome.kind === "appended" ? this.#publish(publish) : outcome;
     if (failure !== undefined) {
-      rejectAll(group, this.#owner.errorOf(failure));
+      const error = this.#owner.errorOf(failure);
+      group.forEach(({ reject }) => reject(error));
     } else {
       group.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
     }
-    if (!("kind" in outcome)) {
-      this.#onGroup(outcome);
+    if (outcome.kind === "appended") {
+      this.#onGroup(outcome.times);
     }
   }
 
@@ -122,11 +120,6 @@ export class GroupWriter<Item, Result> {
       return { kind: "unknown", reason };
     }
   }
-}
-
-function rejectAll(group: readonly { readonly reject: (error: Error) => void }[], error: unknown): void {
-  const reason = error instanceof Error ? error : new Error(messageOf(error));
-  group.forEach(({ reject }) => reject(reason));
 }
 
 /** Resolves when the sockets have been read once: an immediate set by an immediate runs after the next poll. */

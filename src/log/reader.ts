@@ -10,10 +10,9 @@
  */
 
 import type { LineFault } from "../base/checksum.ts";
-import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
+import { hasCode } from "../base/error-message.ts";
+import { placed, type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, Chunks, chunkBytesMax, createChunk } from "./chunks.ts";
-
-export type { LineFault } from "../base/checksum.ts";
 
 /** What a line means to the owner of the log. */
 export interface LineReader {
@@ -36,11 +35,9 @@ interface WholeEnd {
   readonly lineCount: number;
 }
 
-export interface TornEnd {
+/** Length and lines are those of the sound part. */
+export interface TornEnd extends Omit<WholeEnd, "kind"> {
   readonly kind: "torn";
-  /** Of the sound part. */
-  readonly lengthBytes: number;
-  readonly lineCount: number;
   readonly tornBytes: number;
   readonly reason: string;
 }
@@ -69,11 +66,25 @@ const objectStart = Buffer.from('{"', "latin1");
 
 /**
  * Gives each line to `reader` in order, up to the end that the file has now, or the first fault.
- * @throws {Error} of the disk, or the reason of `signal`
+ * @throws {Error} of the disk, naming line and byte: it may pass, so it is no torn tail; or the reason of `signal`
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
-  const file = upTo(log, log.size()); // A half-written line of a running server is no damage if more lines follow it.
   const scan = new LineScan(reader);
+  try {
+    return await scanLog(log, scan, reader, options);
+  } catch (error) {
+    const line = `line ${scan.lineCount + 1}${scan.fault === undefined ? "" : " or a later one"},`;
+    throw hasCode(error, "EIO") ? placed(line, error) : error;
+  }
+}
+
+async function scanLog(
+  log: ReadableFile,
+  scan: LineScan,
+  reader: LineReader,
+  options: ReadLogOptions,
+): Promise<LogEnd> {
+  const file = upTo(log, log.size()); // A half-written line of a running server is no damage if more lines follow it.
   const chunks = new Chunks(file, lineBytesMax);
   try {
     for (let count = await chunks.next(0); count > 0; count = await chunks.next(scan.restBytes)) {
@@ -128,35 +139,29 @@ class LineScan {
 
   run({ bytes, view }: Chunk, start: number, chunkEnd: number): void {
     let lineStart = start;
-    let searchFrom = start + this.restBytes;
-    for (;;) {
+    for (let searchFrom = start + this.restBytes; ; searchFrom = lineStart) {
       const lineEnd = bytes.indexOf(newline, searchFrom);
       if (lineEnd < 0 || lineEnd >= chunkEnd) {
         break;
       }
-      this.fault = this.#takeLine(view, lineStart, lineEnd);
+      const byteCount = lineEnd - lineStart;
+      const fault = byteCount === 0 ? blank : byteCount > lineBytesMax ? tooLong : undefined;
+      this.fault = fault ?? this.#reader.take(view, lineStart, lineEnd);
       if (this.fault !== undefined) {
         return;
       }
-      this.offset += lineEnd + 1 - lineStart;
+      this.offset += byteCount + 1;
       this.lineCount++;
       lineStart = lineEnd + 1;
-      searchFrom = lineStart;
     }
     this.restBytes = chunkEnd - lineStart;
     if (this.restBytes > lineBytesMax) {
       this.fault = tooLong;
     }
   }
-
-  #takeLine(bytes: DataView, start: number, end: number): LineFault | undefined {
-    if (start === end) {
-      return { kind: "damage", reason: "a blank line" };
-    }
-    return end - start > lineBytesMax ? tooLong : this.#reader.take(bytes, start, end);
-  }
 }
 
+const blank: LineFault = { kind: "damage", reason: "a blank line" };
 const tooLong: LineFault = { kind: "damage", reason: `a line of more than ${lineBytesMax} bytes` };
 
 /** The offset of the first line from `from` on that proves that the damage before it was once synced. */

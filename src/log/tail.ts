@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { Disk, DiskFile } from "../disk/disk.ts";
-import { appendAll, readFully } from "../disk/file-bytes.ts";
+import { appendAll, readBytes } from "../disk/file-bytes.ts";
 
 export interface TailOptions {
   readonly disk: Disk;
@@ -40,7 +40,7 @@ export class Tail {
   static async read(options: TailOptions): Promise<Tail | undefined> {
     const { file, lengthBytes, groupBytesMax, torn } = options;
     const position = Math.max(lengthBytes - groupBytesMax, 0); // No group is longer, so this includes the last one.
-    const bytes = await readAt(file, position, lengthBytes + (torn?.bytes ?? 0) - position);
+    const bytes = await readBytes(file, lengthBytes + (torn?.bytes ?? 0) - position, position);
     return bytes.length === 0 ? undefined : new Tail(options, position, bytes);
   }
 
@@ -52,7 +52,7 @@ export class Tail {
   /** Whether the file still has what was read, as far as that was not set aside. */
   async isUnchanged(): Promise<boolean> {
     const expected = Buffer.concat([this.#lastGroup, this.#torn]);
-    return (await readAt(this.#options.file, this.#position, expected.length)).equals(expected);
+    return (await readBytes(this.#options.file, expected.length, this.#position)).equals(expected);
   }
 
   /**
@@ -103,9 +103,4 @@ export class Tail {
       await this.#options.file.overwrite(this.#lastGroup, this.#position);
     }
   }
-}
-
-async function readAt(file: DiskFile, position: number, byteCount: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(byteCount);
-  return bytes.subarray(0, await readFully(file, bytes, position));
 }

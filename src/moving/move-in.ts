@@ -2,31 +2,24 @@
 
 import { join } from "node:path";
 
-import { type Clock, reportProgress } from "../base/clock.ts";
-import type { Disk } from "../disk/disk.ts";
+import { textOf } from "../base/checksum.ts";
+import { reportProgress } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
 import type { Report } from "../base/report.ts";
-import type { ReadableFile } from "../disk/file-bytes.ts";
-import { readWholeFile } from "../disk/replace-file.ts";
-import { keyFileName } from "../folder/key-file.ts";
-import { applyKeyLines, tornKeyText } from "../folder/read-keys.ts";
+import type { Surroundings } from "../disk/disk.ts";
+import { fileOf, type ReadableFile, readWholeFile } from "../disk/file-bytes.ts";
+import { applyKeyLines, keyFileName, tornKeyText } from "../folder/key-file.ts";
+import { loadLimits } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
-import { loadLimits } from "../folder/limits-file.ts";
-import { damageText } from "../log/reader.ts";
+import { damageText, type LogEnd, type TornEnd } from "../log/reader.ts";
 import { type PetStatus, petStatuses } from "../pets/pet.ts";
-import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
-import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { writeLimits } from "../postgres/limits-table.ts";
-import { readLastId } from "../postgres/schema.ts";
-
-export interface MoveOptions {
-  readonly disk: Disk;
-  readonly clock: Clock;
-  readonly report: Report;
-}
+import { readChangedTo, readLastId } from "../postgres/schema.ts";
+import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-hashes.ts";
+import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 
 export interface Moved {
   readonly animalCount: number;
@@ -38,50 +31,52 @@ export interface Source {
   readonly file: ReadableFile;
 }
 
-/** Bytes of lines that go into one statement: some thousand animals. */
-const pieceBytesMax = 524_288;
-
-/** @throws {Error} a file is damaged where a start would refuse it, or the database has an animal or a key */
-export async function moveFolderIn(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
-  const keyring = await moveKeysIn(query, folder, options);
-  const path = join(folder, petFileName);
-  const file = await options.disk.openToRead(path);
-  if (file === undefined) {
-    await claimCatalogue(query);
-    return { animalCount: 0, keyring };
-  }
-  try {
-    return { animalCount: await moveCatalogueIn(query, { path, file }, options), keyring };
-  } finally {
-    await file.close();
-  }
-}
-
-/** Resolves to the number of animals. @throws {Error} the log is damaged, or the database has an animal */
-export async function moveCatalogueIn(query: Query, source: Source, { clock, report }: MoveOptions): Promise<number> {
-  const { path, file } = source;
-  await claimCatalogue(query);
-  const copy = new CatalogueCopy();
-  const to = file.size();
-  const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
-  const end = await loadPets(inPieces(file, () => copy.flush(query)), copy, { hashes: copy, onProgress });
+/** What is moved of a log that may be torn, which is reported. @throws {Error} it is damaged where no start takes it */
+export function soundPart(
+  path: string,
+  end: LogEnd,
+  torn: (path: string, end: TornEnd) => string,
+  effect: string,
+  report: Report,
+): Exclude<LogEnd, { readonly kind: "corrupt" }> {
   if (end.kind === "corrupt") {
     throw new Error(damageText(path, end));
   }
   if (end.kind === "torn") {
-    report(`${tornText(path, end)}; the animals before them are imported`, "warning");
+    report(`${torn(path, end)}; ${effect}`, "warning");
   }
-  await copy.flush(query);
-  await query("UPDATE animal_store.counter SET last = $1", [copy.lastId]);
-  return copy.animalCount;
+  return end;
 }
 
-/** @throws {Error} there is an animal */
-async function claimCatalogue(query: Query): Promise<void> {
+/** Bytes of lines that go into one statement: some thousand animals. */
+const pieceBytesMax = 524_288;
+
+/** @throws {Error} a file is damaged where a start would refuse it, or the database has an animal or a key */
+export async function moveFolderIn(query: Query, folder: string, options: Surroundings): Promise<Moved> {
+  const keyring = await moveKeysIn(query, folder, options);
+  const path = join(folder, petFileName);
+  const opened = await options.disk.openToRead(path);
+  const file = opened ?? fileOf(Buffer.alloc(0));
+  const moving = moveCatalogueIn(query, { path, file }, options).finally(() => opened?.close());
+  return { animalCount: await moving, keyring };
+}
+
+/** Resolves to the number of animals. @throws {Error} the log is damaged, or the database has an animal */
+export async function moveCatalogueIn(query: Query, source: Source, { clock, report }: Surroundings): Promise<number> {
+  const { path, file } = source;
   const lastId = await readLastId(query, "FOR UPDATE");
   if (lastId > 0) {
     throw new Error(`the database has ${counted(lastId, "animal")}, and ids are kept in an empty one only`);
   }
+  const changedTo = await readChangedTo(query);
+  const copy = new CatalogueCopy();
+  const to = file.size();
+  const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
+  const end = await loadPets(inPieces(file, () => copy.flush(query, changedTo)), copy, { hashes: copy, onProgress });
+  soundPart(path, end, tornText, "the animals before them are imported", report);
+  await copy.flush(query, changedTo);
+  await query("UPDATE animal_store.counter SET last = $1", [copy.lastId]);
+  return copy.animalCount;
 }
 
 /** What was read is inserted before more is read, so memory stays bounded. */
@@ -100,11 +95,11 @@ const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
 const changeText = `UPDATE animal_store.pets SET status = one.status, added = coalesce(added, pets.status)
   FROM json_to_recordset($1) AS one(id bigint, status text) WHERE pets.id = one.id`;
 /** A line has the second that its request began in: its 24 hours count from the end of that second. */
-const rememberText = `INSERT INTO animal_store.once (hash, pet_id, status, at)
+const rememberText = (changedTo: string): string => `INSERT INTO animal_store.once (hash, pet_id, ${changedTo}, at)
   SELECT hash, id, status, least(now(), to_timestamp("atSeconds" + 1))
   FROM json_to_recordset($1) AS one(hash text, id bigint, status text, "atSeconds" float8)
   WHERE to_timestamp("atSeconds" + 1) > now() - ${onceAge}
-  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, status = excluded.status, at = excluded.at`;
+  ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, ${changedTo} = excluded.${changedTo}, at = excluded.at`;
 
 /** A row of the table `once`. */
 interface OnceRow {
@@ -142,49 +137,36 @@ class CatalogueCopy implements PetSink {
   }
 
   rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
-    const { id, isChange, statusIndex } = request;
+    const { id, kind, statusIndex } = request;
     const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-    this.#hashes.set(hash, { hash, id, status: isChange ? petStatuses[statusIndex]! : null, atSeconds });
+    this.#hashes.set(hash, { hash, id, status: kind === "change" ? petStatuses[statusIndex]! : null, atSeconds });
   }
 
-  async flush(query: Query): Promise<void> {
+  async flush(query: Query, changedTo: string): Promise<void> {
     const statuses = Array.from(this.#statuses, ([id, status]) => ({ id, status }));
     const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
     [this.#pets, this.#statuses, this.#hashes] = [[], new Map(), new Map()];
     await query(addText, [`[${pets.join(",")}]`]);
     await query(changeText, [JSON.stringify(statuses)]);
-    await query(rememberText, [JSON.stringify(hashes)]);
+    await query(rememberText(changedTo), [JSON.stringify(hashes)]);
   }
-}
-
-function textOf({ buffer, byteOffset }: DataView, start: number, end: number): string {
-  return Buffer.from(buffer, byteOffset + start, end - start).toString();
 }
 
 const appendText = `INSERT INTO animal_store.key_events (seq, line)
   SELECT place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`;
 
 /** Moves keys and limits. Resolves to the number of keys. @throws {Error} the file is damaged before its end */
-async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: MoveOptions): Promise<Keyring> {
+async function moveKeysIn(query: Query, folder: string, { disk, clock, report }: Surroundings): Promise<Keyring> {
   if ((await query("SELECT FROM animal_store.key_events LIMIT 1")).length > 0) {
     throw new Error("the database has keys, and a folder is moved into an empty one only");
   }
   const keyring = new Keyring({ clock });
   const path = join(folder, keyFileName);
   const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
-  const file: ReadableFile = {
-    read: async (target, position) => content.subarray(position).copy(target),
-    size: () => content.length,
-  };
-  const end = await applyKeyLines(file, keyring);
-  if (end.kind === "corrupt") {
-    throw new Error(damageText(path, end));
-  }
-  if (end.kind === "torn") {
-    report(`${tornKeyText(path, end)}; the keys before them are imported`, "warning");
-  }
+  const end = await applyKeyLines(fileOf(content), keyring);
+  const { lengthBytes } = soundPart(path, end, tornKeyText, "the keys before them are imported", report);
   // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
-  await query(appendText, [content.toString("utf8", 0, end.lengthBytes).split("\n").slice(0, -1)]);
+  await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
   const limiter = new MemoryLimiter({ clock });
   const fault = await loadLimits(disk, folder, limiter, keyring);
   if (fault !== undefined) {

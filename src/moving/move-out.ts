@@ -3,28 +3,29 @@
 import { join } from "node:path";
 
 import { type Clock, reportProgress } from "../base/clock.ts";
-import { writeFile } from "../disk/replace-file.ts";
+import type { Surroundings } from "../disk/disk.ts";
+import { writeFile } from "../disk/file-bytes.ts";
 import { keyFileName } from "../folder/key-file.ts";
+import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { petStatuses, petToJson, type PetStatus } from "../pets/pet.ts";
-import { petFileName } from "../store/load-pets.ts";
-import { PetFileLines } from "./pet-file-lines.ts";
-import type { LineContent } from "../store/pet-line.ts";
+import type { ChangedTo } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { readLimits } from "../postgres/limits-table.ts";
-import type { Moved, MoveOptions } from "./move-in.ts";
+import { oddOfOnce, oddOfPet } from "../postgres/odd-rows.ts";
 import type { Row } from "../postgres/pool.ts";
-import { readLastId } from "../postgres/schema.ts";
-
-export const movedFileNames: readonly string[] = [keyFileName, limitsFileName, petFileName];
+import { readChangedTo, readLastId } from "../postgres/schema.ts";
+import { petFileName } from "../store/load-pets.ts";
+import type { LineContent } from "../store/pet-line.ts";
+import type { Moved } from "./move-in.ts";
+import { PetFileLines } from "./pet-file-lines.ts";
 
 const rowsMax = 5_000;
 
 /** The files are synced, their names are not. @param query of a transaction that has not run a statement yet */
-export async function moveOut(query: Query, folder: string, options: MoveOptions): Promise<Moved> {
+export async function moveOut(query: Query, folder: string, options: Surroundings): Promise<Moved> {
   const { disk, clock } = options;
   await query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
   const keyRows = await query("SELECT line FROM animal_store.key_events ORDER BY seq");
@@ -32,19 +33,20 @@ export async function moveOut(query: Query, folder: string, options: MoveOptions
     await writeFile(disk, join(folder, keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
   }
   const limiter = await readLimits(query, clock);
-  await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter));
+  const keyring = keyringOf(keyRows, clock);
+  await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter, keyring));
   const lines = new PetFileLines();
   await writeFile(disk, join(folder, petFileName), cataloguePieces(query, lines, options));
-  return { animalCount: lines.animalCount, keyring: keyringOf(keyRows, clock) };
+  return { animalCount: lines.animalCount, keyring };
 }
 
-/** For a count of keys: a line that cannot be read is exported as it is. */
+/** A line that cannot be read is exported as it is. */
 function keyringOf(keyRows: readonly Row[], clock: Clock): Keyring {
   const keyring = new Keyring({ clock });
   for (const { line } of keyRows) {
-    const event = decodeKeyText(String(line));
-    if (!("kind" in event)) {
-      keyring.apply(event);
+    const reading = decodeKeyText(String(line));
+    if (reading.kind === "event") {
+      keyring.apply(reading.event);
     }
   }
   return keyring;
@@ -57,18 +59,18 @@ const onceColumns = "hash, (ceil(extract(epoch FROM at)) - 1)::text AS at_second
  * Animals have the statuses that they were added with, and one hash at most. The plan of a cursor begins with the first
  * rows instead of sorting all of them.
  */
-const addsText = `SELECT pets.id::text AS id, name, category_id::text AS category_id,
-    coalesce(added, pets.status) AS status, ${onceColumns}
+const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id, name, category_id::text AS category_id,
+    coalesce(added, pets.status) AS status, ${onceColumns}, coalesce(${oddOfPet}, ${oddOfOnce(changedTo)}) AS odd
   FROM animal_store.pets LEFT JOIN animal_store.once
-    ON pet_id = pets.id AND once.status IS NULL AND at > now() - ${onceAge}
+    ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
 /** The changes whose hashes count, but of removed animals, and then what has become of each animal that was changed. */
-const changesTexts = [
-  `SELECT pet_id::text AS id, status, ${onceColumns}
-    FROM animal_store.once WHERE status IS NOT NULL AND at > now() - ${onceAge}
+const changesTexts = (changedTo: ChangedTo): readonly string[] => [
+  `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}, ${oddOfOnce(changedTo)} AS odd
+    FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
       AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`,
-  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
+  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds, NULL AS odd
     FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`,
 ];
 
@@ -82,18 +84,29 @@ async function* rowsOf(query: Query, text: string): AsyncGenerator<readonly Row[
   await query("CLOSE exported");
 }
 
-/** An id without a row, because it is in a gap of what was imported or somebody removed it, is in a gap. */
-async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: MoveOptions) {
+/**
+ * An id without a row, because it is in a gap of what was imported or somebody removed it, is in a gap.
+ * @throws {Error} a row was written by hand, so that a start would refuse its line
+ */
+async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: Surroundings) {
   const lastId = await readLastId(query);
   const onProgress = reportProgress(clock, (done) => report(`exported animals up to id ${done} of ${lastId}`));
-  for (const text of [addsText, ...changesTexts]) {
-    const isChange = text !== addsText;
+  const changedTo = await readChangedTo(query);
+  const adds = addsText(changedTo);
+  for (const text of [adds, ...changesTexts(changedTo)]) {
+    const kind = text === adds ? "create" : "change";
     for await (const rows of rowsOf(query, text)) {
       for (const row of rows) {
         if (lines.isFull) {
           yield lines.take();
         }
-        lines.add(contentOf(row, isChange), Number(row["at_seconds"]));
+        const isTwice = kind === "create" && Number(row["id"]) <= lines.lastId; // By two hashes.
+        const odd = row["odd"] ?? (isTwice ? "once.pet_id" : null);
+        if (odd !== null) {
+          const id = String(row["id"]);
+          throw new Error(`the animal with the id ${id} has a ${String(odd)} that no release writes: mend it by hand`);
+        }
+        lines.add(contentOf(row, kind), Number(row["at_seconds"]));
       }
       onProgress(lines.lastId);
     }
@@ -102,11 +115,12 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
   yield lines.take();
 }
 
-function contentOf(row: Row, isChange: boolean): LineContent {
+function contentOf(row: Row, kind: "create" | "change"): LineContent {
   const id = Number(row["id"]);
-  const status = row["status"] as PetStatus; // The service writes no other.
+  const status = row["status"] as PetStatus; // No other is ours.
   const { name, category_id: categoryId, hash } = row;
-  const json = isChange ? "" : petToJson({ id, name: String(name), categoryId: BigInt(String(categoryId)), status });
+  const json =
+    kind === "change" ? "" : petToJson({ id, name: String(name), categoryId: BigInt(String(categoryId)), status });
   const idempotencyHash = hash === null ? undefined : String(hash);
-  return { id, isChange, statusIndex: petStatuses.indexOf(status), json, idempotencyHash };
+  return { id, kind, statusIndex: petStatuses.indexOf(status), json, idempotencyHash };
 }

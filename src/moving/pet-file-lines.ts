@@ -24,7 +24,7 @@ export class PetFileLines {
 
   /** @param atSeconds of a line with an idempotency hash */
   add(content: LineContent, atSeconds: number): void {
-    if (!content.isChange) {
+    if (content.kind === "create") {
       this.skipTo(content.id - 1);
       this.lastId = content.id;
       this.animalCount += 1;

@@ -1,4 +1,10 @@
-import { type ChangeOutcome, IdempotencyConflictError, type StoredPet } from "./pet-store.ts";
+/**
+ * Calls of a store with one idempotency hash, in this process: the second waits for the first, and shares its outcome.
+ * So no store ever has two of them in progress.
+ */
+
+import { type ChangeOutcome, IdempotencyConflictError, type PetStore, type StoredPet } from "./pet-store.ts";
+import { petToJson } from "./pet.ts";
 
 type Outcome = StoredPet | ChangeOutcome;
 
@@ -7,8 +13,30 @@ interface InProgress {
   readonly outcome: Promise<Outcome>;
 }
 
-/** The requests with an idempotency hash that are in progress. A repeated one waits for the first. */
-export class RequestsInProgress {
+/** The store as whoever sends hashes must use it. */
+export function shareOutcomes(store: PetStore): PetStore {
+  const inProgress = new RequestsInProgress();
+  const shared: PetStore = {
+    add: (newPet, hash) =>
+      hash === undefined
+        ? store.add(newPet)
+        : inProgress.share(hash, petToJson({ id: 0, ...newPet }), () => store.add(newPet, hash)),
+    get: (id) => store.get(id),
+    list: (query) => store.list(query),
+    isWritable: () => store.isWritable(),
+    close: () => store.close(),
+  };
+  if (store.changeStatus !== undefined) {
+    const change: PetStore["changeStatus"] = store.changeStatus.bind(store);
+    shared.changeStatus = (id, wanted, hash) =>
+      hash === undefined
+        ? change(id, wanted)
+        : inProgress.share(hash, `${id} ${wanted.status}`, () => change(id, wanted, hash));
+  }
+  return shared;
+}
+
+class RequestsInProgress {
   readonly #byHash = new Map<string, InProgress>();
 
   /**

@@ -21,8 +21,10 @@ export interface BatcherOptions<Item> {
   /** Batches under way at a time. */
   readonly lanes: number;
   /** The largest sum of sizes in a batch, by default 1 for each item. A larger item has a batch of its own. */
-  readonly sizeMax: number;
+  readonly sizeMax: () => number;
   readonly sizeOf?: (item: Item) => number;
+  /** If not, items are refused at once: the batch under way may wait for a while. */
+  readonly isAvailable: () => boolean;
 }
 
 /** Items that wait at most: while the database is slow, each request takes about 4 kB. */
@@ -40,8 +42,11 @@ export class Batcher<Item, Result> {
     this.#idleLanes = options.lanes;
   }
 
-  /** @throws {StorageUnavailableError} too many items wait */
+  /** @throws {StorageUnavailableError} too many items wait, or nothing works */
   add(item: Item): Promise<Result> {
+    if (!this.#options.isAvailable()) {
+      return Promise.reject(new StorageUnavailableError("the database cannot be reached"));
+    }
     if (this.#queue.length >= waitingMax) {
       return Promise.reject(new StorageUnavailableError("too many requests wait for the database"));
     }
@@ -70,7 +75,7 @@ export class Batcher<Item, Result> {
   #nextCount(): number {
     const { sizeMax, sizeOf = () => 1 } = this.#options;
     let size = 0;
-    const end = this.#queue.findIndex(({ item }) => (size += sizeOf(item)) > sizeMax);
+    const end = this.#queue.findIndex(({ item }) => (size += sizeOf(item)) > sizeMax());
     return end === -1 ? this.#queue.length : Math.max(end, 1);
   }
 }

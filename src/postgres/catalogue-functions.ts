@@ -8,12 +8,15 @@ import { boundWaits, durable, indexPlans, onceAge } from "./functions.ts";
 /** An animal as a `PetRow`. A JSON number would lose digits of the category's id. */
 const petArray = "json_build_array(pet.id, name, category_id::text, status)";
 
+/** The column of `once` with the status that a change was to: its name depends on who added it (migrations.ts). */
+export type ChangedTo = "changed_to" | "status";
+
 /** The animal as it was added. If its hash is that of a change, it gets a status that no animal has. */
-const addedArray = `json_build_array(
-      pet.id, name, category_id::text, CASE WHEN once.status IS NULL THEN coalesce(added, pet.status) ELSE '' END
+const addedArray = (changedTo: ChangedTo): string => `json_build_array(
+      pet.id, name, category_id::text, CASE WHEN once.${changedTo} IS NULL THEN coalesce(added, pet.status) ELSE '' END
     )`;
 
-export const catalogueFunctions: string = `
+export const catalogueFunctions = (changedTo: ChangedTo): string => `
 -- Returns the last id and, as "replays", the animals that earlier creates with the same hashes had added, by their
 -- places in the batch, from 1. "commits" keeps the same, for those that lose the answer. The counter's row stays locked
 -- until the commit. So ids have no gaps, readers see them in order, and each batch sees every earlier one.
@@ -28,7 +31,7 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
     DELETE FROM animal_store.once
       WHERE hash = ANY (hashes) AND (at < now() - ${onceAge}
         OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
-    SELECT jsonb_object_agg(place, ${addedArray})
+    SELECT jsonb_object_agg(place, ${addedArray(changedTo)})
       INTO replayed
       FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)
       JOIN animal_store.once USING (hash)
@@ -71,7 +74,7 @@ BEGIN
       WHERE hash = hashes[place] AND at >= now() - ${onceAge};
     verdict := CASE
       WHEN pet.id IS NULL THEN 'absent'
-      WHEN earlier.pet_id = pet.id AND earlier.status = statuses[place] THEN 'replay'
+      WHEN earlier.pet_id = pet.id AND earlier.${changedTo} = statuses[place] THEN 'replay'
       WHEN earlier.hash IS NOT NULL THEN 'conflict'
       WHEN pet.status = ANY (string_to_array(froms[place], ' ')) THEN NULL
       ELSE pet.status
@@ -82,9 +85,10 @@ BEGIN
     END IF;
     UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
       WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
-    INSERT INTO animal_store.once AS known (hash, pet_id, status)
+    INSERT INTO animal_store.once AS known (hash, pet_id, ${changedTo})
       SELECT hashes[place], pet.id, statuses[place] WHERE hashes[place] IS NOT NULL
-      ON CONFLICT (hash) DO UPDATE SET pet_id = excluded.pet_id, status = excluded.status, at = excluded.at;
+      ON CONFLICT (hash)
+        DO UPDATE SET pet_id = excluded.pet_id, ${changedTo} = excluded.${changedTo}, at = excluded.at;
   END LOOP;
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, verdicts);
   RETURN json_build_object('last', last_id, 'replays', verdicts);

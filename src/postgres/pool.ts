@@ -7,7 +7,12 @@ export interface Notice {
   readonly routine?: string | undefined;
 }
 
+export interface Result {
+  readonly rows: readonly Row[];
+}
+
 export interface Statement {
+  /** Without values, several may be one text: then there is a result of each. */
   readonly text: string;
   readonly values: unknown[];
   readonly name?: string;
@@ -15,7 +20,7 @@ export interface Statement {
 
 export interface PoolClient {
   /** The connection prepares a statement with a name when the name is new to it. */
-  query(statement: Statement): Promise<{ readonly rows: readonly Row[] }>;
+  query(statement: Statement): Promise<Result | readonly Result[]>;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notice", listener: (notice: Notice) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
@@ -27,7 +32,10 @@ export interface PoolClient {
 export interface DatabasePool {
   connect(): Promise<PoolClient>;
   on(event: "error", listener: (error: Error) => void): unknown;
+  /** Before it hands a new connection over, and in the same turn. */
+  on(event: "connect", listener: (client: PoolClient) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
+  off(event: "connect", listener: (client: PoolClient) => void): unknown;
 }
 
 /** If the wait for a standby is canceled, PostgreSQL commits and only warns. @throws {Error} the standby may lack it */
@@ -38,11 +46,11 @@ export async function sendReplicated(client: PoolClient, statement: Statement): 
   };
   client.on("notice", hear);
   try {
-    const { rows } = await client.query(statement);
+    const results = await client.query(statement);
     if (!isReplicated) {
       throw new Error("the wait for the standby was canceled");
     }
-    return rows;
+    return [results].flat().at(-1)?.rows ?? [];
   } finally {
     client.off("notice", hear);
   }

@@ -1,13 +1,12 @@
 /** The engine of many instances: keys, limits and catalogue in one PostgreSQL database. */
 
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
 import type { Engine } from "../engine.ts";
-import { KeyStore, type KeyStoreOptions } from "../keys/key-store.ts";
+import { KeyStore } from "../keys/key-store.ts";
 import { Database, type Query } from "./database.ts";
 import { readLimits } from "./limits-table.ts";
 import type { DatabasePool } from "./pool.ts";
@@ -37,10 +36,10 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   try {
     signal?.throwIfAborted();
     // Another start that makes the schema may have stalled, so the wait for it can be stopped.
-    await Promise.race([prepareSchema(database), ...(signal === undefined ? [] : [once(signal, "abort")])]);
+    await Promise.race([prepareSchema(database, report), ...(signal === undefined ? [] : [once(signal, "abort")])]);
     signal?.throwIfAborted();
     const keyLog = await PostgresKeyLog.open({ database, clock, report });
-    const keys = keysOver(keyLog, { database, clock, randomBytes });
+    const keys = keysOver(keyLog, database);
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
@@ -63,7 +62,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     return {
       store, limiter, keys, close,
       gauges: () => ({ banCount: limiter.banCount }),
-      countAnimals: () => readLastId((text) => database.run(text)),
+      countAnimals: () => readLastId((text) => database.run(text, [], "read")),
     };
   } catch (error) {
     database.close();
@@ -82,11 +81,12 @@ export async function purge(database: Database, stopping: AbortSignal): Promise<
 }
 
 /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
-export async function openKeys(options: PostgresKeyLogOptions & KeyStoreOptions): Promise<KeyStore> {
-  return keysOver(await PostgresKeyLog.open(options), options);
+export async function openKeys(options: PostgresKeyLogOptions): Promise<KeyStore> {
+  return keysOver(await PostgresKeyLog.open(options), options.database);
 }
 
-function keysOver(log: PostgresKeyLog, options: KeyStoreOptions & { readonly database: Database }): KeyStore {
-  const query: Query = (text, values) => options.database.run(text, values);
-  return new KeyStore(log, { ...options, readLimits: () => readLimits(query, options.clock) });
+function keysOver(log: PostgresKeyLog, database: Database): KeyStore {
+  const { clock } = log;
+  const query: Query = (text, values) => database.run(text, values, "read");
+  return new KeyStore(log, { clock, readLimits: () => readLimits(query, clock) });
 }

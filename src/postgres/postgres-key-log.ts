@@ -30,12 +30,42 @@ export interface PostgresKeyLogOptions {
 
 /** Events that are applied in one turn of the event loop: about 1 ms. */
 const readMax = 1_000;
-const readText = "SELECT seq::text AS seq, line FROM animal_store.key_events_after($1, $2)";
+const readText =
+  "SELECT seq::text AS seq, line, animal_store.clock_ms()::text AS now_ms FROM animal_store.key_events_after($1, $2)";
 const commitText = "SELECT animal_store.decide_commit($1)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
+/**
+ * The database's clock, by which keys expire, so that all instances agree. It is read with each look for new key
+ * events; in between, and while the database is away, it goes on as this machine's monotonic clock does.
+ */
+class DatabaseClock implements Clock {
+  readonly #own: Clock;
+  #startMs: number;
+
+  constructor(own: Clock) {
+    this.#own = own;
+    this.#startMs = own.wallMs() - own.monotonicMs();
+  }
+
+  wallMs(): number {
+    return this.#startMs + this.#own.monotonicMs();
+  }
+
+  monotonicMs(): number {
+    return this.#own.monotonicMs();
+  }
+
+  /** @param nowMs what a statement has just returned @param sentMs when it was sent, by `monotonicMs` */
+  set(nowMs: number, sentMs: number): void {
+    this.#startMs = nowMs - (sentMs + this.#own.monotonicMs()) / 2;
+  }
+}
+
 export class PostgresKeyLog implements KeyLog {
   readonly keyring: Keyring;
+  /** By which the keys expire. */
+  readonly clock: DatabaseClock;
   readonly #options: PostgresKeyLogOptions;
   #seq = 0;
   /** The event with that number. */
@@ -52,7 +82,8 @@ export class PostgresKeyLog implements KeyLog {
 
   private constructor(options: PostgresKeyLogOptions) {
     this.#options = options;
-    this.keyring = new Keyring({ clock: options.clock });
+    this.clock = new DatabaseClock(options.clock);
+    this.keyring = new Keyring({ clock: this.clock });
   }
 
   get exists(): boolean {
@@ -140,7 +171,11 @@ export class PostgresKeyLog implements KeyLog {
   async #read(): Promise<void> {
     for (let isWhole = false; !isWhole; ) {
       const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
+      const sentMs = this.clock.monotonicMs();
       const rows = await this.#options.database.attempt(readText, [Math.max(0, knownSeq - 1), readMax]);
+      if (rows[0] !== undefined) {
+        this.clock.set(Number(rows[0]["now_ms"]), sentMs);
+      }
       if (this.#lastLine !== knownLine) {
         continue; // Another look was faster.
       }
@@ -185,8 +220,8 @@ export class PostgresKeyLog implements KeyLog {
 
   /** Returns why it cannot be applied. */
   #apply(line: string): string | undefined {
-    const event = decodeKeyText(line);
-    return "kind" in event ? event.reason : this.keyring.apply(event);
+    const reading = decodeKeyText(line);
+    return reading.kind === "event" ? this.keyring.apply(reading.event) : reading.reason;
   }
 }
 

@@ -8,7 +8,7 @@ import type { Bucket } from "../limits/bucket.ts";
 import {
   type Calendar, type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, statusOf, unusedLimits,
 } from "../limits/key-limits.ts";
-import type { Plan, Quota } from "../limits/plans.ts";
+import type { Plan } from "../limits/plans.ts";
 import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
@@ -19,12 +19,12 @@ import { answerOf } from "./pool.ts";
 
 interface Request {
   readonly keyId: string;
-  readonly quota: Quota;
+  readonly plan: Plan;
   /** 0 to look only. */
   readonly tokens: 0 | 1;
 }
 
-/** The limits are by the quota of the batch: the plan may have just changed. */
+/** The limits are by the plan of the batch: it may have just changed. */
 interface Decided {
   readonly isAllowed: boolean;
   readonly state: LimitsState;
@@ -33,7 +33,7 @@ interface Decided {
 /** The requests of one key in a batch, by their places in it. */
 interface KeyBatch {
   readonly places: number[];
-  quota: Quota;
+  plan: Plan;
   asked: number;
 }
 
@@ -56,7 +56,8 @@ export class PostgresLimiter implements Limiter {
   readonly #clock: Clock;
   readonly #batcher = new Batcher<Request, Decided | undefined>((requests) => this.#decide(requests), {
     lanes: 1,
-    sizeMax: batchRequestsMax,
+    sizeMax: () => batchRequestsMax,
+    isAvailable: () => this.#database.isAvailable,
   });
   readonly #lastKnown = new Map<string, KeyLimits>();
   /** Bans set off by this instance since it started. Changed here only. */
@@ -69,9 +70,9 @@ export class PostgresLimiter implements Limiter {
   }
 
   async take(keyId: string, plan: Plan): Promise<Decision> {
-    const decided = await this.#ask({ keyId, quota: plan.quota, tokens: 1 });
+    const decided = await this.#ask({ keyId, plan, tokens: 1 });
     if (decided === undefined) {
-      return { kind: "unavailable", ...this.#lastStatus(keyId, plan.quota) };
+      return { kind: "unavailable", ...this.#lastStatus(keyId, plan) };
     }
     const { isAllowed, state } = decided;
     return isAllowed
@@ -79,9 +80,9 @@ export class PostgresLimiter implements Limiter {
       : refusalOf(state, unixCalendar);
   }
 
-  async peek(keyId: string, { quota }: Plan): Promise<RateStatus> {
-    const decided = await this.#ask({ keyId, quota, tokens: 0 });
-    return decided === undefined ? this.#lastStatus(keyId, quota) : statusOf(decided.state, unixCalendar);
+  async peek(keyId: string, plan: Plan): Promise<RateStatus> {
+    const decided = await this.#ask({ keyId, plan, tokens: 0 });
+    return decided === undefined ? this.#lastStatus(keyId, plan) : statusOf(decided.state, unixCalendar);
   }
 
   /** Returns undefined if the database cannot be used. It is not asked again, because that might take two tokens. */
@@ -100,33 +101,33 @@ export class PostgresLimiter implements Limiter {
     }
   }
 
-  #lastStatus(keyId: string, quota: Quota): RateStatus {
+  #lastStatus(keyId: string, plan: Plan): RateStatus {
     const limits = this.#lastKnown.get(keyId) ?? unusedLimits();
-    return statusOf(limitsState(limits, quota, this.#clock.wallMs()), unixCalendar);
+    return statusOf(limitsState(limits, plan, this.#clock.wallMs()), unixCalendar);
   }
 
   /** Returns undefined for each request that has to be decided again. */
   async #decide(requests: readonly Request[]): Promise<readonly (Decided | undefined)[]> {
     const batches = new Map<string, KeyBatch>();
-    requests.forEach(({ keyId, quota, tokens }, place) => {
-      const batch = batches.get(keyId) ?? { places: [], quota, asked: 0 };
+    requests.forEach(({ keyId, plan, tokens }, place) => {
+      const batch = batches.get(keyId) ?? { places: [], plan, asked: 0 };
       batches.set(keyId, batch);
       batch.places.push(place);
-      batch.quota = quota; // If the plan has just changed, the later one counts.
+      batch.plan = plan; // If it has just changed, the later one counts.
       batch.asked += tokens;
     });
     const columns = [...batches.values()];
     const rows = await this.#database.run(takeText, [
       [...batches.keys()],
       columns.map(({ asked }) => asked),
-      columns.map(({ quota }) => quota.perMinute),
-      columns.map(({ quota }) => quota.perDay),
+      columns.map(({ plan }) => plan.perMinute),
+      columns.map(({ plan }) => plan.perDay),
     ]);
     const results = new Array<Decided | undefined>(requests.length);
     const answer = answerOf(rows) as Answer;
     for (const [index, keyId] of answer.keys.entries()) {
       const [granted, nowMs, ...numbers] = answer.limits[index]!; // One for each key.
-      const { places, quota, asked } = batches.get(keyId)!; // Each key that was asked for has a row.
+      const { places, plan, asked } = batches.get(keyId)!; // Each key that was asked for has a row.
       if (nowMs === 0) {
         continue;
       }
@@ -137,7 +138,7 @@ export class PostgresLimiter implements Limiter {
       for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
         left -= isAllowed ? 1 : 0;
-        const state = limitsState(isAllowed ? withTokens(limits, left) : limits, quota, nowMs);
+        const state = limitsState(isAllowed ? withTokens(limits, left) : limits, plan, nowMs);
         results[place] = { isAllowed, state };
       }
     }

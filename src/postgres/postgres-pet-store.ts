@@ -1,20 +1,15 @@
 /** The catalogue in the database. */
 
+import { performance } from "node:perf_hooks";
+
 import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
-import type {
-  ChangeOutcome,
-  JsonText,
-  PetPage,
-  PetQuery,
-  PetStore,
-  StatusChange,
-  StoredPet,
-} from "../pets/pet-store.ts";
-import { IdempotencyConflictError, StorageUnavailableError } from "../pets/pet-store.ts";
-import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
 import { batchLength } from "../pets/add-in-batches.ts";
-import { RequestsInProgress } from "../pets/shared-outcomes.ts";
+import {
+  type ChangeOutcome, IdempotencyConflictError, type JsonText, type PetPage, type PetQuery, type PetStore,
+  type StatusChange, StorageUnavailableError, type StoredPet,
+} from "../pets/pet-store.ts";
+import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
 import { Batcher } from "./batcher.ts";
 import { type Commit, Commits } from "./commits.ts";
 import type { Database } from "./database.ts";
@@ -47,29 +42,36 @@ const getsMax = 500;
 const changesMax = 100;
 /** Animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
 const listedMax = 1_000;
+/** While a long transaction of others is open, a list may take long. Then a statement has fewer, down to one. */
+const slowMs = 300;
 
 // An empty text stands for no hash, or no status: a setting of the database may make a text of a null in an array.
 const addText = "SELECT animal_store.add($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
 const changeText =
   "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
-const listText = "SELECT animal_store.list($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #commits: Commits;
-  readonly #inProgress = new RequestsInProgress();
-  readonly #adds = new Batcher((items: readonly Addition[]) => this.#addAll(items), { lanes: 1, sizeMax: batchLength });
-  readonly #changes = new Batcher((items: readonly Change[]) => this.#changeAll(items), {
-    lanes: 1,
-    sizeMax: changesMax,
+  readonly #lane = { lanes: 1, isAvailable: () => this.#database.isAvailable };
+  readonly #adds = new Batcher((items: readonly Addition[]) => this.#addAll(items), {
+    ...this.#lane,
+    sizeMax: () => batchLength,
   });
-  readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { lanes: 1, sizeMax: getsMax });
+  readonly #changes = new Batcher((items: readonly Change[]) => this.#changeAll(items), {
+    ...this.#lane,
+    sizeMax: () => changesMax,
+  });
+  readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { ...this.#lane, sizeMax: () => getsMax });
   readonly #lists = new Batcher((queries: readonly PetQuery[]) => this.#list(queries), {
+    ...this.#lane,
     lanes: 2,
-    sizeMax: listedMax,
+    sizeMax: () => this.#listedMax,
     sizeOf: ({ limit }) => limit,
   });
+  #listedMax = listedMax;
+  readonly #waitingLists = new Map<string, Promise<PetPage>>();
   /** The adds and changes under way. */
   readonly #storing = new Set<Promise<StoredPet | ChangeOutcome>>();
   #isClosing = false;
@@ -81,11 +83,11 @@ export class PostgresPetStore implements PetStore {
   }
 
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
-    return this.#store(hash, petToJson({ id: 0, ...newPet }), () => this.#add(newPet, hash));
+    return this.#store(() => this.#add(newPet, hash));
   }
 
   changeStatus(id: number, change: StatusChange, hash?: string): Promise<ChangeOutcome> {
-    return this.#store(hash, `${id} ${change.status}`, () => this.#change(id, change, hash));
+    return this.#store(() => this.#change(id, change, hash));
   }
 
   async get(id: number): Promise<JsonText | undefined> {
@@ -93,8 +95,16 @@ export class PostgresPetStore implements PetStore {
     return pet && textOf(pet);
   }
 
+  /** Joins an equal one that waits, too. */
   list(query: PetQuery): Promise<PetPage> {
-    return this.#lists.add(query);
+    const key = keyOf(query);
+    const waiting = this.#waitingLists.get(key);
+    if (waiting !== undefined) {
+      return waiting;
+    }
+    const list = this.#lists.add(query).finally(() => this.#waitingLists.delete(key));
+    this.#waitingLists.set(key, list);
+    return list;
   }
 
   isWritable(): boolean {
@@ -106,16 +116,11 @@ export class PostgresPetStore implements PetStore {
     await Promise.allSettled(this.#storing);
   }
 
-  /** @param content the same for equal requests only */
-  async #store<Result extends StoredPet | ChangeOutcome>(
-    hash: string | undefined,
-    content: string,
-    run: () => Promise<Result>,
-  ): Promise<Result> {
+  async #store<Result extends StoredPet | ChangeOutcome>(run: () => Promise<Result>): Promise<Result> {
     if (this.#isClosing) {
       throw new StorageUnavailableError("the service is stopping");
     }
-    const storing = hash === undefined ? run() : this.#inProgress.share(hash, content, run);
+    const storing = run();
     this.#storing.add(storing);
     try {
       return await storing;
@@ -170,27 +175,36 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #get(ids: readonly number[]): Promise<readonly (PetRow | undefined)[]> {
-    const rows = (await this.#read(getText, [ids])) as readonly PetRow[] | null;
+    const answer = await this.#database.run(getText, [ids], "read").then(answerOf, readFailed);
+    const rows = answer as readonly PetRow[] | null;
     const pets = new Map(rows?.map((row) => [row[0], row]));
     return ids.map((id) => pets.get(id));
   }
 
   /** One animal more than a page holds shows whether there is a next page. */
   async #list(queries: readonly PetQuery[]): Promise<readonly PetPage[]> {
-    const pages = (await this.#read(listText, [
-      queries.map(({ after }) => after),
-      queries.map(({ limit }) => limit + 1),
-      queries.map(({ status }) => status ?? ""),
-    ])) as readonly (readonly PetRow[] | null)[];
+    queries.forEach((query) => this.#waitingLists.delete(keyOf(query)));
+    const [afters, lengths] = [queries.map(({ after }) => after), queries.map(({ limit }) => limit + 1)];
+    const statuses = queries.map(({ status }) => (status === undefined ? "NULL" : `'${status}'`)).join();
+    // Numbers and known words alone: nothing has to be quoted.
+    const values = `'{${afters.join()}}', '{${lengths.join()}}', ARRAY[${statuses}]::text[]`;
+    const text = `SELECT animal_store.list(${values})::text AS answer`;
+    const startMs = performance.now();
+    const answer = this.#database.read(text).then(answerOf, readFailed).finally(() => {
+      const isSlow = performance.now() - startMs > slowMs;
+      this.#listedMax = isSlow ? Math.ceil(this.#listedMax / 4) : Math.min(2 * this.#listedMax, listedMax);
+    });
+    const pages = (await answer) as readonly (readonly PetRow[] | null)[];
     return pages.map((rows, index) => pageOf(rows ?? [], queries[index]!.limit)); // One for each query.
   }
+}
 
-  async #read(text: string, values: unknown[]): Promise<unknown> {
-    const rows = await this.#database.run(text, values).catch((error: unknown) => {
-      throw new StorageUnavailableError("the database cannot be read", { cause: error });
-    });
-    return answerOf(rows);
-  }
+function readFailed(error: unknown): never {
+  throw new StorageUnavailableError("the database cannot be read", { cause: error });
+}
+
+function keyOf({ after, limit, status }: PetQuery): string {
+  return `${after} ${limit} ${status ?? ""}`;
 }
 
 function conflict(): IdempotencyConflictError {

@@ -1,28 +1,30 @@
 /**
  * The schema `animal_store`, made and migrated by the instance that starts first, and checked by each start.
  *
- * A migration changes tables, and never changes itself once it is published. It must leave the instances working that
- * still run the release before, and must not alter the table `version`: starts that wait for it have read that. The
- * functions are made anew after the last one.
+ * A migration changes tables, and never changes itself once it is published. No statement of an instance that still
+ * runs the release before may fail, also of those under way: they go on with the functions that they began with, so a
+ * new column needs a name that none of these uses unqualified. It must not alter the table `version`: starts that wait
+ * for it have read that. The functions are made anew after the last one.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { counted } from "../base/counted.ts";
-import { catalogueFunctions } from "./catalogue-functions.ts";
+import type { Report } from "../base/report.ts";
+import { catalogueFunctions, type ChangedTo } from "./catalogue-functions.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions as otherFunctions } from "./functions.ts";
-import { migration1 } from "./migration-1.ts";
-import { migration2 } from "./migration-2.ts";
-import { migration3 } from "./migration-3.ts";
+import { migrations } from "./migrations.ts";
+import { auditRows, oddOfOnce, oddOfPet, type OddRows } from "./odd-rows.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
+import { takeTables } from "./take-tables.ts";
 
-/** Migration n makes version n of n - 1. */
-const migrations: readonly string[] = [migration1, migration2, migration3];
 const schemaVersion = migrations.length;
+/** Of release 2.0: commands work on it, so that a leaked key can be revoked in the middle of an upgrade. */
+const usableVersionMin = 3;
 
 const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
-const functions = otherFunctions + catalogueFunctions;
-const functionNames = Array.from(functions.matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
+const functions = (changedTo: ChangedTo): string => otherFunctions + catalogueFunctions(changedTo);
+const functionNames = Array.from(functions("status").matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
 
 /** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
@@ -30,54 +32,85 @@ const migrationLock = 4_207_849_471;
 const migrationMs = 40_000;
 
 /**
- * Makes or migrates the schema. Several instances may do so at a time: the first one does, the others wait for it.
+ * What may be done with the schema. "migrate": make it, or migrate it, as a server's start does. "make": make it in a
+ * database that has none. "use": nothing; it must be of this release or the one before.
+ */
+export type SchemaWork = "migrate" | "make" | "use";
+
+/**
+ * Several instances may make or migrate the schema at a time: the first one does, the others wait for it.
+ * @param report takes a line if it was made or migrated
  * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema that cannot be used
  */
-export async function prepareSchema(database: Database): Promise<void> {
-  await database.transaction(async (query) => {
+export async function prepareSchema(database: Database, report: Report, work: SchemaWork = "migrate"): Promise<void> {
+  const [earlier, version] = await database.transaction(async (query) => {
     await checkSession(query);
+    const found = await readSchemaVersion(query);
     // A schema that is up to date needs no lock: its holder may have stalled.
-    if ((await readSchemaVersion(query)) < schemaVersion) {
-      await migrate(query);
+    const isOld = work === "migrate" ? found < schemaVersion : work === "make" && found === 0;
+    const versions = isOld ? await migrate(query, work) : ([found, found] as const);
+    const [, now] = versions;
+    if (now === 0) {
+      throw new Error("it has no tables of the animal store; a start, import and keys create make them");
     }
-    await checkSchema(query);
+    if (now < usableVersionMin) {
+      throw new Error(`its schema animal_store has version ${now}, of an older release; a start migrates it`);
+    }
+    await checkSchema(query, now);
+    return versions;
   });
+  if (earlier < version) {
+    const done = earlier === 0 ? "made" : "migrated";
+    report(`${done} the schema animal_store${earlier === 0 ? "" : ` from version ${earlier} to ${version}`}`);
+  }
+}
+
+/** What a start would find, and what no start looks at. */
+export interface Inspection {
+  readonly inWords: string;
+  readonly remarks: readonly string[];
 }
 
 /** Says what is in a database that a start could use. Changes nothing. @throws {Error} why a start would fail */
-export async function inspect(database: Database, clock: Clock): Promise<string> {
-  const animalCount = await database.transaction(async (query) => {
+export async function inspect(database: Database, clock: Clock): Promise<Inspection> {
+  const found = await database.transaction(async (query) => {
     await checkSession(query);
     const version = await readSchemaVersion(query);
     if (version === 0) {
       await checkMayCreate(query);
       return undefined;
     }
-    if (version === schemaVersion) {
-      await checkSchema(query); // A start would make those that an older schema lacks.
-    }
-    return countAnimals(query);
+    await checkSchema(query, version);
+    return { version, ...(await audit(query, version)) };
   });
-  if (animalCount === undefined) {
-    return "the database has no tables of the animal store: a start would make them";
+  if (found === undefined) {
+    return { inWords: "the database has no tables of the animal store: a start would make them", remarks: [] };
   }
+  const { version, animalCount, odd } = found;
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
-  return `the database is sound: ${counted(animalCount, "animal")}, ${keyring.countInWords()}`;
+  const migration = `; a start would migrate its schema from version ${version} to ${schemaVersion}`;
+  const holds = `the database is sound: ${counted(animalCount, "animal")}, ${keyring.countInWords()}`;
+  const remarks = Array.from(odd, ([column, { count, first }]) => {
+    const rows = counted(count, "row");
+    return `export refuses ${rows} with a ${column} that no release writes, first that of ${first}`;
+  });
+  return { inWords: holds + (version < schemaVersion ? migration : ""), remarks };
 }
 
-/** A statement counts so many ids in 10 ms, or 100 ms before a vacuum. */
-const countedIds = 100_000;
-
-/** A piece at a time. */
-async function countAnimals(query: Query): Promise<number> {
-  const lastId = await readLastId(query);
-  let count = 0;
-  for (let after = 0; after < lastId; after += countedIds) {
-    const text = "SELECT count(*)::text AS count FROM animal_store.pets WHERE id > $1 AND id <= $2";
-    const [row] = await query(text, [after, after + countedIds]);
-    count += Number(row?.["count"]);
+async function audit(query: Query, version: number): Promise<{ animalCount: number; odd: OddRows }> {
+  const odd: OddRows = new Map();
+  const isUsable = version >= usableVersionMin; // Else it lacks columns, and export does not work.
+  const animalCount = await auditRows(query, ["pets", "id"], isUsable ? oddOfPet : "NULL", odd);
+  if (isUsable) {
+    await auditRows(query, ["once", "hash"], oddOfOnce(await readChangedTo(query)), odd);
   }
-  return count;
+  return { animalCount, odd };
+}
+
+/** The name depends on the release that added the column: see migrations.ts. */
+export async function readChangedTo(query: Query): Promise<ChangedTo> {
+  const isOld = "attrelid = 'animal_store.once'::regclass AND attname = 'status' AND NOT attisdropped";
+  return (await holds(query, `EXISTS (SELECT FROM pg_attribute WHERE ${isOld})`)) ? "status" : "changed_to";
 }
 
 /**
@@ -89,23 +122,31 @@ export async function readLastId(query: Query, lock: "" | "FOR UPDATE" = ""): Pr
   return Number(row?.["last"]);
 }
 
-async function migrate(query: Query): Promise<void> {
+/** Returns the versions before and after. */
+async function migrate(query: Query, work: SchemaWork): Promise<readonly [number, number]> {
   await query(`SET LOCAL lock_timeout = ${migrationMs}`);
   const lockText = "SELECT pg_advisory_xact_lock($1) /* while another start makes the schema */";
   await query(lockText, [migrationLock], migrationMs);
   await query(`SET LOCAL lock_timeout = ${lockMs}`);
   const version = await readSchemaVersion(query);
-  if (version === 0) {
+  if (version === schemaVersion || (version > 0 && work === "make")) {
+    return [version, version];
+  }
+  if (version > 0) {
+    await takeTables(query);
+  } else {
     if (!(await checkMayCreate(query))) {
       await query("CREATE SCHEMA animal_store");
     }
     await query("CREATE TABLE animal_store.version (version int NOT NULL)");
     await query("INSERT INTO animal_store.version VALUES (0)");
   }
-  for (const part of [...migrations.slice(version), functions]) {
+  for (const part of migrations.slice(version)) {
     await query(part, [], migrationMs);
   }
+  await query(functions(await readChangedTo(query)), [], migrationMs);
   await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
+  return [version, schemaVersion];
 }
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
@@ -185,14 +226,15 @@ SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
  * Otherwise a start would succeed, and each request fail.
  * @throws {Error} naming a table, a function or a right that is missing, or the counter if it is damaged
  */
-async function checkSchema(query: Query): Promise<void> {
+async function checkSchema(query: Query, version: number): Promise<void> {
   const [row] = await query(missingText, [tables]);
   if (row !== undefined) {
     const table = `the table animal_store.${String(row["name"])}`;
     const noRight = `the user has no right to ${String(row["rights"])} on ${table}`;
     throw new Error(row["is_missing"] === "true" ? `${table} is missing` : noRight);
   }
-  const [lost] = await query(missingFunctionText, [functionNames]);
+  // A start would make those that an older schema lacks.
+  const [lost] = version < schemaVersion ? [] : await query(missingFunctionText, [functionNames]);
   if (lost !== undefined) {
     throw new Error(`the function animal_store.${String(lost["name"])} is missing, or the user may not execute it`);
   }

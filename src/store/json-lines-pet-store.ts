@@ -11,32 +11,24 @@ import { randomBytes as secureBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
+import { hasCode } from "../base/error-message.ts";
 import type { Disk } from "../disk/disk.ts";
+import { readError } from "../disk/file-errors.ts";
 import { checkWhole } from "../disk/whole-folder.ts";
-import { Appender, type AppendTimes, type WriteFailure } from "../log/appender.ts";
+import { Appender, type AppendTimes } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
 import { damageText } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 import {
-  type ChangeOutcome,
-  IdempotencyConflictError,
-  type JsonText,
-  OutcomeUnknownError,
-  type PetPage,
-  type PetQuery,
-  type PetStore,
-  type StatusChange,
-  StorageUnavailableError,
-  type StoredPet,
+  type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
+  type PetStore, type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
+import { IdempotencyHashes, seedBytes } from "./idempotency-hashes.ts";
 import { loadPets, petFileName, tornText } from "./load-pets.ts";
-import { IdempotencyHashes } from "./idempotency-hashes.ts";
-import { seedBytes } from "./idempotency-table.ts";
 import { type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
-import { RequestsInProgress } from "../pets/shared-outcomes.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
@@ -65,22 +57,21 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
   const path = join(dataDir, petFileName);
   const file = await disk.openToAppend(path);
   const hashes = new IdempotencyHashes(clock, randomBytes(seedBytes));
+  const unreadable = (error: unknown): never => {
+    throw hasCode(error, "EIO") ? readError(path, error) : error;
+  };
   try {
     const totalBytes = file.size();
     const catalogue = new Catalogue(petStatuses);
-    const end = await loadPets(file, catalogue, {
-      hashes,
-      onProgress: reportProgress(clock, (bytes) => {
-        report(`loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`);
-      }),
-      signal: options.signal,
-    });
+    const progressOf = (bytes: number): string => `loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`;
+    const onProgress = reportProgress(clock, (bytes) => report(progressOf(bytes)));
+    const end = await loadPets(file, catalogue, { hashes, onProgress, signal: options.signal }).catch(unreadable);
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);
     }
     const { lengthBytes } = end;
     const torn = end.kind === "torn" ? { bytes: end.tornBytes, text: tornText(path, end) } : undefined;
-    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax, report });
+    const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax, report }).catch(unreadable);
     const appender = new Appender({ file, path, lengthBytes, tail, report });
     await appender.prepare();
     await file.sync();
@@ -96,7 +87,6 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
 export class JsonLinesPetStore implements PetStore {
   readonly #catalogue: Catalogue;
   readonly #hashes: IdempotencyHashes;
-  readonly #inProgress = new RequestsInProgress();
   readonly #appender: Appender;
   readonly #writer: GroupWriter<GroupItem, ItemResult>;
   /** Of the file's lines that readers see. */
@@ -114,12 +104,10 @@ export class JsonLinesPetStore implements PetStore {
     this.#hashes = hashes;
     this.#appender = appender;
     this.#lineCount = lineCount;
-    const owner = {
-      encode: (waiting: readonly { readonly item: GroupItem }[], chunk: Chunk) => this.#encode(waiting, chunk),
-      errorOf: ({ kind, reason }: WriteFailure) =>
-        kind === "absent" ? new StorageUnavailableError(reason) : new OutcomeUnknownError(reason),
-    };
-    this.#writer = new GroupWriter(owner, appender, onGroup);
+    this.#writer = new GroupWriter<GroupItem, ItemResult>({
+      encode: (waiting, chunk) => this.#encode(waiting, chunk),
+      errorOf: ({ kind, reason }) => new (kind === "absent" ? StorageUnavailableError : OutcomeUnknownError)(reason),
+    }, appender, onGroup);
   }
 
   get animalCount(): number {
@@ -136,40 +124,29 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
-    const write = (): Promise<StoredPet> => this.#write({ kind: "add", newPet, idempotencyHash });
-    if (idempotencyHash === undefined) {
-      return write();
+    const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
+    if (earlier === undefined) {
+      return this.#write({ kind: "add", newPet, idempotencyHash });
     }
-    return this.#inProgress.share(idempotencyHash, petToJson({ id: 0, ...newPet }), async () => {
-      const earlier = this.#hashes.find(idempotencyHash);
-      if (earlier === undefined) {
-        return write();
-      }
-      const { id, isChange, statusIndex } = earlier;
-      const json = this.#catalogue.get(id, statusIndex)!; // There is the animal.
-      if (isChange || json !== petToJson({ id, ...newPet })) {
-        throw new IdempotencyConflictError("the idempotency hash belongs to another request");
-      }
-      return this.#whenKept({ id, json, isReplay: true });
-    });
+    const { id, kind, statusIndex } = earlier;
+    const json = this.#catalogue.get(id, statusIndex)!; // There is the animal.
+    if (kind !== "create" || json !== petToJson({ id, ...newPet })) {
+      return Promise.reject(new IdempotencyConflictError("the idempotency hash belongs to another request"));
+    }
+    return this.#whenKept({ id, json, isReplay: true });
   }
 
-  changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
-    const decide = async (): Promise<ChangeOutcome> => {
-      const present = this.#catalogue.statusOf(id);
-      const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
-      if (present === undefined || earlier === undefined) {
-        // What readers see is on disk, so it refuses a change without a write.
-        return refusalOf(present, change.from) ?? this.#write({ kind: "change", id, change, idempotencyHash });
-      }
-      if (!earlier.isChange || earlier.id !== id || petStatuses[earlier.statusIndex] !== change.status) {
-        throw new IdempotencyConflictError("the idempotency hash belongs to another request");
-      }
-      return this.#whenKept({ kind: "changed", json: this.#catalogue.get(id, earlier.statusIndex)!, isReplay: true });
-    };
-    return idempotencyHash === undefined
-      ? decide()
-      : this.#inProgress.share(idempotencyHash, `${id} ${change.status}`, decide);
+  async changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
+    const present = this.#catalogue.statusOf(id);
+    const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
+    if (present === undefined || earlier === undefined) {
+      // What readers see is on disk, so it refuses a change without a write.
+      return refusalOf(present, change.from) ?? this.#write({ kind: "change", id, change, idempotencyHash });
+    }
+    if (earlier.kind !== "change" || earlier.id !== id || petStatuses[earlier.statusIndex] !== change.status) {
+      throw new IdempotencyConflictError("the idempotency hash belongs to another request");
+    }
+    return this.#whenKept({ kind: "changed", json: this.#catalogue.get(id, earlier.statusIndex)!, isReplay: true });
   }
 
   get(id: number): JsonText | undefined {
@@ -185,8 +162,7 @@ export class JsonLinesPetStore implements PetStore {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#writer.close("the service is stopping");
-    return this.#closing;
+    return (this.#closing ??= this.#writer.close("the service is stopping"));
   }
 
   /** Whoever repeats a request is told that its result is kept: not before it is. */

@@ -7,17 +7,10 @@
  * a right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
  */
 
-import { join } from "node:path";
-
-import type { Disk } from "../disk/disk.ts";
-import { counted } from "../base/counted.ts";
-import { readError } from "../disk/file-errors.ts";
+import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
-import { endOfChecksummedLine } from "../base/checksum.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
-import {
-  damageText, type LineFault, type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd,
-} from "../log/reader.ts";
+import { type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd } from "../log/reader.ts";
 import { type Catalogue, gapIdMax } from "./catalogue.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
 import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
@@ -33,11 +26,7 @@ export interface LoadOptions extends Omit<ReadLogOptions, "tornBytesMax"> {
 }
 
 /** Gives all animals and changes to `sink`, up to the end of the log or the first fault. */
-export function loadPets(
-  file: ReadableFile,
-  sink: PetSink,
-  { hashes, ...options }: LoadOptions = {},
-): Promise<LogEnd> {
+export function loadPets(file: ReadableFile, sink: PetSink, { hashes, ...options }: LoadOptions = {}): Promise<LogEnd> {
   return readLog(file, new PetLineReader(sink, hashes), { ...options, tornBytesMax: groupBytesMax });
 }
 
@@ -67,15 +56,18 @@ class PetLineReader implements LineReader {
     }
     this.#lastNumber = line.number;
     this.#group = line.group;
-    if (!line.isChange) {
-      this.#lastId = line.id;
-      this.#sink.append(bytes, start, line.statusStart, line.statusIndex);
-    } else if (!line.isGap) {
-      this.#sink.changeStatus(line.id, line.statusIndex);
-    } else {
-      this.#gaps.add(line);
-      this.#lastId = line.id;
-      this.#sink.skipTo(line.id);
+    switch (line.kind) {
+      case "create":
+        this.#lastId = line.id;
+        this.#sink.append(bytes, start, line.statusStart, line.statusIndex);
+        break;
+      case "change":
+        this.#sink.changeStatus(line.id, line.statusIndex);
+        break;
+      case "gap":
+        this.#gaps.add(line);
+        this.#lastId = line.id;
+        this.#sink.skipTo(line.id);
     }
     if (line.hashStart > 0) {
       this.#hashes?.rememberSince(bytes, line.hashStart, line, line.atSeconds);
@@ -84,17 +76,17 @@ class PetLineReader implements LineReader {
   }
 
   /** The rule that the line breaks; undefined if it breaks none. */
-  #breach({ id, isChange, isGap, after, number, group }: PetLine): string | undefined {
-    if (isChange && !isGap && (id > this.#lastId || this.#gaps.has(id))) {
+  #breach({ id, kind, after, number, group }: PetLine): string | undefined {
+    if (kind === "change" && (id > this.#lastId || this.#gaps.has(id))) {
       return `animal ${id} changes before it is there`;
     }
-    if (isGap && after !== this.#lastId) {
+    if (kind === "gap" && after !== this.#lastId) {
       return `the gap is after id ${after} instead of ${this.#lastId}`;
     }
-    if (isGap && id > gapIdMax) {
+    if (kind === "gap" && id > gapIdMax) {
       return `the gap ends at id ${id}: it may be ${gapIdMax} at most`;
     }
-    if (!isChange && id !== this.#lastId + 1) {
+    if (kind === "create" && id !== this.#lastId + 1) {
       return `the animal has id ${id} instead of ${this.#lastId + 1}`;
     }
     if (number !== this.#lastNumber + 1) {
@@ -141,38 +133,6 @@ export class Gaps {
       }
     }
     return id > (this.#gaps[index]?.after ?? Infinity);
-  }
-}
-
-/**
- * Resolves to what opening the catalogue would find, as text. Changes nothing, and works while a server is running.
- * @throws {Error} why it could not be opened
- */
-export async function checkPetLog(disk: Disk, dataDir: string, isServed: boolean): Promise<string> {
-  const path = join(dataDir, petFileName);
-  const file = await disk.openToRead(path);
-  if (file === undefined) {
-    return `${path} does not exist: a start would create it`;
-  }
-  try {
-    let animalCount = 0;
-    const nothing = (): undefined => undefined;
-    const sink: PetSink = { append: () => void animalCount++, changeStatus: nothing, skipTo: nothing };
-    const end = await loadPets(file, sink).catch((error: unknown) => {
-      throw readError(path, error);
-    });
-    if (end.kind === "corrupt") {
-      throw new Error(damageText(path, end));
-    }
-    const animals = counted(animalCount, "animal");
-    if (end.kind === "whole") {
-      return `${path} is sound: ${animals}`;
-    }
-    return isServed
-      ? `${path} has ${animals}; a write is under way at its end, or has failed`
-      : `${path} has ${animals}; ${tornText(path, end)}; a start would set it aside`;
-  } finally {
-    await file.close();
   }
 }
 

@@ -24,7 +24,7 @@ export type GroupItem =
 
 export type ItemResult = StoredPet | ChangeOutcome;
 
-type GroupLine = Readonly<Pick<PetLine, "id" | "isChange" | "statusIndex" | "statusStart" | "hashStart">> & {
+type GroupLine = Readonly<Pick<PetLine, "id" | "kind" | "statusIndex" | "statusStart" | "hashStart">> & {
   readonly start: number;
 };
 
@@ -72,7 +72,7 @@ export class PetGroup {
   publish(hashes: IdempotencyHashes): void {
     const { view } = this.#chunk;
     for (const line of this.#lines) {
-      if (line.isChange) {
+      if (line.kind === "change") {
         this.#catalogue.changeStatus(line.id, line.statusIndex);
       } else {
         this.#catalogue.append(view, line.start, line.statusStart, line.statusIndex);
@@ -86,7 +86,7 @@ export class PetGroup {
   #add(newPet: NewPet, idempotencyHash: string | undefined): StoredPet {
     const id = this.#nextId++;
     const json = petToJson({ id, ...newPet });
-    this.#write({ id, isChange: false, statusIndex: petStatuses.indexOf(newPet.status), json, idempotencyHash });
+    this.#write({ id, kind: "create", statusIndex: petStatuses.indexOf(newPet.status), json, idempotencyHash });
     return { id, json };
   }
 
@@ -99,7 +99,7 @@ export class PetGroup {
     const statusIndex = petStatuses.indexOf(status);
     // A change that changes nothing is written only for its hash.
     if (statusIndex !== present || idempotencyHash !== undefined) {
-      this.#write({ id, isChange: true, statusIndex, json: "", idempotencyHash });
+      this.#write({ id, kind: "change", statusIndex, json: "", idempotencyHash });
       this.#statuses.set(id, statusIndex);
     }
     return { kind: "changed", json: this.#catalogue.get(id, statusIndex)! }; // There is the animal.
@@ -110,8 +110,8 @@ export class PetGroup {
     const start = this.byteCount;
     line.number = line.group + this.#lines.length;
     this.byteCount = encodePetLine(this.#chunk, start, content, line);
-    const { id, isChange, statusIndex, statusStart, hashStart } = line;
-    this.#lines.push({ id, isChange, statusIndex, statusStart, hashStart, start });
+    const { id, kind, statusIndex, statusStart, hashStart } = line;
+    this.#lines.push({ id, kind, statusIndex, statusStart, hashStart, start });
   }
 }
 

@@ -30,23 +30,23 @@
  * find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
-import { checksumBytes, hasChecksum, Literal, writeChecksum } from "../base/checksum.ts";
+import { checksumBytes, hasChecksum, type LineFault, Literal, writeChecksum } from "../base/checksum.ts";
 import type { Chunk } from "../log/chunks.ts";
-import type { LineFault } from "../log/reader.ts";
 import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
-import { idempotencyHashCharacters } from "./idempotency-table.ts";
+import { idempotencyHashCharacters } from "./idempotency-hashes.ts";
 
 const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
 
 /** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 213. */
 export const petLineBytesMax: number = nameCodePointsMax * 6 + 213 + statusCharactersMax;
 
+/** What a line does: creates an animal, changes the status of one that an earlier line created, or is a gap. */
+export type LineKind = "create" | "change" | "gap";
+
 /** Where a line's parts are. One object is used for all lines. */
 export interface PetLine {
   id: number;
-  /** Whether it creates no animal: it changes the status of one that an earlier line created, or is a gap. */
-  isChange: boolean;
-  isGap: boolean;
+  kind: LineKind;
   /** Of a gap: the id before its first. */
   after: number;
   /** Its place in the file, from 1. */
@@ -67,11 +67,11 @@ export interface PetLine {
 
 export function createPetLine(): PetLine {
   const places = { statusStart: 0, hashStart: 0, atSeconds: 0, integerEnd: 0 };
-  return { id: 0, isChange: false, isGap: false, after: 0, number: 0, group: 0, statusIndex: 0, ...places };
+  return { id: 0, kind: "create", after: 0, number: 0, group: 0, statusIndex: 0, ...places };
 }
 
 /** What a line is about. */
-export type LineContent = Pick<PetLine, "id" | "isChange" | "statusIndex"> & {
+export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex"> & {
   /** The text of the animal as it was created; of a change not used. */
   readonly json: string;
   readonly idempotencyHash: string | undefined;
@@ -82,15 +82,15 @@ export type LineContent = Pick<PetLine, "id" | "isChange" | "statusIndex"> & {
  * @param line has `number`, `group` and `atSeconds`; gets the rest
  */
 export function encodePetLine({ bytes, view }: Chunk, start: number, content: LineContent, line: PetLine): number {
-  const { id, isChange, statusIndex, json, idempotencyHash } = content;
+  const { id, kind, statusIndex, json, idempotencyHash } = content;
   const { number, group, atSeconds } = line;
-  const text = isChange ? `{"id":${id},"status":"${petStatuses[statusIndex]}"` : json.slice(0, -1);
-  const place = !isChange && number === id ? `,"group":${group}` : `,"line":${number},"group":${group}`;
+  const text = kind === "change" ? `{"id":${id},"status":"${petStatuses[statusIndex]}"` : json.slice(0, -1);
+  const place = kind === "create" && number === id ? `,"group":${group}` : `,"line":${number},"group":${group}`;
   const once = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${atSeconds}`;
   const end = start + bytes.write(text + place + once, start);
   const statusEnd = end - once.length - place.length - 1;
   line.id = id;
-  line.isChange = isChange;
+  line.kind = kind;
   line.statusIndex = statusIndex;
   line.statusStart = statusEnd - petStatuses[statusIndex]!.length; // One of the known statuses.
   line.hashStart = once === "" ? 0 : end - once.length + beforeHash.length;
@@ -135,23 +135,23 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
     return false;
   }
   line.id = readInteger(bytes, start + idStart.length, line);
-  line.isChange = !nameStart.isAt(bytes, line.integerEnd);
-  const statusAt = line.isChange ? line.integerEnd : endOfCategoryId(bytes, line.integerEnd + nameStart.length, end);
-  if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
-    return line.isChange && readGap(bytes, end, line);
+  const idEnd = line.integerEnd;
+  if (beforeAfter.isAt(bytes, idEnd)) {
+    return readGap(bytes, end, line);
   }
-  line.isGap = false;
+  line.kind = nameStart.isAt(bytes, idEnd) ? "create" : "change";
+  const statusAt = line.kind === "change" ? idEnd : endOfCategoryId(bytes, idEnd + nameStart.length, end);
+  if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
+    return false;
+  }
   line.statusStart = statusAt + beforeStatus.length;
   const placeAt = readStatus(bytes, end, line);
   return placeAt > 0 && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
 }
 
-/** Whether the members after an id are those of a gap. */
+/** Whether the members after an id, which begin as those of a gap, are those of one. */
 function readGap(bytes: DataView, end: number, line: PetLine): boolean {
-  if (!beforeAfter.isAt(bytes, line.integerEnd)) {
-    return false;
-  }
-  line.isGap = true;
+  line.kind = "gap";
   line.hashStart = 0;
   line.after = readInteger(bytes, line.integerEnd + beforeAfter.length, line);
   const isRight = line.after >= 0 && line.after < line.id && beforeNumber.isAt(bytes, line.integerEnd);
@@ -183,10 +183,10 @@ function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   if (numberStart.isAt(bytes, at)) {
     line.number = readInteger(bytes, at + numberStart.length, line);
     groupAt = line.integerEnd + groupAfterNumber.length;
-    if (!groupAfterNumber.isAt(bytes, line.integerEnd) || (line.number === line.id && !line.isChange)) {
+    if (!groupAfterNumber.isAt(bytes, line.integerEnd) || (line.number === line.id && line.kind === "create")) {
       return false;
     }
-  } else if (line.isChange || !groupStart.isAt(bytes, at)) {
+  } else if (line.kind !== "create" || !groupStart.isAt(bytes, at)) {
     return false;
   }
   line.group = readInteger(bytes, groupAt, line);

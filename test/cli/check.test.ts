@@ -1,5 +1,6 @@
 /**
- * `check` on real folders: what a simulated disk (test/fault/check.test.ts) does not show.
+ * `check` and a start look at the same folder, whatever is wrong with it: they say the same, and `check` changes nothing.
+ * What only another user meets is in refused-files.test.ts.
  */
 
 import assert from "node:assert/strict";
@@ -8,12 +9,12 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -22,11 +23,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
 
-import { check } from "../../src/cli/check.ts";
 import { run } from "../../src/cli/run.ts";
-import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { checkOptions } from "../../src/options.ts";
-import { openService } from "../../src/service.ts";
 import { start } from "../support/program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
@@ -53,31 +50,33 @@ function filledFolder(context: TestContext): string {
   return data;
 }
 
-/** How a start with the folder ends, and what it says. One that succeeds is stopped, so that the test fails. */
-async function startRefused(data: string): Promise<string> {
-  const terminal = recordingTerminal();
-  const code = await run(["--port", "0", "--data", data], terminal, () => AbortSignal.timeout(10_000));
-  return `ended with ${code}: ${terminal.output().stderr}`;
+interface Said {
+  readonly code: number;
+  readonly lines: readonly string[];
 }
 
-/** The names in a folder, and everything about its files but when they were last read. */
+/** What a start with the folder says. One that succeeds is stopped as soon as it listens. */
+async function started(data: string): Promise<Said> {
+  const terminal = recordingTerminal();
+  const stop = new AbortController();
+  const listened = (lines: string): void => {
+    terminal.stdout(lines);
+    if (lines.startsWith("listening on ")) {
+      stop.abort();
+    }
+  };
+  const code = await run(["--port", "0", "--data", data], { ...terminal, stdout: listened }, () => stop.signal);
+  return { code, lines: terminal.output().stderr.split("\n").filter((line) => line !== "" && !line.startsWith("stopp")) };
+}
+
+/** The names in a folder, if it is there, and everything about its files but when they were last read. */
 function stateOf(folder: string): readonly string[] {
-  const names = readdirSync(folder).sort();
-  return names.map((name) => {
-    const { ino, mode, size, mtimeNs, ctimeNs } = statSync(join(folder, name), { bigint: true });
-    const content = name.endsWith("jsonl") ? readFileSync(join(folder, name), "latin1") : "";
-    return [name, ino, mode, size, mtimeNs, ctimeNs, content].join(" ");
+  return (existsSync(folder) ? readdirSync(folder) : []).sort().map((name) => {
+    const stats = lstatSync(join(folder, name), { bigint: true });
+    const { ino, mode, size, mtimeNs, ctimeNs } = stats;
+    return [name, ino, mode, ...(stats.isFile() ? [size, mtimeNs, ctimeNs, readFileSync(join(folder, name), "latin1")] : [])].join(" ");
   });
 }
-
-test("a start with a damaged file says where the damage is, and that check --help has advice", async (context) => {
-  for (const [name, sound, damaged] of [["pets.jsonl", "Rex", "Max"], ["keys.jsonl", "made", "mode"]] as const) {
-    const data = filledFolder(context);
-    writeFileSync(join(data, name), readFileSync(join(data, name), "utf8").replace(sound, damaged));
-    const refusal = /^ended with 1: Cannot .*s\.jsonl is damaged at line 1, byte 0: .*; see check --help\n$/;
-    assert.match(await startRefused(data), refusal, name);
-  }
-});
 
 test("check and start refuse the same flags and variables", async (context) => {
   const data = filledFolder(context);
@@ -95,6 +94,96 @@ test("check and start refuse the same flags and variables", async (context) => {
   assert.equal((await runHere(["check", "--data", data, "--port", "0", "--log", "off"])).code, 0);
 });
 
+/** Does something to a folder. Returns another one to look at, if any. */
+type Damage = (data: string, path: (name: string) => string) => string | void;
+
+function changed(name: string, change: (content: string) => string): Damage {
+  return (_, path) => writeFileSync(path(name), change(readFileSync(path(name), "latin1")), "latin1");
+}
+
+function linked(name: string, place: string): Damage {
+  return (data, path) => {
+    rmSync(path(name), { recursive: true, force: true });
+    mkdirSync(join(data, "../there"));
+    symlinkSync(join(data, "..", place, "target"), path(name));
+  };
+}
+
+const piped = (name: string): Damage => (_, path) => {
+  rmSync(path(name), { force: true });
+  assert.equal(spawnSync("mkfifo", [path(name)]).status, 0);
+};
+
+const damages: Readonly<Record<string, Damage>> = {
+  "nothing": () => undefined,
+  "no folder": (data) => join(data, "deep/new"),
+  "an empty folder": (data) => (mkdirSync(join(data, "new")), join(data, "new")),
+  "a folder that is a file": (_, path) => path("pets.jsonl"),
+  "a folder in a device": () => "/dev/null/data",
+  "an unfinished export": (_, path) => writeFileSync(path("export.unfinished"), ""),
+  "animals changed": changed("pets.jsonl", (text) => text.replace("Rex", "Max")),
+  "animals with a line twice": changed("pets.jsonl", (text) => text + text),
+  "animals torn": changed("pets.jsonl", (text) => text.slice(0, -9)),
+  "animals torn, no place for the torn end": (data, path) => {
+    changed("pets.jsonl", (text) => text.slice(0, -9))(data, path);
+    mkdirSync(path("pets.jsonl.torn"));
+  },
+  "animals gone": (_, path) => rmSync(path("pets.jsonl")),
+  "keys changed": changed("keys.jsonl", (text) => text.replace("made", "mode")),
+  "keys torn": changed("keys.jsonl", (text) => text.slice(0, -9)),
+  "keys and animals torn": (data, path) => {
+    ["keys.jsonl", "pets.jsonl"].forEach((name) => changed(name, (text) => text.slice(0, -9))(data, path));
+  },
+  "keys empty": changed("keys.jsonl", () => ""),
+  "keys gone": (_, path) => rmSync(path("keys.jsonl")),
+  "keys a folder": (_, path) => (rmSync(path("keys.jsonl")), mkdirSync(path("keys.jsonl"))),
+  "limits damaged": (_, path) => writeFileSync(path("limits.json"), "{}\n"),
+  "limits a folder": (_, path) => mkdirSync(path("limits.json")),
+  "the lock a file": (_, path) => writeFileSync(path("server.lock"), ""),
+  "the lock a folder": (_, path) => mkdirSync(path("server.lock")),
+  "the lock a link to nothing": (_, path) => symlinkSync("/nowhere/x", path("server.lock")),
+  ...Object.fromEntries(["", "pets.jsonl", "keys.jsonl", "limits.json"].flatMap((name) => {
+    return ["there", "nowhere"].map((place) => [`${name || "the folder"} a link to no file ${place}`, linked(name, place)]);
+  })),
+  ...Object.fromEntries(["pets.jsonl", "keys.jsonl", "limits.json"].map((name) => [`${name} a named pipe`, piped(name)])),
+};
+
+for (const [name, damage] of Object.entries(damages)) {
+  test(`check says what a start says, and changes nothing: ${name}`, async (context) => {
+    const filled = filledFolder(context);
+    const data = damage(filled, (file) => join(filled, file)) ?? filled;
+    const before = [filled, join(filled, "..")].map(stateOf);
+    const { code, stdout, stderr } = await runHere(["check", "--data", data]);
+    assert.deepEqual([filled, join(filled, "..")].map(stateOf), before);
+    const said = stdout.trimEnd().split("\n");
+    const start = await started(data);
+    const about = `check says:\n${stdout}a start says:\n${start.lines.join("\n")}`;
+    const [reason = "", verdict] = said.slice(-2);
+    assert.deepEqual([stderr, code, verdict], start.code === 0
+      ? ["", 0, "the server would start"]
+      : ["", 1, "the server would not start"], about);
+    if (start.code !== 0) {
+      assert.ok(start.lines.at(-1)?.includes(reason), about);
+      assert.equal(start.lines.at(-1)?.endsWith("; see check --help"), /damaged at line \d+, byte \d+/.test(reason), about);
+    }
+    const reports = said.flatMap((line) => /^a start says: (.*)$/.exec(line)?.[1] ?? []);
+    assert.deepEqual(reports, start.code === 0 ? start.lines : start.lines.slice(0, -1), about);
+  });
+}
+
+test("check and a start refuse a folder in /proc, where none can be made", async () => {
+  const { code, stdout } = await runHere(["check", "--data", "/proc/nothing"]);
+  assert.deepEqual([code, (await started("/proc/nothing")).code], [1, 2]);
+  assert.match(stdout, /^the folder \/proc cannot be used: E\w+; .*\nthe server would not start\n$/);
+});
+
+test("check says how many animals and keys would be served, and that a start without keys makes the first", async (context) => {
+  const data = filledFolder(context);
+  assert.equal((await runHere(["check", "--data", data])).stdout, `${data} has 4 animals, 2 keys\nthe server would start\n`);
+  const none = (await runHere(["check", "--data", join(data, "none")])).stdout;
+  assert.match(none, /has 0 animals, 0 keys; a start would make the first key\nthe server would start\n$/);
+});
+
 test("check beside a server changes nothing, and does not report writes under way as damage", async (context) => {
   const data = filledFolder(context);
   const program = await start(context, ["--data", data]);
@@ -104,78 +193,8 @@ test("check beside a server changes nothing, and does not report writes under wa
   const checked = await runHere(["check", "--data", data]);
   assert.deepEqual(stateOf(data), stateBefore);
   assert.equal(checked.code, 0);
-  assert.match(checked.stdout, /4 animals; a write is under way .*\n.*2 keys; .*\nthe server would start; a server holds the folder now\n$/);
+  assert.match(checked.stdout, /has 4 animals, 2 keys\nit would serve, but .* holds the folder .* write under way\nthe server would start\n$/);
   assert.equal(await program.stop(), 0);
-});
-
-test("check says that the server would not start with a folder it cannot write to", async (context) => {
-  const data = filledFolder(context);
-  const refused = (): Promise<never> => Promise.reject(new Error("EROFS: read-only file system"));
-  const pets = { ...nodeDisk, openToAppend: refused };
-  const folder = { ...nodeDisk, lock: refused };
-  for (const disk of [pets, folder]) {
-    const terminal = recordingTerminal();
-    assert.equal(await check(["--data", data], terminal, disk), 1);
-    assert.match(terminal.output().stdout, /^EROFS.*\nthe server would not start\n$/m);
-  }
-});
-
-for (const folder of ["/proc/nothing", "/dev/null/data"]) {
-  test(`check says that the server would not start with ${folder}, and start says the same`, async () => {
-    const checked = await runHere(["check", "--data", folder]);
-    assert.equal(checked.code, 1);
-    assert.match(checked.stdout, /(ENOENT|EACCES|EPERM|ENOTDIR).*\n.*the server would not start\n$/);
-    assert.match(await startRefused(folder), /ended with 2: Cannot use --data/);
-  });
-}
-
-test("check and start name limits.json if it is a folder", async (context) => {
-  const data = filledFolder(context);
-  mkdirSync(join(data, "limits.json"));
-  const checked = await runHere(["check", "--data", data]);
-  assert.equal(checked.code, 1);
-  assert.match(checked.stdout, /limits\.json.*EISDIR.*\nthe server would not start\n$/);
-  assert.match(await startRefused(data), /ended with 2: Cannot use --data .*limits\.json.*EISDIR/);
-});
-
-test("check and start refuse a folder whose server.lock is a file, and leave it", async (context) => {
-  const data = filledFolder(context);
-  writeFileSync(join(data, "server.lock"), "");
-  const checked = await runHere(["check", "--data", data]);
-  assert.equal(checked.code, 1);
-  assert.match(checked.stdout, /^Cannot lock .*server\.lock: it is not a socket\n[^]*the server would not start\n$/);
-  assert.match(await startRefused(data), /ended with 2: Cannot use --data .*server\.lock: it is not a socket/);
-  assert.ok(existsSync(join(data, "server.lock")));
-});
-
-test("check says of a link to nothing what a start does: the data folder, the files in it, where they may be made and not", async (context) => {
-  for (const name of ["", "pets.jsonl", "keys.jsonl", "limits.json"]) {
-    for (const place of ["there", "nowhere"]) {
-      const folder = temporaryFolder(context);
-      const data = join(folder, "data");
-      mkdirSync(join(folder, "there"));
-      if (name !== "") {
-        mkdirSync(data);
-      }
-      symlinkSync(join(folder, place, "target"), join(data, name).replace(/\/$/, ""));
-      const checked = await runHere(["check", "--data", data]);
-      const options = checkOptions({ dataDir: data, report: () => undefined });
-      const service = await openService(options).catch(() => undefined);
-      const isStarted = await service?.keys.createFirst({ label: "first key" }).then(() => true, () => false) ?? false;
-      await service?.close();
-      assert.equal(checked.code === 0, isStarted, `${name} ${place}: ${checked.stdout}`);
-    }
-  }
-});
-
-test("check mentions a damaged limits.json, and leaves it", async (context) => {
-  const data = filledFolder(context);
-  writeFileSync(join(data, "limits.json"), "{}\n");
-  const stateBefore = stateOf(data);
-  const checked = await runHere(["check", "--data", data]);
-  assert.equal(checked.code, 0);
-  assert.match(checked.stdout, /limits\.json is damaged; the server would move it away, .*\nthe server would start\n$/);
-  assert.deepEqual(stateOf(data), stateBefore);
 });
 
 test("check, import and keys refuse an empty --data, and make nothing", async (context) => {
@@ -214,15 +233,3 @@ test("check says that a start without keys fails on a full disk, as it does in o
     spawnSync("umount", [data]);
   }
 });
-
-for (const name of ["keys.jsonl", "limits.json", "pets.jsonl"]) {
-  test(`check and a start refuse a ${name} that is a named pipe, and do not wait for it`, async (context) => {
-    const data = filledFolder(context);
-    rmSync(join(data, name), { force: true });
-    assert.equal(spawnSync("mkfifo", [join(data, name)]).status, 0);
-    const { code, stdout, stderr } = await runHere(["check", "--data", data]);
-    assert.equal(code, 1);
-    assert.match(stdout + stderr, /is a named pipe/);
-    assert.match(await startRefused(data), /is a named pipe/);
-  });
-}

@@ -3,16 +3,16 @@ import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { UsageError } from "../../src/cli/parse-flags.ts";
-import { keys as runKeys } from "../../src/cli/keys.ts";
-import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { withoutSecrets } from "../../src/base/redact-secrets.ts";
-import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
-import { openLimitsFile } from "../../src/folder/limits-file.ts";
 import { lineWithChecksum } from "../../src/base/checksum.ts";
-import { ask, KeyFolder } from "../support/key-folder.ts";
+import { withoutSecrets } from "../../src/base/redact-secrets.ts";
+import { keys as runKeys } from "../../src/cli/keys.ts";
+import { UsageError } from "../../src/cli/parse-flags.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
+import { openLimitsFile } from "../../src/folder/limits-file.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
+import { ask, KeyFolder } from "../support/key-folder.ts";
 import { recordingTerminal, runHere } from "../support/terminal.ts";
 
 interface Outcome {
@@ -60,7 +60,7 @@ test("keys create takes each flag as --flag value and as --flag=value", async (c
   await create(folder, ...values.flatMap(([name, value]) => [`--${name}`, value]));
   await create(folder, ...values.map(([name, value]) => `--${name}=${value}`));
   for (const key of (await folder.open()).keyring.list()) {
-    assert.deepEqual(key.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
+    assert.deepEqual(key.plan, { name: "enterprise", perMinute: 5, perDay: 7 });
     assert.deepEqual([key.label, key.expiresMs], ["a=b --c", Date.UTC(2027, 0, 31)]);
   }
 });
@@ -187,7 +187,7 @@ for (const place of ["alone", "beside an embedding program"] as const) {
       assert.deepEqual(await keys(folder, ...args), { code: 0, out: "", error: `${said}\n` }, args.join(" "));
     }
     const store = await folder.open();
-    assert.deepEqual(store.keyring.get(id)?.plan, { name: "enterprise", quota: { perMinute: 5, perDay: 7 } });
+    assert.deepEqual(store.keyring.get(id)?.plan, { name: "enterprise", perMinute: 5, perDay: 7 });
     assert.equal(ask(store, key), "invalid");
     for (const [verb, ...value] of [["rotate"], ["label", "x"], ["label", ""], ["expire", "2027-01-31"], ["expire", "never"]]) {
       const { code, error } = await keys(folder, verb ?? "", id, ...value);

@@ -75,7 +75,7 @@ for (const place of ["beside a server", "alone"] as const) {
   });
 }
 
-test("KeyStore changes that are asked for at once are all made, in the order of asking", async (context) => {
+test("Keys changes that are asked for at once are all made, in the order of asking", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();

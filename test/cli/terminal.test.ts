@@ -44,7 +44,7 @@ test("finishOutput() writes what waits for a slow reader of standard error", asy
   Object.assign(descriptor, { room: 0, code: "EAGAIN" });
   stderr.write("stopped\n");
   descriptor.room = Infinity;
-  const finishers = { finishStdout: async () => undefined, finishStderr: (graceMs: number) => stderr.finish(graceMs) };
+  const finishers = { finishStdout: async () => undefined, finishStderr: (graceMs: number) => stderr.finish(graceMs), closeGone: () => undefined };
   assert.equal(await finishOutput({ ...recordingTerminal(), ...finishers }, exitDone, true), exitDone);
   assert.equal(descriptor.text, "stopped\n");
 });

@@ -151,7 +151,7 @@ test("reach() leads to the holder of a name, also if it answers only later, and 
   assert.equal(await reach(path), undefined);
   const holder = await lock(path);
   const connections = [await reach(path), await reach(path)];
-  holder?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)));
+  holder?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)), "");
   for (const connection of connections) {
     connection?.end("hello");
     assert.equal(String(await connection?.toArray()), "hello!");

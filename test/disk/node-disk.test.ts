@@ -1,5 +1,6 @@
 /**
- * Folders on the real disk: made with those above them, by several at once, and refused where there can be none.
+ * The real disk: the event loop waits for none of its calls. Folders are made with those above them, by several at
+ * once, and refused where there can be none.
  */
 
 import assert from "node:assert/strict";
@@ -18,6 +19,30 @@ mock.method(fs, "fsync", (descriptor: number, done: (error: Error | null) => voi
 });
 syncBuiltinESMExports();
 const { nodeDisk } = await import("../../src/disk/node-disk.ts");
+
+test("no call for a file waits on the event loop's thread, where it would stop all reads", async (context) => {
+  const path = join(temporaryFolder(context), "log");
+  const names = Object.keys(fs).filter((name) => name.endsWith("Sync") && typeof fs[name as "writeSync"] === "function");
+  const mocks = names.map((name) => mock.method(fs, name as "writeSync", () => assert.fail(`${name} was called`)));
+  syncBuiltinESMExports();
+  try {
+    const file = await nodeDisk.openToAppend(path);
+    assert.equal(await file.append(Buffer.from("one\n")), 4);
+    await file.overwrite(Buffer.from("two\n"), 0);
+    await file.sync();
+    assert.deepEqual(await file.look(), { isInPlace: true, byteCount: 4 });
+    assert.equal(await file.read(Buffer.alloc(9), 0), 4);
+    await file.truncate(3);
+    await nodeDisk.rename(path, `${path}.new`);
+    assert.deepEqual(await file.look(), { isInPlace: false, byteCount: 3 });
+    await file.close();
+    assert.deepEqual([await nodeDisk.exists(path), await nodeDisk.openToRead(path)], [false, undefined]);
+    await nodeDisk.remove(`${path}.new`);
+  } finally {
+    mocks.forEach((one) => one.mock.restore());
+    syncBuiltinESMExports();
+  }
+});
 
 test("makeFolder() makes the folders above as well, for the owner alone, and two may do so at once", async (context) => {
   const folder = temporaryFolder(context);

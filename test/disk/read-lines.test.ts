@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { readLines } from "../../src/disk/read-lines.ts";
+import { readLines } from "../../src/disk/file-bytes.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { seeded } from "../support/seeded-random.ts";
 

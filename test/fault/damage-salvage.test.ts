@@ -4,72 +4,61 @@
  */
 
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
 
 import { hasChecksum, lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { fileOf, type ReadableFile, readPastErrors } from "../../src/disk/file-bytes.ts";
+import { snapshotPieces } from "../../src/folder/limits-file.ts";
+import { encodeKeyEvent } from "../../src/keys/key-line.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
-import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
-import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { PetFileLines } from "../../src/moving/pet-file-lines.ts";
-import { salvagePets } from "../../src/moving/salvage-pets.ts";
-import { memoryFile } from "../support/memory-file.ts";
-import { SeededRandom } from "../support/seeded-random.ts";
+import { otherLines, salvagePets } from "../../src/moving/salvage-pets.ts";
+import { chooseLines } from "../../src/moving/sound-lines.ts";
+import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
-import { dataDir, flippedBits, path } from "./damaged-start.ts";
+import { animalsOf, changeLines, damageOnce, dataDir, flippedBits, longLines, path, rex } from "./damaged-start.ts";
 
-const rex = { name: "Ø \"x\"", categoryId: -5n, status: "available" } as const;
-
-let log: Buffer = Buffer.alloc(0);
-let lines: string[] = [];
-
-before(async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
-  const change = (id: number, status: PetStatus, hash?: string) => store.changeStatus(id, { status, from: petStatuses }, hash);
-  await Promise.all([store.add(rex), store.add(rex)]);
-  await Promise.all([change(1, "pending", "c".repeat(22)), store.add(rex), store.add(rex, "a".repeat(22))]);
-  await change(2, "sold");
-  await Promise.all([change(3, "sold"), change(1, "sold"), change(2, "pending")]);
-  await store.close();
-  log = disk.seen(path);
-  lines = log.toString().split(/(?<=\n)/);
-  assert.deepEqual(lines.map((line) => line.includes("name")), [true, true, false, true, true, false, false, false, false]);
-});
+const fuzzCount = Number(process.env["FLIPS"] ?? 60);
+const lines = changeLines;
+const log = Buffer.from(lines.join(""));
 
 interface Salvaged {
   readonly content: Buffer;
+  readonly others: string;
   readonly served: string;
   readonly nextId: number;
   readonly reports: readonly string[];
 }
 
 /** Salvages, and opens what was written, which has to be sound. */
-async function salvage(damaged: Buffer): Promise<Salvaged> {
+async function salvage(damaged: Buffer | ReadableFile): Promise<Salvaged> {
   const reports: string[] = [];
-  const pieces: Buffer[] = [];
-  for await (const piece of salvagePets(memoryFile(damaged), new PetFileLines(), (message) => void reports.push(message))) {
-    pieces.push(Buffer.from(piece));
-  }
-  const content = Buffer.concat(pieces);
+  const chosen = await chooseLines("read" in damaged ? damaged : fileOf(damaged));
+  const content = await contentOf(salvagePets(chosen, new PetFileLines(), (message) => void reports.push(message)));
+  const others = (await contentOf(otherLines(chosen))).toString();
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, content);
   const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
   const served = String(store.list({ after: 0, limit: 100, status: undefined }).json);
   const { id } = await store.add(rex);
   await store.close();
-  return { content, served, nextId: id, reports };
+  return { content, others, served, nextId: id, reports };
 }
 
-/** What the lines but those at `lost` come to. */
-function animalsWithout(lost: readonly number[]): string {
-  const animals = new Map<number, object>();
-  for (const text of lines.filter((_, index) => !lost.includes(index))) {
-    const { line: _line, group: _group, once: _once, at: _at, crc: _crc, ...members } = JSON.parse(text) as { id: number; [name: string]: unknown };
-    if (members["name"] !== undefined || animals.has(members.id)) {
-      animals.set(members.id, { ...animals.get(members.id), ...members });
-    }
+async function contentOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const copies: Buffer[] = [];
+  for await (const piece of pieces) {
+    copies.push(Buffer.from(piece));
   }
-  return JSON.stringify([...animals.values()]);
+  return Buffer.concat(copies);
+}
+
+/** What all lines but those at `lost` come to. */
+function animalsWithout(lost: readonly number[], all = lines): string {
+  return animalsOf(all.filter((_, index) => !lost.includes(index)));
 }
 
 test("of a sound log nothing is left out, and hashes keep their times", async () => {
@@ -85,9 +74,9 @@ test("after any flipped bit one line is left out, and changes of its animal", as
     const isNewline = content[newlineAt] !== log[newlineAt];
     const { served, nextId, reports } = await salvage(content);
     assert.equal(served, animalsWithout(isNewline ? [] : [index]), about);
-    assert.equal(reports.some((report) => new RegExp(`line ${index + 1}, byte ${offset}\\b`).test(report)), !isNewline, reports.join());
-    // Of a change that is lost after the last animal nobody knows that it was no animal.
-    assert.equal(nextId, !isNewline && index >= 5 && index < 8 ? 6 : 5, about);
+    assert.equal(reports.some((report) => report.includes(`line ${index + 1} `) && report.includes(` byte ${offset} `)), !isNewline, reports.join());
+    // Of a change that is lost after the last animal, and cannot be read as one, nobody knows that it was no animal.
+    assert.ok(nextId === 5 || (nextId === 6 && !isNewline && index >= 5), about);
   }
 });
 
@@ -113,41 +102,60 @@ test("a log cut at any byte keeps its whole lines, also one without its newline,
   }
 });
 
-test("what is left out is said: lines, bytes and ids", async () => {
-  const [first, , change] = lines as [string, string, string];
-  const again = lineWithChecksum('{"id":3,"name":"Tom","categoryId":1,"status":"sold","line":10,"group":10}');
-  const rows: readonly (readonly [title: string, damaged: readonly string[], reports: readonly string[], nextId: number])[] = [
-    ["the first line", lines.with(0, "x\n"), [
-      "line 1, byte 0: damaged or missing", "id 1, which no animal will have",
-      `line 3, byte ${bytesBefore(2) - first.length + 1}: it changes animal 1, which is left out`,
-      `line 8, byte ${bytesBefore(7) - first.length + 1}: it changes animal 1, which is left out`,
-    ], 5],
-    ["a group's first lines and a long hole", lines.toSpliced(2, 2, "\0".repeat(9_000)), [
-      `lines 3 to 4, byte ${bytesBefore(2)}: damaged or missing`, "id 3, which no animal will have",
-      `line 7, byte ${bytesBefore(6) - bytesBefore(4) + bytesBefore(2) + 9_000}: it changes animal 3, which is left out`,
-    ], 5],
-    ["lines that are missing", lines.toSpliced(3, 2), [
-      `lines 4 to 5, byte ${bytesBefore(3)}: damaged or missing`, "id 3, which no animal will have",
-      `line 7, byte ${bytesBefore(6) - bytesBefore(5) + bytesBefore(3)}: it changes animal 3, which is left out`, "id 4, which no animal will have",
-    ], 5],
-    ["the last lines, which are animals", lines.slice(0, 5).with(3, "x\n").with(4, "y".repeat(200)), [
-      `the last 202 bytes, from line 4, byte ${bytesBefore(3)} on: damaged or unfinished`, "ids 3 to 4, which no animal will have",
-    ], 5],
-    ["everything", ["z".repeat(1_000)], [
-      "the last 1000 bytes, from line 1, byte 0 on: damaged or unfinished", "ids 1 to 12, which no animal will have",
-    ], 13],
-    ["a line that is doubled", lines.toSpliced(3, 0, change), [`line 3, byte ${bytesBefore(3)}: it is not in its place`], 5],
-    ["an id beyond all gaps", [...lines, lineWithChecksum('{"id":999999999999999,"after":4,"line":10,"group":10}')], [
-      `line 10, byte ${log.length}: it is not in its place`,
-    ], 5],
-    ["an id that is given again", [...lines, again], [`line 10, byte ${log.length}: it is not in its place`], 5],
-    ["an unfinished end", [...lines, '{"id":5,"na'], [`the last 11 bytes, from line 10, byte ${log.length} on: damaged or unfinished`], 5],
-    ["a blank line", lines.toSpliced(1, 0, "\n"), [`1 byte before line 2, byte ${bytesBefore(1) + 1}`], 5],
-  ];
-  for (const [title, damaged, expected, nextId] of rows) {
+const tom = (number: number, id = 3): string =>
+  lineWithChecksum(`{"id":${id},"name":"Tom","categoryId":1,"status":"sold"${number === id ? "" : `,"line":${number}`},"group":${number}}`);
+const sale = (number: number, id: number): string => lineWithChecksum(`{"id":${id},"status":"sold","line":${number},"group":${number}}`);
+
+test("a line's place is its number: moved, doubled and exchanged lines lose nothing, wherever they are", async () => {
+  const { content } = await salvage(log);
+  for (const [index, line] of lines.entries()) {
+    for (const [to, other] of lines.entries()) {
+      const rest = lines.toSpliced(index, 1);
+      for (const [what, moved] of [
+        ["moved", rest.toSpliced(to, 0, line)], ["doubled", lines.toSpliced(to, 0, line)], ["exchanged", lines.with(index, other).with(to, line)],
+      ] as const) {
+        const salvaged = await salvage(Buffer.from(moved.join("")));
+        // Behind the last line a copy may be in the place of others.
+        const isAtEnd = what === "doubled" && Math.min(index, to) === lines.length - 1;
+        assert.equal(salvaged.nextId, isAtEnd ? 6 : 5);
+        const found = [salvaged.content.subarray(0, content.length), salvaged.reports.length > 0];
+        assert.deepEqual(found, [content, isAtEnd], `line ${index + 1} ${what} to ${to + 1}`);
+      }
+    }
+  }
+  for (const order of [lines.toReversed(), lines.toSorted(), [...lines.slice(5), ...lines.slice(0, 5)], [...lines.slice(3), ...lines]]) {
+    assert.deepEqual((await salvage(Buffer.from(order.join("")))).content, content);
+  }
+});
+
+test("of two writers the longer run of lines is taken whole, the other one from its first different line on is kept beside it", async () => {
+  const other = [tom(9, 5), tom(10, 6), sale(11, 5)];
+  const longer = [tom(3), sale(4, 1), sale(5, 2), tom(6, 4)];
+  for (const [what, damaged, taken, beside] of [
+    ["a short run behind", [...lines, ...other], lines, other],
+    ["a short run before", [...other, ...lines], lines, other],
+    ["one between", [...lines.slice(0, 4), tom(3), tom(4, 4), ...lines.slice(4)], lines, [tom(3), tom(4, 4)]],
+    ["a longer run behind", [...lines.slice(0, 3), ...longer], [...lines.slice(0, 2), ...longer], lines.slice(2, 3)],
+    ["two of the same length", [...lines.slice(0, 3), tom(3), sale(4, 1), sale(5, 2)], lines.slice(0, 3), [tom(3), sale(4, 1), sale(5, 2)]],
+  ] as const) {
     const salvaged = await salvage(Buffer.from(damaged.join("")));
-    assert.deepEqual(salvaged.reports, expected.map((what) => `left out ${what}`), title);
-    assert.equal(salvaged.nextId, nextId, title);
+    assert.equal(salvaged.others, beside.join(""), what);
+    assert.deepEqual(salvaged.content, (await salvage(Buffer.from(taken.join("")))).content, what);
+    assert.equal(salvaged.reports.length > 0, beside.length > 0, what);
+  }
+});
+
+test("a line without a neighbour that would skip more than 1,000 ids is left out and named, others are taken", async () => {
+  for (const [alone, isTaken] of [
+    [tom(1_010, 1_005), true], [tom(1_011, 1_006), false], [sale(1_010, 2), true], [sale(1_011, 2), false], [tom(9_999, 2 ** 40), false],
+    [`${tom(5_000, 4_000)}${tom(5_001, 4_001)}`, true],
+  ] as const) {
+    for (const damaged of [[...lines, alone], [alone, ...lines]]) {
+      const { served, reports } = await salvage(Buffer.from(damaged.join("")));
+      assert.equal(/"Tom"|"id":2,[^}]*"sold"/.test(served), isTaken, `${alone} ${served}`);
+      assert.equal(reports.some((report) => report.includes("no line beside it is there")), !isTaken, reports.join("\n"));
+      assert.equal(JSON.parse(served).filter(({ id }: { id: number }) => id < 5).length, 4);
+    }
   }
 });
 
@@ -158,7 +166,7 @@ test("a log with gaps keeps them, a lost gap is one again, and a line of a newer
   const gap = /\{"id":2,"after":1,.*\n/.exec(content.toString())?.[0] ?? assert.fail(content.toString());
   const again = await salvage(Buffer.from(content.toString().replace(gap, "")));
   assert.deepEqual([again.served, again.nextId], [salvaged.served, 5]);
-  assert.ok(again.reports.includes("left out id 2, which no animal will have"));
+  assert.ok(again.reports.includes("lost: animal 2; no other animal gets the id"), again.reports.join());
   const newer = lines.with(4, lineWithChecksum('{"id":4,"colour":"red"}'));
   await assert.rejects(salvage(Buffer.from(newer.join(""))), /^Error: byte \d+: an unknown member: a newer release wrote the line/);
 });
@@ -169,8 +177,8 @@ test("a change in a gap, which an export of release 2.0.0 may have, is left out"
   const change = lineWithChecksum(`{"id":2,"status":"sold","line":${number},"group":${number}}`);
   const salvaged = await salvage(Buffer.concat([content, Buffer.from(change)]));
   assert.deepEqual(salvaged.content, content);
-  const reason = "it changes animal 2, which is left out";
-  assert.deepEqual(salvaged.reports, [`left out line ${number}, byte ${content.length}: ${reason}`]);
+  const reason = "by which animal 2 became sold: it is lost";
+  assert.deepEqual(salvaged.reports, [`left out line ${number}, byte ${content.length}, ${reason}`]);
 });
 
 test("a name that was chosen so that the line's rest has the line's checksum proves nothing, and stops no salvage", async () => {
@@ -189,12 +197,32 @@ test("a name that was chosen so that the line's rest has the line's checksum pro
   assert.equal(served, `[${second}}]`);
 });
 
+test("lines of keys.jsonl and limits.json, which a disk has written into a log, are damage, and stop no salvage", async () => {
+  const key = encodeKeyEvent({ event: "revoked", timeMs: 0, id: `key_${"A".repeat(15)}` });
+  const limits = [...snapshotPieces(new MemoryLimiter({ clock: systemClock }))].join("");
+  for (const foreign of [key, limits]) {
+    for (const index of lines.keys()) {
+      const damaged = Buffer.from(lines.with(index, foreign).join(""));
+      assert.equal((await salvage(damaged)).served, animalsWithout([index]), `${index} ${foreign}`);
+    }
+  }
+});
+
+test("what is damaged proves nothing: the id of the last animal is not given again if its line reads as a change", async () => {
+  for (const id of [1, 99]) {
+    const spliced = `{"id":${id},"status":"sold"ble","line":10,"group":10,"crc":"00000000"}\n`;
+    const { nextId, reports } = await salvage(Buffer.from([...lines, spliced, sale(11, 1)].join("")));
+    assert.equal(nextId, 6);
+    assert.equal(reports.some((report) => report.includes("any animal up to id 4 ")), id === 99);
+  }
+});
+
 test("a log of several chunks loses what is damaged, wherever that is", async () => {
   const source = new PetFileLines();
   const pieces: Buffer[] = [];
   for (let id = 1; pieces.length < 6; id++) {
     const json = `{"id":${id},"name":"${"x".repeat(id % 256)}","categoryId":1,"status":"sold"}`;
-    source.add({ id, isChange: false, statusIndex: 2, json, idempotencyHash: undefined }, 0);
+    source.add({ id, kind: "create", statusIndex: 2, json, idempotencyHash: undefined }, 0);
     if (source.isFull) {
       pieces.push(Buffer.from(source.take()));
     }
@@ -203,16 +231,48 @@ test("a log of several chunks loses what is damaged, wherever that is", async ()
     const content = Buffer.concat(pieces);
     const nextHole = content.indexOf("\n", holeStart + 10_000);
     content.fill("{", holeStart, holeStart + 10_000);
-    const lines = new PetFileLines();
+    const written = new PetFileLines();
     const reports: string[] = [];
-    for await (const _ of salvagePets(memoryFile(content), lines, (message) => void reports.push(message))) {
-      // Only what is reported counts here.
-    }
-    const [, from, to] = /^left out ids (\d+) to (\d+),/.exec(reports[1] ?? "") ?? assert.fail(reports.join());
+    await contentOf(salvagePets(await chooseLines(fileOf(content)), written, (message) => void reports.push(message)));
+    const lost = reports.map((report) => /^lost: animals (\d+) to (\d+);/.exec(report)).filter((found) => found !== null);
+    const [, from, to] = lost[0] ?? assert.fail(reports.join());
     assert.equal(content.toString("latin1", 0, holeStart).split("\n").length, Number(from));
     assert.match(content.toString("latin1", nextHole + 1, nextHole + 20), new RegExp(`^\\{"id":${Number(to) + 1},`));
-    assert.equal(lines.animalCount, source.animalCount - (Number(to) + 1 - Number(from)));
-    assert.equal(reports.length, 2);
+    assert.equal(written.animalCount, source.animalCount - (Number(to) + 1 - Number(from)));
+    assert.equal(lost.length, 1);
+  }
+});
+
+test("whatever is moved, doubled, exchanged, blank or missing, all sound animals have their last sound status", seeded(async (random) => {
+  const all = await longLines(random);
+  for (let round = 0; round < fuzzCount; round++) {
+    let damaged: Buffer = Buffer.from(all.join(""));
+    for (let count = random.integer(1, 4); count > 0 && damaged.length > 0; count--) {
+      damaged = damageOnce(random, damaged);
+    }
+    const there = all.map((line) => damaged.includes(line.slice(0, -1)));
+    const { served, others, reports } = await salvage(damaged);
+    assert.equal(served, animalsWithout([...all.keys()].filter((index) => !there[index]), all), `round ${round}: ${reports.join("\n")}`);
+    assert.equal(others, "");
+    const isLost = there.slice(0, Math.max(there.lastIndexOf(true), 0)).includes(false); // Nothing tells of lines behind the last one.
+    assert.ok(reports.length > 0 || !isLost, `round ${round}: what is lost is said`);
+  }
+}));
+
+test("what a disk cannot read is damage of that length, for a salvage alone", async () => {
+  const long = Buffer.concat(Array.from({ length: 200 }, (_, index) => Buffer.from(tom(index + 1, index + 1))));
+  for (let bad = 0; bad < long.length; bad += 4_096) {
+    const file = { ...fileOf(long), read: async (target: Uint8Array, position: number) => {
+      if (position < bad + 4_096 && position + target.length > bad) {
+        throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
+      }
+      return long.subarray(position).copy(target);
+    } };
+    const offsets: number[] = [];
+    const blank = Buffer.from(long).fill(0, bad, Math.min(bad + 4_096, long.length));
+    assert.deepEqual(await salvage(readPastErrors(file, (offset) => void offsets.push(offset))), await salvage(blank));
+    assert.deepEqual(offsets, [bad]);
+    await assert.rejects(salvage(file), { code: "EIO" });
   }
 });
 

@@ -1,77 +1,97 @@
 /**
- * A small log of several groups, cut at every byte of its last lines and with single bits flipped: each time either
- * the start is refused, or the sound part is served and the rest is set aside. `check` says the same (check.test.ts).
+ * Small logs of several groups, cut at every byte, with single bits flipped, and with lines and blocks in other places:
+ * each time either the start is refused, or the sound part is served and the rest is set aside. `check` says the same,
+ * being a start.
  */
 
 import assert from "node:assert/strict";
-import { before, test } from "node:test";
+import { test } from "node:test";
 
 import { checksumBytes, lineWithChecksum } from "../../src/base/checksum.ts";
+import { check } from "../../src/cli/check.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
-import { checkPetLog } from "../../src/store/load-pets.ts";
+import { petStatuses } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom } from "../support/seeded-random.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
-import { dataDir, flippedBits, path, start } from "./damaged-start.ts";
+import { recordingTerminal } from "../support/terminal.ts";
+import { animalLines, animalsOf, changeLines, damageOnce, dataDir, flippedBits, lastGroup, longLines, path, start } from "./damaged-start.ts";
 
-const groupLengths = [1, 3, 2, 3];
-const lastGroupId = 7; // 1 + 3 + 2 animals are before it.
+const lines = animalLines;
+const log = Buffer.from(lines.join(""));
+const fuzzCount = Number(process.env["FLIPS"] ?? 60);
 
-let log: Buffer = Buffer.alloc(0);
-let lines: string[] = [];
+for (const [what, all] of [["of animals", animalLines], ["with changes", changeLines]] as const) {
+  const whole = Buffer.from(all.join(""));
+  const animalsAfter = (count: number): string => animalsOf(all.slice(0, count));
 
-before(async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
-  for (const length of groupLengths) {
-    const names = Array.from({ length }, (_, index) => `Ø${index} "x"`);
-    await Promise.all(names.map((name) => store.add({ name, categoryId: -5n, status: "sold" })));
-  }
-  await store.close();
-  log = disk.seen(path);
-  lines = log.toString().split(/(?<=\n)/);
-  assert.ok(lines[lastGroupId - 1]?.includes(`"id":${lastGroupId}`) && lines[lastGroupId]?.includes(`"group":${lastGroupId}`));
-});
+  test(`a log ${what}, cut at any byte, serves what its whole lines come to and sets the rest aside`, async () => {
+    for (let size = whole.length; size >= 0; size--) {
+      const content = whole.subarray(0, size);
+      const wholeBytes = content.lastIndexOf("\n") + 1;
+      const count = content.toString().split("\n").length - 1;
+      const { served, reports, disk } = await start(content);
+      assert.equal(served, animalsAfter(count), `cut at ${size}`);
+      assert.deepEqual(disk.kept(path), whole.subarray(0, wholeBytes), `cut at ${size}`);
+      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
+      assert.equal(reports.length, wholeBytes === size ? 0 : 1, `cut at ${size}`);
+      const place = `of ${path}, from line ${count + 1} on,`;
+      const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
+      assert.ok(wholeBytes === size || reports[0]?.startsWith(`${torn} an unfinished write`), reports[0]);
+    }
+  });
 
-function textOf(count: number): string {
-  return `[${lines.slice(0, count).map((line) => line.replace(/,"group".*\n/, "}")).join(",")}]`;
+  test(`after any flipped bit in a log ${what} the start is refused with line and offset, or the last group is set aside`, async () => {
+    for (const { content, about, index, offset } of flippedBits(whole)) {
+      const { served, refusal, reports, disk } = await start(content);
+      if (index + 1 < lastGroup) {
+        assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
+        assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+      } else {
+        assert.equal(served, animalsAfter(index), about);
+        assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
+        assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
+      }
+    }
+  });
+
+  test(`the start is refused if any line of a log ${what} is missing, doubled, moved or exchanged, and the file stays as it was`, async () => {
+    const others = all.flatMap((line, index) => [
+      ...(index < all.length - 1 ? [[`without line ${index + 1}`, all.toSpliced(index, 1)] as const] : []),
+      ...all.flatMap((other, to) => [
+        [`line ${index + 1} at ${to + 1}`, all.toSpliced(index, 1).toSpliced(to, 0, line)],
+        [`line ${index + 1} at ${to + 1} too`, all.toSpliced(to, 0, line)],
+        [`lines ${index + 1} and ${to + 1} exchanged`, all.with(index, other).with(to, line)],
+      ] as const),
+    ]);
+    for (const [title, damaged] of others.filter(([, other]) => other.join("") !== all.join(""))) {
+      const content = Buffer.from(damaged.join(""));
+      const { refusal, served, disk } = await start(content);
+      assert.match(refusal ?? `${title} is served: ${served}`, /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
+      assert.deepEqual(disk.seen(path), content, title);
+    }
+  });
 }
 
-test("an undamaged log is served whole, and nothing is reported", async () => {
-  const { served, reports } = await start(log);
-  assert.equal(served, textOf(lines.length));
-  assert.deepEqual(reports, []);
-});
-
-test("a log cut at any byte of its last three lines serves the whole lines and sets the rest aside", async () => {
-  for (let size = log.length; size >= Buffer.byteLength(lines.slice(0, -3).join("")); size--) {
-    const content = log.subarray(0, size);
-    const wholeBytes = content.lastIndexOf("\n") + 1;
-    const count = content.toString().split("\n").length - 1;
-    const { served, reports, disk } = await start(content);
-    assert.equal(served, textOf(count), `cut at ${size}`);
-    assert.deepEqual(disk.kept(path), log.subarray(0, wholeBytes), `cut at ${size}`);
-    assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(wholeBytes), `cut at ${size}`);
-    assert.equal(reports.length, wholeBytes === size ? 0 : 1);
-    const place = `of ${path}, from line ${count + 1} on,`;
-    const torn = size - wholeBytes === 1 ? `the last byte ${place} is` : `the last ${size - wholeBytes} bytes ${place} are`;
-    assert.ok(wholeBytes === size || reports[0]?.startsWith(`${torn} an unfinished write`), reports[0]);
-  }
-});
-
-test("after any flipped bit the start is refused with line and offset, or the last group is set aside", async () => {
-  for (const { content, about, index, offset } of flippedBits(log)) {
-    const { served, refusal, reports, disk } = await start(content);
-    if (index + 1 < lastGroupId) {
-      assert.ok(refusal?.includes(`line ${index + 1}, byte ${offset}:`), `${about}: ${refusal ?? served}`);
-      assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
+test("whatever is moved, doubled, exchanged, blank or missing, the start is refused, or the end of the log is set aside", seeded(async (random) => {
+  const all = await longLines(random);
+  const whole = Buffer.from(all.join(""));
+  for (let round = 0; round < fuzzCount; round++) {
+    const content = damageOnce(random, whole);
+    const { served, disk } = await start(content);
+    const sound = disk.kept(path);
+    if (served === undefined) {
+      assert.deepEqual([sound, disk.names()], [content, [path]], "the file stays as it was");
     } else {
-      assert.equal(served, textOf(index), about);
-      assert.match(reports[0] ?? "", /^the last \d+ bytes .* unfinished write/);
-      assert.deepEqual(disk.kept(`${path}.torn`), content.subarray(offset), `${about}: kept beside it`);
+      const count = sound.toString().split("\n").length - 1;
+      assert.deepEqual(sound, whole.subarray(0, sound.length), `round ${round}`);
+      assert.equal(served, animalsOf(all.slice(0, count)), `round ${round}`);
+      const aside = disk.kept(`${path}.torn`);
+      assert.deepEqual(Buffer.concat([sound, aside]), content, `round ${round}`);
+      assert.ok(all.slice(count).every((line) => !aside.includes(line.slice(0, -1))), `round ${round}: no sound line is set aside`);
     }
   }
-});
+}));
 
 test("after any two damaged lines the start is refused, unless both are of the last group", async () => {
   for (let first = 1; first < lines.length; first++) {
@@ -82,11 +102,11 @@ test("after any two damaged lines the start is refused, unless both are of the l
         content[Buffer.byteLength(lines.slice(0, number - 1).join("")) + 3]! ^= 1; // Within the log.
       }
       const { served, refusal, disk } = await start(content);
-      if (first < lastGroupId) {
+      if (first < lastGroup) {
         assert.ok(refusal?.includes(`is damaged at line ${first}, byte `), `${about}: ${served}`);
         assert.deepEqual(disk.seen(path), content, `${about}: the file stays as it was`);
       } else {
-        assert.equal(served, textOf(first - 1), about);
+        assert.equal(served, animalsOf(lines.slice(0, first - 1)), about);
       }
     }
   }
@@ -96,20 +116,13 @@ function inGroup(group: number, line = ""): string {
   return lineWithChecksum(`${line.slice(0, -checksumBytes).replace(/"group":\d+/, `"group":${group}`)}}`);
 }
 
-const wrongLogs: readonly (readonly [string, (lines: readonly string[]) => readonly string[]])[] = [
-  ["a line is missing", (all) => all.filter((_, index) => index !== 4)],
-  ["the last line but one is missing", (all) => all.filter((_, index) => index !== 7)],
-  ["a line is doubled", (all) => [...all.slice(0, 5), ...all.slice(4)]],
-  ["the last line is doubled", (all) => [...all, ...all.slice(-1)]],
-  ["two lines are exchanged", (all) => [...all.slice(0, 7), ...all.slice(8), ...all.slice(7, 8)]],
-  ["a blank line is before a group", (all) => [...all.slice(0, 4), "\n", ...all.slice(4)]],
-  ["NUL bytes stand before a group", (all) => [...all.slice(0, 4), "\0\0\n", ...all.slice(4)]],
-  ["a line has the group of earlier ones", (all) => [...all.slice(0, 5), inGroup(2, all[5]), ...all.slice(6)]],
-];
-
-for (const [title, change] of wrongLogs) {
+for (const [title, between] of [
+  ["a blank line is before a group", ["\n", lines[4]]],
+  ["NUL bytes stand before a group", ["\0\0\n", lines[4]]],
+  ["a line has the group of earlier ones", [lines[4], inGroup(2, lines[5])]],
+] as const) {
   test(`the start is refused if ${title}, and the file stays as it was`, async () => {
-    const content = Buffer.from(change(lines).join(""));
+    const content = Buffer.from([...lines.slice(0, 4), ...between, ...lines.slice(title.includes("group of") ? 6 : 5)].join(""));
     const { refusal, disk } = await start(content);
     assert.match(refusal ?? "served", /^Cannot start: \/pets\/pets\.jsonl is damaged at line \d+, byte \d+: /);
     assert.deepEqual(disk.seen(path), content);
@@ -127,13 +140,13 @@ test("the start is refused for a sound line that a newer release wrote, says so,
 test("a page of an earlier line in the torn tail does not keep the server from starting", async () => {
   const stale = lines[0] ?? "";
   const { served } = await start(Buffer.concat([log, Buffer.from(`\0\0\0\n${stale}`)]));
-  assert.equal(served, textOf(lines.length));
+  assert.equal(served, animalsOf(lines));
 });
 
 test("the start is refused if a line before those of a newer release is damaged, and the file stays as it was", async () => {
   const newer = lines.map((line, index) => {
     const json = line.slice(0, -checksumBytes).replace(',"group"', ',"colour":"red","group"');
-    return index + 1 < lastGroupId ? line : lineWithChecksum(`${json}}`);
+    return index + 1 < lastGroup ? line : lineWithChecksum(`${json}}`);
   });
   const content = Buffer.from(newer.join(""));
   content[Buffer.byteLength(newer.slice(0, 5).join("")) + 10]! ^= 1; // In line 6.
@@ -164,27 +177,21 @@ test("with a torn tail that a full disk cannot take, the rest is served, and the
   assert.equal(disk.kept(path).toString().match(/"name":"Rex".*\n/g)?.length, 2);
 });
 
-test("check beside a running server does not report a write under way as damage", async () => {
-  const disk = new SimulatedDisk(new SeededRandom(1));
-  disk.place(path, log.subarray(0, -5));
-  const reading = disk.boot();
-  // The write is finished, and another group written, between the first read of the check and the next.
-  let reads = 0;
-  const observed = {
-    ...reading,
-    openToRead: async () => {
-      const file = await reading.openToRead(path);
-      assert.ok(file);
-      const grown = [log.subarray(0, -5), log];
-      return {
-        ...file,
-        size: () => (reads === 0 ? log.length - Buffer.byteLength(lines.slice(4).join("")) - 5 : log.length),
-        read: async (target: Uint8Array, position: number) =>
-          (grown[reads++ > 0 ? 1 : 0] ?? log).subarray(position).copy(target),
-      };
-    },
-  };
-  assert.match(await checkPetLog(observed, dataDir, true), /a write is under way at its end, or has failed/);
+test("a start and check refuse a file that cannot be read, with line and byte, also in a torn tail, and nothing is put aside", async () => {
+  for (const content of [log, log.subarray(0, -5), Buffer.concat([log.subarray(0, -9), Buffer.alloc(200, "x\n")])]) {
+    for (let bad = 0; bad < content.length; bad += 7) {
+      const disk = new SimulatedDisk(new SeededRandom(1));
+      disk.place(path, content);
+      disk.spoil(path, bad);
+      const line = content.subarray(0, bad).toString("latin1").split("\n").length;
+      const refusal = new RegExp(`Cannot read ${path}: line (${line}|\\d+ or a later one), byte ${bad}: EIO: i/o error, read`);
+      await assert.rejects(openPetStore({ disk: disk.boot(), dataDir, report: assert.fail }), { code: "EIO", message: refusal });
+      const terminal = recordingTerminal();
+      assert.equal(await check(["--data", dataDir], terminal, disk.boot()), 1);
+      assert.match(terminal.output().stdout, refusal);
+      assert.deepEqual([disk.names(), disk.seen(path)], [[path], content]);
+    }
+  }
 });
 
 test("a damaged end that is longer than a group stops the start, and the file stays as it was", async () => {
@@ -200,4 +207,18 @@ test("a damaged end that is longer than a group stops the start, and the file st
   const { refusal, disk } = await start(damaged);
   assert.match(refusal ?? "served", /^Cannot start: .* is damaged at line 1001, byte \d+: .* a crash damages 1048576 at most$/);
   assert.deepEqual(disk.seen(path), damaged);
+});
+
+test("a log of release 1.2 is served, and stays byte for byte, also before the changes that follow", async () => {
+  const old = '{"id":1,"name":"Rex","categoryId":1,"status":"available","group":1,"crc":"1db18928"}\n';
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  disk.place(path, Buffer.from(old));
+  for (const status of ["available", "sold"]) {
+    const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
+    assert.equal(store.get(1)?.toString(), `{"id":1,"name":"Rex","categoryId":1,"status":"${status}"}`);
+    assert.equal(disk.kept(path).toString().slice(0, old.length), old);
+    assert.equal(disk.kept(path).length === old.length, status === "available");
+    await store.changeStatus(1, { status: "sold", from: petStatuses });
+    await store.close();
+  }
 });

@@ -1,14 +1,85 @@
 /**
- * A start on a simulated disk with a damaged log, for the tests of damage, and which bits they flip: a seventh of them,
- * others in each run. All of them: `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
+ * The logs and the damages of the tests of damage, and a start on a simulated disk with a damaged log. A seventh of the
+ * bits are flipped, others in each run. All of them: `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
  */
 
-import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import assert from "node:assert/strict";
+
+import { type PetStatus, petStatuses } from "../../src/pets/pet.ts";
+import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom, seedFromEnvironment } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 
 export const dataDir = "/pets";
 export const path = "/pets/pets.jsonl";
+
+export const rex = { name: "Ø \"x\"", categoryId: -5n, status: "available" } as const;
+
+/** The lines that a store writes, each with its newline. */
+async function linesOf(random: SeededRandom, write: (store: JsonLinesPetStore) => Promise<void>): Promise<string[]> {
+  const disk = new SimulatedDisk(random);
+  const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
+  await write(store);
+  await store.close();
+  return disk.seen(path).toString().split(/(?<=\n)/);
+}
+
+/** Animals only, as of release 1.2. The last group is lines 7 to 9. */
+export const animalLines: readonly string[] = await linesOf(new SeededRandom(1), async (store) => {
+  for (const length of [1, 3, 2, 3]) {
+    await Promise.all(Array.from({ length }, () => store.add(rex)));
+  }
+});
+
+/** Animals and changes. The last group is lines 7 to 9, too. */
+export const changeLines: readonly string[] = await linesOf(new SeededRandom(1), async (store) => {
+  const change = (id: number, status: PetStatus, hash?: string) => store.changeStatus(id, { status, from: petStatuses }, hash);
+  await Promise.all([store.add(rex), store.add(rex)]);
+  await Promise.all([change(1, "pending", "c".repeat(22)), store.add(rex), store.add(rex, "a".repeat(22))]);
+  await change(2, "sold");
+  await Promise.all([change(3, "sold"), change(1, "sold"), change(2, "pending")]);
+});
+export const lastGroup = 7;
+
+/** Animals and many changes, in more than a block of 4 KiB. */
+export function longLines(random: SeededRandom): Promise<string[]> {
+  return linesOf(random, async (store) => {
+    for (let count = 1; count <= 60; count++) {
+      await store.add({ ...rex, name: "x".repeat(random.integer(1, 40)) });
+      await store.changeStatus(random.integer(1, count), { status: random.pick(petStatuses), from: petStatuses });
+    }
+  });
+}
+
+/** What lines come to, each merged into the animal that it is about, if that is there. */
+export function animalsOf(lines: readonly string[]): string {
+  const animals = new Map<number, object>();
+  for (const text of lines) {
+    const { line: _line, group: _group, once: _once, at: _at, crc: _crc, ...members } = JSON.parse(text) as { id: number; [name: string]: unknown };
+    if (members["name"] !== undefined || animals.has(members.id)) {
+      animals.set(members.id, { ...animals.get(members.id), ...members });
+    }
+  }
+  return JSON.stringify([...animals.values()]);
+}
+
+/** One damage of the kinds that disks and people cause. */
+export function damageOnce(random: SeededRandom, content: Buffer): Buffer {
+  const piece = new RegExp(random.pick(["[^]{1,64}", "[^]{1,512}", "[^]{1,4096}", ".*\n?"]), "g"); // Blocks or lines.
+  const all: readonly string[] = content.toString("latin1").match(piece) ?? [];
+  const [from, to] = [random.integer(0, all.length - 1), random.integer(0, all.length - 1)];
+  const [one, other] = [all[from]!, all[to]!]; // Both are of the array.
+  const damaged = random.pick([
+    () => all.toSpliced(from, 1).toSpliced(to, 0, one), // Moved.
+    () => all.toSpliced(to, 0, one), // Doubled.
+    () => all.with(to, one), // Written to another place, too.
+    () => all.with(from, other).with(to, one), // Exchanged.
+    () => all.with(from, "\0".repeat(one.length)), // A blank sector.
+    () => all.toSpliced(from, 1), // Missing.
+    () => [...all.slice(from), ...all.slice(0, from)], // Extents exchanged.
+  ])();
+  return Buffer.from(damaged.join(""), "latin1");
+}
 
 export interface Start {
   /** Undefined if the start was refused. */
@@ -35,8 +106,8 @@ export async function start(content: Buffer): Promise<Start> {
   }
 }
 
-/** 7 and the bits of a byte have no divisor in common, so each place in a byte has its turn. */
-const bitStep = Number(process.env["BIT_STEP"] ?? 7);
+/** 31 and the bits of a byte have no divisor in common, so each place in a byte has its turn. */
+const bitStep = Number(process.env["BIT_STEP"] ?? 31);
 const firstBit = new SeededRandom(seedFromEnvironment()).integer(0, bitStep - 1);
 
 export interface Flipped {

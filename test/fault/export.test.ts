@@ -4,16 +4,18 @@
  */
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { systemClock } from "../../src/base/clock.ts";
 import type { Disk } from "../../src/disk/disk.ts";
-import { writeFile } from "../../src/disk/replace-file.ts";
+import { writeFile } from "../../src/disk/file-bytes.ts";
 import { fillFolder } from "../../src/disk/whole-folder.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openFolder } from "../../src/folder/engine.ts";
 import { KeyFile } from "../../src/folder/key-file.ts";
+import { Keys } from "../../src/keys/keys.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
@@ -31,7 +33,7 @@ function start(disk: Disk): Promise<Engine> {
 async function contents(random: SeededRandom): Promise<readonly string[]> {
   const disk = new SimulatedDisk(random);
   const { keys, store, close } = await start(disk.boot());
-  await keys.create();
+  await new Keys(keys, { clock: systemClock, randomBytes }).create();
   await store.add({ name: "Rex", categoryId: 1n, status: "sold" });
   await close();
   return names.map((name) => disk.seen(join(dataDir, name)).toString());

@@ -11,8 +11,8 @@ import { test } from "node:test";
 
 import type { Disk } from "../../src/disk/disk.ts";
 import { KeyFile } from "../../src/folder/key-file.ts";
-import { KeyStore } from "../../src/keys/key-store.ts";
 import { KeyError } from "../../src/keys/key.ts";
+import { keysOver, type OpenKeys } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 import { SeededRandom, seeded } from "../support/seeded-random.ts";
@@ -90,10 +90,10 @@ class KeyHistory {
   }
 
   /** Returns undefined if the disk failed. @throws {Error} if the store rejects what a crash left */
-  async #open(disk: Disk): Promise<KeyStore | undefined> {
+  async #open(disk: Disk): Promise<OpenKeys | undefined> {
     const surroundings = { disk, clock: this.#clock, randomBytes: this.#randomBytes, report: () => undefined };
     try {
-      return new KeyStore(await KeyFile.open({ ...surroundings, dataDir }), surroundings);
+      return keysOver(await KeyFile.open({ ...surroundings, dataDir }), surroundings);
     } catch (error) {
       if (error instanceof KeyError) {
         throw new Error(`a start needs help: ${error.message}\n${this.disk.seen(path).toString("latin1")}`, { cause: error });
@@ -103,7 +103,7 @@ class KeyHistory {
     }
   }
 
-  async #change(store: KeyStore, label: string): Promise<void> {
+  async #change(store: OpenKeys, label: string): Promise<void> {
     const keys = store.keyring.list().filter((key) => key.revokedMs === undefined);
     const { id } = keys.length > 0 ? this.#random.pick(keys) : { id: undefined };
     if (id === undefined || this.#random.oneIn(2)) {

@@ -20,7 +20,7 @@ import { type Client, newClient } from "../support/client.ts";
 import { createKey, run, start } from "../support/program.ts";
 import { type SeededRandom, seeded } from "../support/seeded-random.ts";
 
-const rounds = Number(process.env["CRASH_ROUNDS"] ?? 5);
+const rounds = Number(process.env["CRASH_ROUNDS"] ?? 3);
 const clientCount = 32;
 
 /** Knows what was sent, and what each response said. */
@@ -123,7 +123,7 @@ test(`after kill -9 under load, ${rounds} times, each Idempotency-Key has exactl
     assert.equal(acknowledged.length, sentCount, "one animal for each key");
     const { code, stdout } = await run(["check", "--data", dataDir]);
     assert.equal(code, 0, stdout);
-    assert.match(stdout, new RegExp(`pets\\.jsonl (?:is sound:|has) ${acknowledged.length} animals`));
+    assert.match(stdout, new RegExp(`has ${acknowledged.length} animals`));
     const sockets = (await readdir(dataDir)).filter((name) => name.includes(".lock"));
     assert.deepEqual(sockets, [], "nothing is left to clean up by hand");
   } finally {

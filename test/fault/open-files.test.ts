@@ -8,8 +8,8 @@ import { existsSync, mkdirSync, readdirSync, rmdirSync, writeFileSync } from "no
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/base/checksum.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { type AnimalStore, openAnimalStore } from "../../src/service.ts";
 import { DamagedLogError, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { KeyFolder } from "../support/key-folder.ts";

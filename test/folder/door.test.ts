@@ -6,21 +6,21 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { test, type TestContext } from "node:test";
 import type { Duplex } from "node:stream";
+import { test, type TestContext } from "node:test";
 
+import type { Lock } from "../../src/disk/disk.ts";
 import { lock, reach } from "../../src/disk/lock.ts";
 import { openDoor } from "../../src/folder/door.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
-import type { KeyStore } from "../../src/keys/key-store.ts";
-import type { Lock } from "../../src/disk/disk.ts";
-import { KeyFolder } from "../support/key-folder.ts";
+import { KeyFolder, type OpenKeys } from "../support/key-folder.ts";
+import { passTime } from "../support/mock-timers.ts";
 import { runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
 interface Holder {
   readonly folder: KeyFolder;
-  readonly store: KeyStore;
+  readonly store: OpenKeys;
   readonly path: string;
   readonly lock: Lock;
 }
@@ -37,6 +37,7 @@ async function hold(context: TestContext, add?: () => Promise<{ id: number; json
   return { folder, store, path, lock: held };
 }
 
+/** Sends a request to the end, as "list" needs it. */
 async function send(path: string, text: string): Promise<string> {
   const connection = await reach(path);
   assert.ok(connection);
@@ -44,7 +45,16 @@ async function send(path: string, text: string): Promise<string> {
   return (await connection.setEncoding("utf8").toArray()).join("");
 }
 
-const made = '{"door":1,"do":"change"}\n';
+/** Sends a request that has an effect, and answers the first line of its response. */
+async function ask(path: string, text: string): Promise<string> {
+  const connection = await reach(path);
+  assert.ok(connection);
+  connection.write(`${text}\n`);
+  connection.once("readable", () => connection.end("\n"));
+  return (await connection.setEncoding("utf8").toArray()).join("");
+}
+
+const made = '{"door":2,"do":"change"}\n';
 
 test("junk gets an error or the end of its connection, changes nothing, and does no harm", async (context) => {
   const { folder, store, path } = await hold(context);
@@ -52,30 +62,38 @@ test("junk gets an error or the end of its connection, changes nothing, and does
   const before = await folder.content();
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id });
   const junk = [
-    "", "\n", "{}", "{}\n", "null\n", "[]\n", '{"door":1}\n', '{"door":2,"do":"list"}\n', '{"door":1,"do":"stop"}\n', "\0\xff\n",
+    "", "\n", "{}", "{}\n", "null\n", "[]\n", '{"door":2}\n', '{"door":1,"do":"list"}\n', '{"door":2,"do":"stop"}\n', "\0\xff\n",
     made, `${made}\n`, `${made}{}\n`, `${made}${revoked.slice(0, -1)}`, `${made}${revoked.replace("revoked", "removed")}`,
-    `${made}${revoked.replace(id, "key_000000000000000")}`, '{"door":1,"do":"add"}\n{}\n', "GET / HTTP/1.1\r\n\r\n",
+    `${made}${revoked.replace(id, "key_000000000000000")}`, '{"door":2,"do":"add"}\n{}\n', "GET / HTTP/1.1\r\n\r\n",
   ];
-  for (const text of junk) {
-    const response = await send(path, text);
-    assert.ok(!response.includes('"done"'), `${JSON.stringify(text)} got ${response}`);
-  }
+  await passTime(context, () => Promise.all(junk.map(async (text) => {
+    for (const response of [await send(path, text), text === "" ? "" : await ask(path, text).catch(() => "")]) {
+      assert.ok(!response.includes('"done"'), `${JSON.stringify(text)} got ${response}`);
+    }
+  })));
   assert.equal(await folder.content(), before);
-  assert.match(await send(path, '{"door":1,"do":"list"}\n'), /^\{"door":1\}\n\{"id":"key_\w{15}",.*\}\n\{"done":true\}\n$/);
+  assert.match(await send(path, '{"door":2,"do":"list"}\n'), /^\{"door":2\}\n\{"id":"key_\w{15}",.*\}\n\{"done":true\}\n$/);
 });
 
-test("a request beyond its bound is dropped, and so is the one that is sent in very many pieces", async (context) => {
+test("a request beyond its bound is dropped, also in small pieces, and one in very many pieces within it is answered", async (context) => {
   const { path } = await hold(context);
-  assert.equal(await send(path, `{"door":1,"do":"list"}\n${" ".repeat(1_100_000)}`).catch(() => ""), "");
-  const connection = await reach(path);
-  assert.ok(connection);
-  connection.on("error", () => undefined); // It is closed by the other side.
-  let isClosed = false;
-  connection.on("close", () => (isClosed = true)).resume();
-  for (let piece = 0; piece < 100_000 && !isClosed; piece++) {
-    await new Promise((resolve) => connection.write("x", () => setImmediate(resolve)));
-  }
-  assert.ok(isClosed);
+  assert.equal(await send(path, `{"door":2,"do":"list"}\n${" ".repeat(1_100_000)}`).catch(() => ""), "");
+  const inPieces = async (byteCount: number, pieceBytes: number): Promise<string> => {
+    const connection = await reach(path);
+    assert.ok(connection);
+    connection.on("error", () => undefined); // One beyond the bound is closed by the other side.
+    let [text, isClosed] = ["", false];
+    connection.on("close", () => (isClosed = true)).setEncoding("utf8").on("data", (more: string) => (text += more));
+    connection.write('{"door":2,"do":"list"}\n');
+    for (let sent = 0; sent < byteCount && !isClosed; sent += pieceBytes) {
+      await new Promise((resolve) => connection.write(" ".repeat(pieceBytes), () => setImmediate(resolve)));
+    }
+    connection.end("\n");
+    await until("the connection is closed", () => isClosed);
+    return text;
+  };
+  assert.match(await inPieces(3_000, 1), /"done":true/);
+  assert.equal(await inPieces(1_100_000, 100), "");
 });
 
 test("who says nothing holds up nobody, and beyond 32 of them the others are closed", async (context) => {
@@ -87,14 +105,14 @@ test("who says nothing holds up nobody, and beyond 32 of them the others are clo
     assert.ok(connection);
     silent.push(connection.on("error", () => undefined));
   }
-  assert.match(await send(path, '{"door":1,"do":"list"}\n'), /"done":true/);
+  assert.match(await send(path, '{"door":2,"do":"list"}\n'), /"done":true/);
   for (let count = 0; count < 10; count++) {
     silent.push((await reach(path))?.on("error", () => undefined).resume() as Duplex); // It listens, so it is reached.
   }
   await until("those beyond the bound are closed", () => silent.filter(({ readableEnded }) => readableEnded).length === 9);
 });
 
-test("a request whose sender has gone takes no effect", async (context) => {
+test("what was given up before the first line never takes effect: while the holder was stopped, or behind others", async (context) => {
   const folder = new KeyFolder(context);
   const path = join(folder.path, "server.lock");
   const held = await lock(path); // Nobody answers yet, as in a process that is stopped.
@@ -102,24 +120,65 @@ test("a request whose sender has gone takes no effect", async (context) => {
   context.after(() => held.release());
   const store = await folder.open();
   const { id } = await store.create();
-  for (let count = 0; count < 5; count++) {
+  const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id });
+  const connect = async (): Promise<Duplex> => {
     const connection = await reach(path);
-    const line = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id });
-    await new Promise<void>((resolve) => connection?.end(`${made}${line}`, resolve));
-    connection?.destroy();
+    assert.ok(connection);
+    await new Promise((resolve) => connection.write(`${made}${revoked}\n`, resolve));
+    return connection;
+  };
+  for (let count = 0; count < 5; count++) {
+    (await connect()).destroy();
   }
+  const first = await connect(); // Has its turn, and does not answer.
+  const behind = await connect();
   openDoor(held, { keys: store, store: () => undefined, report: () => undefined });
-  assert.match(await send(path, '{"door":1,"do":"list"}\n'), /"state":"active"/);
+  assert.equal(String(await new Promise((resolve) => first.once("data", resolve))), '{"door":2}\n');
+  behind.destroy();
+  first.destroy(); // The first line has come, but it was never seen.
+  const other = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: "key_000000000000000" });
+  assert.match(await ask(path, `${made}${other}`), /"unknown_key"/); // Behind all of them.
+  assert.match(await send(path, '{"door":2,"do":"list"}\n'), /"state":"active"/);
   assert.equal((await folder.lines()).length, 1);
+});
+
+test("a command that does not answer the first line holds up others for a second, and is told that nothing was done", async (context) => {
+  const { folder, store, path } = await hold(context);
+  const { id } = await store.create();
+  const stopped = await reach(path);
+  assert.ok(stopped);
+  stopped.write(`${made}${encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id })}\n`);
+  const label = encodeKeyEvent({ event: "label", timeMs: folder.clock.wallMs(), id, label: "till" });
+  assert.match(await passTime(context, () => ask(path, `${made}${label}`)), /"done":true/);
+  assert.match((await stopped.setEncoding("utf8").toArray()).join(""), /^\{"door":2\}\n\{"error":"NotReadyError",.*nothing was done/);
+  assert.match(await send(path, '{"door":2,"do":"list"}\n'), /"state":"active"/);
+});
+
+test("a server of 2.0 is told apart by a command, and a command of 2.0 by a server, each in a sentence", async (context) => {
+  const { path } = await hold(context);
+  const other = "the process that holds the folder is of another release: use that one, or restart it";
+  assert.ok((await send(path, '{"door":1,"do":"change"}\n{}\n')).includes(`"message":"${other}"`));
+  const older = new KeyFolder(context);
+  await (await older.open()).create();
+  const server = createServer({ allowHalfOpen: true }, (connection) => {
+    // As 2.0 does: it answers a request that has ended.
+    connection.on("error", () => undefined).resume().on("end", () => connection.end(`{"door":1}\n{"error":"Error","message":"${other}"}\n`));
+  });
+  await new Promise<void>((resolve) => server.listen(join(older.path, "server.lock"), resolve));
+  context.after(() => server.close());
+  for (const args of [["keys", "list"], ["keys", "create"], ["import", "data/sample.jsonl"]]) {
+    const { code, stderr } = await runHere([...args, "--data", older.path]);
+    assert.deepEqual([code, stderr.trimEnd().endsWith(other)], [1, true], stderr);
+  }
 });
 
 test("each change of a key is told in a line that names the key, and no secret", async (context) => {
   const { folder, store, path } = await hold(context);
   const { id, key } = await store.create();
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id });
-  await send(path, `${made}${revoked}`);
-  await send(path, `${made}${revoked}`); // Nothing is left to change.
-  await send(path, '{"door":1,"do":"list"}\n');
+  await ask(path, `${made}${revoked}`);
+  await ask(path, `${made}${revoked}`); // Nothing is left to change.
+  await send(path, '{"door":2,"do":"list"}\n');
   assert.equal(folder.reports.length, 1);
   assert.match(folder.reports.join(), new RegExp(`${id}: revoked`));
   assert.ok(!folder.reports.join().includes(key));
@@ -136,11 +195,56 @@ test("animals are added all together, and how many were is said where some fail"
   };
   const { path } = await hold(context, add);
   const line = '{"name":"Rex","categoryId":1}\n';
-  assert.equal(await send(path, `{"door":1,"do":"add"}\n${line}${line}`), '{"door":1}\n{"added":2}\n{"done":true}\n');
-  const failed = await send(path, `{"door":1,"do":"add"}\n${line}`);
-  assert.equal(failed, '{"door":1}\n{"added":0}\n{"error":"Error","message":"the disk is full"}\n');
-  assert.match(await send(path, `{"door":1,"do":"add"}\n${line.repeat(501)}`), /^\{"door":1\}\n\{"error":/);
+  assert.equal(await ask(path, `{"door":2,"do":"add"}\n${line}${line}`), '{"door":2}\n{"added":2}\n{"done":true}\n');
+  const failed = await ask(path, `{"door":2,"do":"add"}\n${line}`);
+  assert.equal(failed, '{"door":2}\n{"added":0}\n{"error":"Error","message":"the disk is full"}\n');
+  assert.match(await ask(path, `{"door":2,"do":"add"}\n${line.repeat(501)}`), /^\{"door":2\}\n\{"error":/);
   assert.equal(count, 3);
+});
+
+test("while too many ask, a command is told so and waits for its turn: it is no older release", async (context) => {
+  const { folder, path } = await hold(context);
+  const silent = await Promise.all(Array.from({ length: 32 }, () => reach(path)));
+  const refused = /^\{"door":2\}\n\{"error":"NotReadyError",.*too many commands/;
+  assert.match(await send(path, '{"door":2,"do":"greet"}\n'), refused);
+  const late = await reach(path);
+  assert.ok(late);
+  await new Promise((resolve) => late.once("readable", resolve));
+  late.end('{"door":2,"do":"greet"}\n'); // Once it has been refused.
+  assert.match((await late.setEncoding("utf8").toArray()).join(""), refused);
+  const creating = runHere(["keys", "create", "--data", folder.path]);
+  silent.forEach((connection) => connection?.destroy());
+  assert.equal((await creating).code, 0);
+});
+
+test("a list that nobody reads holds up no stop", async (context) => {
+  const { folder, lock: held, path } = await hold(context);
+  await folder.open().then((keys) => keys.create());
+  const [key] = await (await folder.open()).list();
+  assert.ok(key);
+  const keys = { list: async () => Array.from({ length: 20_000 }, () => key), change: assert.fail };
+  const close = openDoor(held, { keys, store: () => undefined, report: assert.fail });
+  const connection = await reach(path);
+  assert.ok(connection);
+  connection.end('{"door":2,"do":"list"}\n');
+  await new Promise((resolve) => connection.once("readable", resolve));
+  const beganMs = performance.now();
+  await close();
+  assert.ok(performance.now() - beganMs < 5_000);
+});
+
+test("a list that is cut off, as by a restart, is asked for again", async (context) => {
+  const folder = new KeyFolder(context);
+  const { id } = await (await folder.open()).create();
+  const stopping = createServer((connection) => {
+    connection.on("error", () => undefined).once("data", () => {
+      stopping.close();
+      connection.end('{"door":2}\n{"id":"key_');
+    });
+  });
+  await new Promise<void>((resolve) => stopping.listen(join(folder.path, "server.lock"), resolve));
+  const { code, stdout } = await runHere(["keys", "list", "--json", "--data", folder.path]);
+  assert.deepEqual([code, (JSON.parse(stdout) as { readonly id: string }).id], [0, id]);
 });
 
 test("a holder of an older release, which answers nothing, is told apart: restart the service first", async (context) => {

@@ -7,11 +7,10 @@ import assert from "node:assert/strict";
 import { rename } from "node:fs/promises";
 import { test } from "node:test";
 
-import { encodeKeyEvent } from "../../src/keys/key-line.ts";
-import { KeyFile } from "../../src/folder/key-file.ts";
-import { KeyStore } from "../../src/keys/key-store.ts";
 import { lineWithChecksum } from "../../src/base/checksum.ts";
-import { ask, KeyFolder } from "../support/key-folder.ts";
+import { KeyFile } from "../../src/folder/key-file.ts";
+import { encodeKeyEvent } from "../../src/keys/key-line.ts";
+import { ask, KeyFolder, keysOver, type OpenKeys } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
@@ -25,7 +24,7 @@ function damaged(line: string): string {
 
 interface Opened {
   readonly file: KeyFile;
-  readonly store: KeyStore;
+  readonly store: OpenKeys;
   readonly keys: readonly string[];
   readonly ids: readonly string[];
   readonly lines: readonly string[];
@@ -34,13 +33,13 @@ interface Opened {
 /** A store of three keys; their secrets, their ids, and the file's lines. */
 async function withThreeKeys(folder: KeyFolder): Promise<Opened> {
   const file = await folder.openFile();
-  const store = new KeyStore(file, folder);
+  const store = keysOver(file, folder);
   const made = [await store.create(), await store.create(), await store.create()];
   const lines = await folder.lines();
   return { file, store, keys: made.map(({ key }) => key), ids: made.map(({ id }) => id), lines };
 }
 
-test("KeyStore.open() rejects damage before a sound line, and names its line and byte", async (context) => {
+test("KeyFile.open() rejects damage before a sound line, and names its line and byte", async (context) => {
   const folder = new KeyFolder(context);
   const { lines } = await withThreeKeys(folder);
   const place = `line 2, byte ${lines[0]?.length}`;
@@ -63,7 +62,7 @@ test("KeyStore.open() rejects damage before a sound line, and names its line and
   }
 });
 
-test("KeyStore.open() stops at an event that a newer release wrote, says so, and leaves the file as it was", async (context) => {
+test("KeyFile.open() stops at an event that a newer release wrote, says so, and leaves the file as it was", async (context) => {
   const folder = new KeyFolder(context);
   const { ids, lines } = await withThreeKeys(folder);
   const paused = lineWithChecksum(`{"event":"paused","time":"2026-11-21T12:00:00.007Z","id":"${ids[0]}"}`);
@@ -75,7 +74,7 @@ test("KeyStore.open() stops at an event that a newer release wrote, says so, and
   }
 });
 
-test("KeyStore.open() rejects a change of a key whose creation was lost", async (context) => {
+test("KeyFile.open() rejects a change of a key whose creation was lost", async (context) => {
   const folder = new KeyFolder(context);
   const { store, ids } = await withThreeKeys(folder);
   await store.revoke(ids[0] ?? "");
@@ -95,12 +94,12 @@ for (const [how, change] of Object.entries(changes)) {
   test(`a key file that was ${how} is told once; known keys go on working, and none is changed, until a restart`, async (context) => {
     const folder = new KeyFolder(context);
     const { file, store, keys, ids, lines } = await withThreeKeys(folder);
-    file.check();
+    await file.check();
     assert.deepEqual(folder.reports, []);
     await change(folder, lines);
     const content = await folder.content().catch(() => undefined);
-    file.check();
-    file.check();
+    await file.check();
+    await file.check();
     const told = /^\S+keys\.jsonl .*another process .*; the keys known go on working, and none can be changed, until a restart$/;
     assert.match(folder.reports.join("\n"), told);
     for (const refused of [store.create(), store.revoke(ids[1] ?? ""), store.rotate(ids[2] ?? "")]) {
@@ -137,12 +136,12 @@ test("a torn last line has no effect, is reported, and is put aside before the n
   assert.deepEqual(keys.map((key) => ask(restarted, key)), [ids[0], "invalid", ids[2]]);
 });
 
-test("KeyStore.create() leaves no empty file if its first append fails, and one of another process alone", async () => {
+test("Keys.create() leaves no empty file if its first append fails, and one of another process alone", async () => {
   for (const call of ["append", "sync", "syncFolder"]) {
     const disk = new SimulatedDisk(new SeededRandom(1));
     const options = { disk: disk.boot(), clock: new ManualClock(), dataDir: "/keys", randomBytes: seededBytes(1) };
     const reports: string[] = [];
-    const store = new KeyStore(await KeyFile.open({ ...options, report: (message) => reports.push(message) }), options);
+    const store = keysOver(await KeyFile.open({ ...options, report: (message) => reports.push(message) }), options);
     disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
     await assert.rejects(store.create(), /was not stored$/);
     assert.deepEqual(disk.names(), [], call);
@@ -162,7 +161,7 @@ test("a change of a key whose sync fails may have been stored, and no other is m
   const disk = new SimulatedDisk(new SeededRandom(1));
   const options = { disk: disk.boot(), clock: new ManualClock(), dataDir: "/keys", randomBytes: seededBytes(1) };
   const reports: string[] = [];
-  const store = new KeyStore(await KeyFile.open({ ...options, report: (message) => reports.push(message) }), options);
+  const store = keysOver(await KeyFile.open({ ...options, report: (message) => reports.push(message) }), options);
   const { id, key } = await store.create();
   disk.plan = (_, name) => (name === "sync" ? "error" : "none");
   await assert.rejects(store.revoke(id), /a sync of \S+keys\.jsonl failed .*, so the change may have been stored: list the keys$/);

@@ -5,14 +5,14 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { TestContext } from "node:test";
 
+import { lineWithChecksum } from "../../src/base/checksum.ts";
 import type { Disk } from "../../src/disk/disk.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
-import { createPlan } from "../../src/limits/plans.ts";
 import {
   decodeSnapshot, type LimitsFile, type LimitsFileOptions, openLimitsFile, snapshotPieces,
 } from "../../src/folder/limits-file.ts";
-import { lineWithChecksum } from "../../src/base/checksum.ts";
+import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
+import { createPlan } from "../../src/limits/plans.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mockTimers } from "../support/mock-timers.ts";
 import { runningService } from "../support/running-service.ts";
@@ -118,8 +118,8 @@ test("LimitsFile restores no bucket or ban that ends later than its length from 
 });
 
 /** As a log tells them of the key. */
-function reliefsOf(reliefCount: number, resetNumber = 0): LimitsFileOptions["reliefs"] {
-  return new Map([["key", { reliefCount, resetNumber }]]);
+function reliefsOf(reliefCount: number, resetNumber = 0, relievedMs?: number): LimitsFileOptions["reliefs"] {
+  return new Map([["key", { reliefCount, resetNumber, relievedMs }]]);
 }
 
 const steps = [[0, "as it was"], [-2 * minute, "two minutes behind"], [30 * day, "30 days ahead"], [-year, "a year behind"]] as const;
@@ -157,6 +157,29 @@ test("LimitsFile takes an unban as applied that an older release saved, and appl
   await folder.start(0, { reliefs: reliefsOf(2) });
   assert.match(folder.take(), /allowed/);
 });
+
+/** The ban of the file began a minute before it was saved. An older release wrote no `reliefs`. */
+for (const [what, relievedAgoMs, reliefs, isBanned] of [
+  ["after the ban began, that an older release saved", minute / 2, undefined, false],
+  ["at the instant that the ban began, that an older release saved", minute, undefined, false],
+  ["before the ban began, that an older release saved", 2 * minute, undefined, true],
+  ["after the ban began, by a clock that was wrong, that this release saved as the first of one", minute / 2, 1, true],
+] as const) {
+  test(`LimitsFile of an unban made ${what}: the key is ${isBanned ? "" : "not "}banned, and nothing else is given back`, async (context) => {
+    const folder = new Folder(context);
+    const savedMs = folder.clock.wallMs();
+    const ban = { untilMs: savedMs + 4 * minute, durationMs: 5 * minute };
+    const keys = [{ id: "key", day: { used: 7, endsMs: savedMs + day / 2 }, ban, reliefs }];
+    await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keys })));
+    const options = { reliefs: reliefsOf(1, 0, savedMs - relievedAgoMs) };
+    const file = await folder.start(0, options);
+    assert.equal(folder.limiter.bannedKeyCount, Number(isBanned));
+    assert.equal(folder.limiter.quotas("key", free).day.remaining, free.perDay - 7);
+    await file.save();
+    await folder.start(0, options);
+    assert.equal(folder.limiter.bannedKeyCount, Number(isBanned), "the numbers are there now, and it is as it was");
+  });
+}
 
 test("LimitsFile starts with a damaged file that cannot be moved, as one that is mounted by itself, and says so", async (context) => {
   const folder = new Folder(context);

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../../src/keys/key-line.ts";
+import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
+import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax, type KeyReading } from "../../src/keys/key-line.ts";
 import type { KeyEvent } from "../../src/keys/key.ts";
 import { createPlan } from "../../src/limits/plans.ts";
-import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
-import type { LineFault } from "../../src/log/reader.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 const timeMs = Date.UTC(2026, 10, 21, 12, 0, 0, 7);
@@ -35,7 +34,7 @@ const events: Readonly<Record<string, KeyEvent>> = {
   reset: { event: "reset", timeMs, id },
 };
 
-function decode(line: string): KeyEvent | LineFault {
+function decode(line: string): KeyReading {
   const before = "something else before it\n";
   const bytes = Buffer.from(`${before}${line}something after it`);
   return decodeKeyEvent(viewOf(bytes), before.length, before.length + Buffer.byteLength(line) - 1);
@@ -46,7 +45,7 @@ for (const [name, event] of Object.entries(events)) {
     const line = encodeKeyEvent(event);
     assert.equal(line.indexOf("\n"), line.length - 1);
     assert.ok(Buffer.byteLength(line) <= keyLineBytesMax);
-    assert.deepEqual(decode(line), event);
+    assert.deepEqual(decode(line), { kind: "event", event });
   });
 }
 
@@ -77,7 +76,7 @@ test("decodeKeyEvent() reports any flipped bit as damage", () => {
     const flipped = Buffer.from(line);
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     const decoded = decodeKeyEvent(viewOf(flipped), 0, line.length - 1);
-    assert.ok("kind" in decoded && decoded.kind === "damage", `bit ${bit}`);
+    assert.equal(decoded.kind, "damage", `bit ${bit}`);
   }
 });
 
@@ -115,7 +114,7 @@ const wrong: Readonly<Record<string, string>> = {
 for (const [name, json] of Object.entries(wrong)) {
   test(`decodeKeyEvent() reports a line with a right checksum as wrong if it has ${name}`, () => {
     const decoded = decode(lineWithChecksum(json));
-    assert.ok("kind" in decoded && decoded.kind === "wrong", JSON.stringify(decoded));
+    assert.ok(decoded.kind === "wrong", JSON.stringify(decoded));
     assert.match(decoded.reason, /newer release/);
   });
 }
@@ -127,8 +126,8 @@ test("decodeKeyEvent() accepts a line with a right checksum only if it would wri
     const at = random.integer(1, json.length - 2);
     const changed = `${json.slice(0, at)}${random.pick(Array.from("0a\"{}[],:-\\ \u2028é"))}${json.slice(at + 1)}`;
     const decoded = decode(lineWithChecksum(changed));
-    if ("event" in decoded) {
-      assert.deepEqual(Buffer.from(encodeKeyEvent(decoded)), Buffer.from(lineWithChecksum(changed)));
+    if (decoded.kind === "event") {
+      assert.deepEqual(Buffer.from(encodeKeyEvent(decoded.event)), Buffer.from(lineWithChecksum(changed)));
     } else {
       assert.equal(decoded.kind, "wrong", changed);
     }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { createSecret } from "../../src/keys/key.ts";
-import { checkedLabel } from "../../src/keys/label.ts";
+import { checkedLabel } from "../../src/keys/choices.ts";
 
 test("checkedLabel() counts code points up to 64", () => {
   for (const letter of ["x", "ä", "🐕"]) {

@@ -4,11 +4,11 @@ import { test } from "node:test";
 import { createPlan, quotaMax } from "../../src/limits/plans.ts";
 
 test("createPlan() returns the published quotas", () => {
-  const table = ["free", "pro", "business"].map((name) => createPlan(name).quota);
+  const table = ["free", "pro", "business"].map((name) => createPlan(name));
   assert.deepEqual(table, [
-    { perMinute: 60, perDay: 1_000 },
-    { perMinute: 300, perDay: 10_000 },
-    { perMinute: 1_000, perDay: 100_000 },
+    { name: "free", perMinute: 60, perDay: 1_000 },
+    { name: "pro", perMinute: 300, perDay: 10_000 },
+    { name: "business", perMinute: 1_000, perDay: 100_000 },
   ]);
 });
 
@@ -16,7 +16,7 @@ test("createPlan() accepts Enterprise numbers from 1 to the bound", () => {
   for (const count of [0, 1, 2, quotaMax - 1, quotaMax, quotaMax + 1]) {
     for (const quota of [{ perMinute: count, perDay: 5 }, { perMinute: 5, perDay: count }]) {
       if (count >= 1 && count <= quotaMax) {
-        assert.deepEqual(createPlan("enterprise", quota), { name: "enterprise", quota });
+        assert.deepEqual(createPlan("enterprise", quota), { name: "enterprise", ...quota });
       } else {
         assert.throws(() => createPlan("enterprise", quota), RangeError);
       }

@@ -7,7 +7,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum } from "../../src/base/checksum.ts";
-import { type LineFault, type LineReader, lineBytesMax, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
+import type { LineFault } from "../../src/base/checksum.ts";
+import { type LineReader, lineBytesMax, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { seeded } from "../support/seeded-random.ts";
 

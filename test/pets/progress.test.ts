@@ -7,8 +7,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { lineWithChecksum } from "../../src/base/checksum.ts";
+import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

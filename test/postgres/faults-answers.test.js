@@ -10,7 +10,7 @@ import { systemClock } from "../../dist/base/clock.js";
 import { Database } from "../../dist/postgres/database.js";
 import { PostgresPetStore } from "../../dist/postgres/postgres-pet-store.js";
 import { until } from "../../build/test/support/until.js";
-import { skipFaults, startPostgres } from "./postgres-server.js";
+import { openPool, skipFaults, startPostgres } from "./postgres-server.js";
 import { addingBatch, health, isServing, lock, lockCounter, lockWaits, startBehindProxy, startService, timeUntil } from "./faults.js";
 import { installation } from "./installation.js";
 import { startProxy } from "./proxy.js";
@@ -162,8 +162,7 @@ describe("lost answers", { concurrency: 4 }, () => {
     await startService(context, [url]);
     const senders = await Promise.all(["Rex", "Bello", "Luna", "Mimi"].map(async (name) => {
       const proxy = await startProxy(url);
-      const pool = new pg.Pool({ connectionString: proxy.url, connectionTimeoutMillis: 1_000 });
-      context.after(() => pool.end());
+      const pool = openPool(context, proxy.url, { connectionTimeoutMillis: 1_000 });
       context.after(() => proxy.stop());
       const store = new PostgresPetStore(new Database(pool, () => undefined), systemClock);
       await store.get(1); // This opens a connection.

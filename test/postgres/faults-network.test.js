@@ -35,7 +35,8 @@ for (const [title, heal] of [
     assert.ok(during.length > 10);
     assert.deepEqual([...new Set(during.map(({ code }) => code))], ["storage_unavailable"]);
     assert.ok(during.every(({ remaining }) => remaining > 900_000), "the fields show what was known last");
-    const late = during.filter(({ sentAt, at }) => sentAt > cutAt + 3_500 && at - sentAt > 300);
+    const quickMs = 300 + record.longestGapMs(1); // A stall of this machine delays requests to both instances.
+    const late = during.filter(({ sentAt, at }) => sentAt > cutAt + 3_500 && at - sentAt > quickMs);
     assert.equal(late.length, 0, "503 comes quickly once the cut is noticed");
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     assert.ok(record.longestGapMs(1) < 500, `the other instance had a gap of ${record.longestGapMs(1)} ms`);

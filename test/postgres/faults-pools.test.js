@@ -5,10 +5,9 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { after, test } from "node:test";
-import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { openAnimalStore } from "../../dist/index.js";
-import { skip, skipFaults, startPostgres } from "./postgres-server.js";
+import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, servedStatuses, startLoad } from "./load.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
@@ -106,8 +105,7 @@ test("with a pool that never connects, the start fails soon", async () => {
 });
 
 test("a statement that gets no answer within the pool's own query_timeout shows that the database is away", { skip }, async (context) => {
-  const pool = new pg.Pool({ connectionString: await postgres.createDatabase(), query_timeout: 200 });
-  context.after(() => pool.end());
+  const pool = openPool(context, await postgres.createDatabase(), { query_timeout: 200 });
   const reports = [];
   const database = new Database(pool, (message) => reports.push(message));
   await assert.rejects(database.run("SELECT pg_sleep(1)"), { effect: "unknown" });

@@ -6,13 +6,12 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
 import { purge } from "../../build/src/postgres/postgres-engine.js";
 import { newClient } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { until } from "../../build/test/support/until.js";
-import { skipFaults, startPostgres } from "./postgres-server.js";
+import { openPool, skipFaults, startPostgres } from "./postgres-server.js";
 import { lock, lockWaits, startService } from "./faults.js";
 import { startInstance } from "./instance.js";
 import { guardedFolder } from "./guarded-folder.js";
@@ -101,8 +100,7 @@ test("SELECT, INSERT, UPDATE and DELETE on the tables are all the rights that a 
     assert.deepEqual([status, headers["idempotent-replayed"] === "true"], [201, isReplay]);
   }
   await postgres.query("UPDATE animal_store.once SET at = '-infinity'", [], url);
-  const pool = new pg.Pool({ connectionString: least });
-  context.after(() => pool.end());
+  const pool = openPool(context, least);
   await purge(new Database(pool, assert.fail), new AbortController().signal);
   assert.deepEqual(await postgres.query("SELECT FROM animal_store.once", [], url), []);
 });

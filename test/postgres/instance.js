@@ -44,8 +44,8 @@ export async function startInstance(url, { context, pool = {} } = {}) {
   const { port } = await Promise.race([listening, ended]);
   return {
     origin: `http://127.0.0.1:${port}`,
-    /** What it has reported to its operator. */
-    reports: () => said,
+    /** What it has reported to its operator, but that it made the schema. */
+    reports: () => said.replace(/^info: made the schema animal_store\n/, ""),
     /** The methods of `service.keys`. */
     keys: Object.fromEntries(keyMethods.map((method) => [method, (...args) => call(method, ...args)])),
     /** Sends a signal that does not end it. */

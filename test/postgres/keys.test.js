@@ -9,10 +9,13 @@ import { systemClock as clock } from "../../build/src/base/clock.js";
 import { encodeKeyEvent } from "../../build/src/keys/key-line.js";
 import { createKeyId, digestOf } from "../../build/src/keys/key.js";
 import { KeyStore } from "../../build/src/keys/key-store.js";
+import { Keys } from "../../build/src/keys/keys.js";
 import { createPlan } from "../../build/src/limits/plans.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
+import { keysOver } from "../../build/test/support/key-folder.js";
+import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
 
@@ -21,11 +24,11 @@ async function start(context, query = (client, statement) => client.query(statem
   const { pool, remove } = await createPlace();
   context.after(remove);
   const database = new Database(withQuery(pool, query), () => undefined);
-  await prepareSchema(database);
+  await prepareSchema(database, () => undefined);
   const reports = [];
   const open = async (report) => {
     const log = await PostgresKeyLog.open({ database, clock, report });
-    return Object.assign(new KeyStore(log, { clock, randomBytes }), { follow: () => log.follow() });
+    return Object.assign(keysOver(log, { clock, randomBytes }), { follow: () => log.follow() });
   };
   const [one, other] = [await open((message) => reports.push(message)), await open(assert.fail)];
   const made = [await other.create(), await other.create()];
@@ -163,7 +166,7 @@ for (const [title, meanwhile] of [
 function databaseWith(count) {
   const rows = Array.from({ length: count }, (_, index) => {
     const made = { event: "made", timeMs: 0, id: createKeyId(randomBytes), sha256: digestOf(`${index}`), plan: createPlan("free") };
-    return { seq: String(index + 1), line: encodeKeyEvent(made).slice(0, -1) };
+    return { seq: String(index + 1), line: encodeKeyEvent(made).slice(0, -1), now_ms: String(clock.wallMs()) };
   });
   const attempt = async (_text, [after, length]) => rows.filter(({ seq }) => Number(seq) > after).slice(0, length);
   return { rows, open: () => PostgresKeyLog.open({ database: { attempt }, clock, report: assert.fail }) };
@@ -179,4 +182,29 @@ test("an instance does not start if a key event in the middle is missing: it may
   const { rows, open } = databaseWith(3);
   rows.splice(1, 1);
   await assert.rejects(open(), { code: "key_file_damaged", message: /key event 3 in the database: the events before it are missing$/ });
+});
+
+test("the expiry and the grace period of a key follow the database's clock, whatever that of an instance is", { skip }, async (context) => {
+  const time = new ManualClock();
+  const { options, remove } = await createPlace(time);
+  context.after(remove);
+  const database = new Database(options.database, assert.fail);
+  const open = async (aheadMs) => {
+    const own = { wallMs: () => time.wallMs() + aheadMs, monotonicMs: () => time.monotonicMs() };
+    const log = await PostgresKeyLog.open({ database, clock: own, report: assert.fail });
+    const store = new KeyStore(log, { clock: log.clock });
+    return { log, keys: new Keys(store, { clock: own, randomBytes }), store };
+  };
+  const first = await open(0);
+  const expiring = await first.keys.create({ expires: new Date(time.wallMs() + 1_500) });
+  const rotated = await first.keys.create();
+  const instances = [first, await open(-300_000), await open(300_000)];
+  await instances[2].keys.rotate(rotated.id, { graceSeconds: 3 });
+  await Promise.all(instances.map(({ log }) => log.follow()));
+  const kinds = () => instances.map(({ log }) => [expiring, rotated].map(({ key }) => log.keyring.authenticate(`Bearer ${key}`).kind));
+  for (const [waitMs, expected] of [[1_499, ["key", "key"]], [1, ["invalid", "key"]], [1_499, ["invalid", "key"]], [1, ["invalid", "invalid"]]]) {
+    time.advance(waitMs);
+    assert.deepEqual(kinds(), Array(3).fill(expected));
+  }
+  assert.deepEqual(await Promise.all(instances.map(async ({ store }) => (await store.list())[0].state)), Array(3).fill("expired"));
 });

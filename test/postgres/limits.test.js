@@ -5,13 +5,13 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
-import { KeyStore } from "../../build/src/keys/key-store.js";
 import { MemoryLimiter } from "../../build/src/limits/memory-limiter.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { DatabaseError } from "../../build/src/postgres/database-error.js";
 import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { PostgresLimiter } from "../../build/src/postgres/postgres-limiter.js";
 import { purge } from "../../build/src/postgres/postgres-engine.js";
+import { keysOver } from "../../build/test/support/key-folder.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
 import { SeededRandom } from "../../build/test/support/seeded-random.js";
 import { skip } from "./postgres-server.js";
@@ -23,7 +23,7 @@ const seed = Number(process.env.LIMITS_SEED ?? Math.floor(Math.random() * 2 ** 3
 /** Steps of the clock, which is set back now and then, too: within a batch's time, about a second, about a window, about a ban, about a day. */
 const steps = [0, 1, 999, 1_000, 1_001, 30_000, 59_999, 60_000, 299_999, 300_000, 3_600_000, 86_399_999, 86_400_000];
 
-const plan = { name: "enterprise", quota: { perMinute: 1, perDay: 1_000 } };
+const plan = { name: "enterprise", perMinute: 1, perDay: 1_000 };
 
 /** What an instance has, on a new database whose clock is the given one. */
 async function start(context, clock) {
@@ -31,7 +31,7 @@ async function start(context, clock) {
   context.after(remove);
   const database = new Database(options.database, assert.fail);
   const log = await PostgresKeyLog.open({ database, clock, report: assert.fail });
-  return { database, limiter: new PostgresLimiter(database, clock), keys: new KeyStore(log, { clock, randomBytes }) };
+  return { database, limiter: new PostgresLimiter(database, clock), keys: keysOver(log, { clock, randomBytes }) };
 }
 
 test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed})`, { skip }, async (context) => {
@@ -43,7 +43,7 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
   const keys = [];
   for (let count = 0; count < 12; count += 1) {
     const quota = { perMinute: 1 + below(6), perDay: 1 + below(40) };
-    keys.push({ id: (await store.create()).id, plan: { name: "enterprise", quota } });
+    keys.push({ id: (await store.create()).id, plan: { name: "enterprise", ...quota } });
   }
   const kinds = new Map();
   for (let count = 0; count < decisionCount; ) {
@@ -69,7 +69,7 @@ test(`${decisionCount} random decisions in SQL are those in memory (seed ${seed}
     ]);
     if (below(40) === 0) {
       const key = keys[below(keys.length)];
-      key.plan = { name: "enterprise", quota: { perMinute: 1 + below(6), perDay: 1 + below(40) } };
+      key.plan = { name: "enterprise", perMinute: 1 + below(6), perDay: 1 + below(40) };
     }
     const inSql = await Promise.all(calls.map(([method, { id, plan }]) => inDatabase[method](id, plan).then(shown)));
     const expected = inOrderOfBatch(calls, inMemory);
@@ -105,7 +105,7 @@ function inOrderOfBatch(calls, limiter) {
 
 test("a failure of the database is 'unavailable', with the full quota if nothing is known; any other error is not hidden", async () => {
   const clock = new ManualClock();
-  const failingWith = (error) => new PostgresLimiter({ run: () => Promise.reject(error) }, clock);
+  const failingWith = (error) => new PostgresLimiter({ isAvailable: true, run: () => Promise.reject(error) }, clock);
   const away = failingWith(new DatabaseError("unknown", new Error("away")));
   const { kind, limit, remaining } = await away.take("key_1", plan);
   assert.deepEqual([kind, limit, remaining], ["unavailable", 1, 1]);
@@ -176,7 +176,7 @@ test("if the statement for new keys fails, the requests of known keys in the sam
     if (answers.length === 0) throw new DatabaseError("unknown", new Error("away"));
     return [{ answer: JSON.stringify(answers.shift()) }];
   };
-  const limiter = new PostgresLimiter({ run }, clock);
+  const limiter = new PostgresLimiter({ isAvailable: true, run }, clock);
   const decisions = await Promise.all(["new", "known"].map((keyId) => limiter.take(keyId, plan)));
   assert.deepEqual(decisions.map(({ kind }) => kind), ["unavailable", "allowed"]);
 });
@@ -185,8 +185,8 @@ test("take() of a batch in which the plan changes says of every refusal when a r
   const clock = new ManualClock({ wallMs: 1_000 });
   const used = [0, 1_000, 10, 61_000, 10, 86_401_000, 1, 2_000, 0, 0];
   const run = async () => [{ answer: JSON.stringify({ keys: ["key_1"], limits: [used] }) }];
-  const limiter = new PostgresLimiter({ run }, clock);
-  const plans = [{ perMinute: 300, perDay: 10_000 }, { perMinute: 10, perDay: 100 }].map((quota) => ({ name: "enterprise", quota }));
+  const limiter = new PostgresLimiter({ isAvailable: true, run }, clock);
+  const plans = [{ perMinute: 300, perDay: 10_000 }, { perMinute: 10, perDay: 100 }].map((quota) => ({ name: "enterprise", ...quota }));
   const decisions = await Promise.all(plans.map((plan) => limiter.take("key_1", plan)));
   const refused = { kind: "rate_limited", limit: 10, remaining: 0, resetSeconds: 61, waitsFor: "minute", retryAfterSeconds: 60 };
   assert.deepEqual(decisions, [refused, refused]);

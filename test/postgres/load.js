@@ -17,16 +17,18 @@ export const servedStatuses = [200, 201, 412];
 
 /**
  * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
- * record. Every second client is a reader. The others create an animal and reserve one, which changes it from available
- * to pending. Half of their requests have an `Idempotency-Key`, and are repeated at the next instance until they are
- * served: after a broken connection, a 503 or no response within `timeoutMs`.
+ * record. Every second client is a reader, of the last animal added and of lists, also by status. The others create an
+ * animal and reserve one, which changes it from available to pending. Half of their requests have an `Idempotency-Key`,
+ * and are repeated at the next instance until they are served: after a broken connection, a 503 or no response within
+ * `timeoutMs`.
  *
  * @param context a test: its end ends the load too, if the test has failed
  * @param targets `{ origin }` of each instance
  * @param isReadOnly every client is a reader
+ * @param restMs after a request that was served
  * @param name what the names of its animals begin with
  */
-export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false, name: first = "animal" } = {}) {
+export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_000, isReadOnly = false, restMs = 0, name: first = "animal" } = {}) {
   const senders = targets.map((target) => newClient(target, key, { connections: clients, timeoutMs }));
   const record = newRecord(targets.length);
   const heart = setInterval(() => record.heartbeats.push(performance.now()), heartbeatMs);
@@ -69,8 +71,10 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     });
   }
 
-  async function read(place) {
-    return (await record.observe(place, () => senders[place].get("/v1/pets?limit=1"))).status === 200;
+  async function read(place, round) {
+    const [animal] = record.added.slice(-1);
+    const paths = ["/v1/pets?limit=1", "/v1/pets?status=pending", ...(animal === undefined ? [] : [`/v1/pets/${animal.id}`])];
+    return (await record.observe(place, () => senders[place].get(paths[round % paths.length]))).status === 200;
   }
 
   async function run(index) {
@@ -78,8 +82,8 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     for (let round = 0; !isStopping; round += 1) {
       const isWriter = !isReadOnly && Math.floor(index / senders.length) % 2 === 0;
       const isRepeated = round % 2 === 0;
-      const isServed = isWriter ? (await add(place, isRepeated)) && (await reserve(place, isRepeated)) : await read(place);
-      await setTimeout(isServed ? 0 : pauseMs);
+      const isServed = isWriter ? (await add(place, isRepeated)) && (await reserve(place, isRepeated)) : await read(place, round);
+      await setTimeout(isServed ? restMs : pauseMs);
     }
   }
 

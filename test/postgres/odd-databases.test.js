@@ -3,12 +3,14 @@
  */
 
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import pg from "pg";
 import { systemClock as clock } from "../../build/src/base/clock.js";
+import { Keys } from "../../build/src/keys/keys.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres, purge } from "../../build/src/postgres/postgres-engine.js";
-import { skip, startPostgres } from "./postgres-server.js";
+import { openPool, skip, startPostgres } from "./postgres-server.js";
 import { lockWaits } from "./faults.js";
 import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
@@ -16,15 +18,18 @@ import { runCommand } from "./program.js";
 const running = await startPostgres();
 after(() => running?.stop());
 
-const open = (pool) => openPostgres({ pool, clock, report: assert.fail });
-const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+const report = (message) => assert.equal(message, "made the schema animal_store");
+const open = async (pool) => {
+  const engine = await openPostgres({ pool, clock, report });
+  return { ...engine, keys: new Keys(engine.keys, { clock, randomBytes }) };
+};
+const plan = { name: "free", perMinute: 60, perDay: 1_000 };
 const pet = { name: `日本 \\'"{NULL}`, categoryId: -(2n ** 63n), status: "available" };
 
 for (const encoding of ["LATIN1", "SQL_ASCII"]) {
   test(`a database in ${encoding} is refused, as only UTF8 holds every name`, { skip }, async (context) => {
     const url = await running.createDatabase(`ENCODING '${encoding}' LOCALE 'C' TEMPLATE template0`);
-    const pool = new pg.Pool({ connectionString: url });
-    context.after(() => pool.end());
+    const pool = openPool(context, url);
     const fault = `the encoding of the database is ${encoding}: it must be UTF8`;
     await assert.rejects(open(pool), { message: fault });
     const { code, stdout, stderr } = await runCommand(["check", "--database", url]);
@@ -39,8 +44,7 @@ for (const [version, product] of [
   ["PostgreSQL 16.4 on aarch64-unknown-linux-gnu, compiled by gcc (GCC) 9.5.0, 64-bit", undefined], // Aurora.
 ]) {
   test(`a server that says it is ${version} is ${product === undefined ? "used" : "refused"}`, { skip }, async (context) => {
-    const pool = new pg.Pool({ connectionString: await running.createDatabase() });
-    context.after(() => pool.end());
+    const pool = openPool(context, await running.createDatabase());
     const other = withQuery(pool, (client, statement) => {
       return statement.text.includes("version()") ? Promise.resolve({ rows: [{ version }] }) : client.query(statement);
     });
@@ -79,8 +83,7 @@ async function useOdd(context, binary) {
     context.after(() => pg.types.setTypeParser(type, earlier));
     pg.types.setTypeParser(type, (text) => ({ toString: () => text }));
   }
-  const pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true, binary });
-  context.after(() => pool.end());
+  const pool = openPool(context, url, { max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true, binary });
   for (const start of [0, 1]) {
     const { keys, limiter, store, close } = await open(pool);
     await alter("default_transaction_isolation", start === 1 ? "serializable" : "'read committed'"); // A start refuses it.
@@ -117,8 +120,7 @@ test("a start that waits for another one can be stopped", { skip, timeout: 10_00
 });
 
 test("a start that is stopped while it reads the keys fails", { skip }, async (context) => {
-  const pool = new pg.Pool({ connectionString: await running.createDatabase() });
-  context.after(() => pool.end());
+  const pool = openPool(context, await running.createDatabase());
   const stopping = new AbortController();
   const watched = withQuery(pool, (client, statement) => {
     if (statement.text.includes("animal_store.key_events_after($1")) {
@@ -126,13 +128,12 @@ test("a start that is stopped while it reads the keys fails", { skip }, async (c
     }
     return client.query(statement);
   });
-  const opening = openPostgres({ pool: watched, clock, report: assert.fail, signal: stopping.signal });
+  const opening = openPostgres({ pool: watched, clock, report, signal: stopping.signal });
   await assert.rejects(opening, { name: "AbortError" });
 });
 
 test("close() ends creates and changes of keys, and leaves an embedder's pool as it was", { skip }, async (context) => {
-  const pool = new pg.Pool({ connectionString: await running.createDatabase() });
-  context.after(() => pool.end());
+  const pool = openPool(context, await running.createDatabase());
   const { keys, store, close } = await open(pool);
   await close();
   await assert.rejects(store.add(pet), { name: "StorageUnavailableError" });
@@ -141,8 +142,7 @@ test("close() ends creates and changes of keys, and leaves an embedder's pool as
 });
 
 test("a transaction of a process that is stopped ends after 30 s", { skip }, async (context) => {
-  const pool = new pg.Pool({ connectionString: await running.createDatabase(), max: 1 });
-  context.after(() => pool.end());
+  const pool = openPool(context, await running.createDatabase(), { max: 1 });
   const database = new Database(pool, assert.fail);
   const text = "SELECT current_setting('idle_in_transaction_session_timeout') AS is";
   const [row] = await database.transaction((query) => query(text));

@@ -42,6 +42,13 @@ export async function startPostgres({ settings = {} } = {}) {
   return postgres;
 }
 
+/** A pool of connections, which ends with the test. */
+export function openPool(context, url, options = {}) {
+  const pool = new pg.Pool({ connectionString: url, ...options });
+  context.after(() => pool.end());
+  return pool;
+}
+
 const ownSettings = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",

@@ -6,15 +6,14 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import pg from "pg";
 import { Database } from "../../build/src/postgres/database.js";
-import { skip, startPostgres } from "./postgres-server.js";
+import { openPool, skip, startPostgres } from "./postgres-server.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());
 
 /** A database on a pool of one connection, with what is prepared there. */
 async function openDatabase(context) {
-  const pool = new pg.Pool({ connectionString: await postgres.createDatabase(), max: 1 });
-  context.after(() => pool.end());
+  const pool = openPool(context, await postgres.createDatabase(), { max: 1 });
   const database = new Database(pool, assert.fail);
   const prepared = async () => (await pool.query("SELECT name, statement FROM pg_prepared_statements")).rows;
   return { pool, database, prepared };

@@ -13,6 +13,7 @@ import { connect, createServer } from "node:net";
  * - `holdResponses()`: requests arrive, responses do not
  * - `heal()`: what was held arrives late, also the end of a connection, as TCP sends again what was lost.
  *   `heal({ forget: true })`: connections from before stay silent, as behind a firewall that has forgotten them.
+ * - `refuse("reset")`: each new connection is reset; `refuse("silence")`: it is told nothing; those from before work
  * - `lead(other)`: resets the connections and passes new ones on to another address, as after a failover
  * - `reset()`: ends each connection with RST, on both sides; new ones work unless the network is cut
  * - `connectionCount()`: how many it holds
@@ -21,15 +22,22 @@ import { connect, createServer } from "node:net";
 export async function startProxy(url) {
   let target = new URL(url);
   const links = new Set();
+  const refused = new Set();
   let holds = { requests: false, responses: false };
 
   const setHolds = (requests, responses) => {
     holds = { requests, responses };
     links.forEach((link) => link.apply(holds));
   };
+  let refusal;
   const reset = () => links.forEach((link) => link.reset());
 
   const server = createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, (client) => {
+    if (refusal !== undefined) {
+      refused.add(client);
+      client.on("error", () => undefined);
+      return refusal === "reset" && resetSocket(client);
+    }
     const upstream = connect({ port: Number(target.port || 5432), host: target.hostname, allowHalfOpen: true, noDelay: true });
     const link = newLink(client, upstream);
     links.add(link);
@@ -51,6 +59,7 @@ export async function startProxy(url) {
       }
       setHolds(false, false);
     },
+    refuse: (how) => (refusal = how),
     lead(other) {
       target = new URL(other);
       reset();
@@ -60,9 +69,19 @@ export async function startProxy(url) {
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve));
       reset();
+      refused.forEach(resetSocket);
       await closed;
     },
   };
+}
+
+/** libuv does not reset a socket that is being shut down, and Node never closes that one, nor ends at its exit. */
+function resetSocket(socket) {
+  if (socket.writableEnded && !socket.writableFinished) {
+    socket.destroy();
+  } else {
+    socket.resetAndDestroy();
+  }
 }
 
 /** The two sides of a connection. What is held stays unread, so neither side learns of the other's content or end. */
@@ -77,8 +96,7 @@ function newLink(client, upstream) {
       isForgotten = true;
     },
     reset() {
-      client.resetAndDestroy();
-      upstream.resetAndDestroy();
+      [client, upstream].forEach(resetSocket);
     },
   };
 }
@@ -90,7 +108,7 @@ function newHalf(from, to) {
     if (isHeld) {
       from.pause();
     } else if (isBroken) {
-      to.resetAndDestroy();
+      resetSocket(to);
     } else {
       from.resume();
     }

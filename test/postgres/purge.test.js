@@ -11,7 +11,7 @@ import { until } from "../../build/test/support/until.js";
 import { skip } from "./postgres-server.js";
 import { createPlace } from "./places.js";
 
-const plan = { name: "free", quota: { perMinute: 60, perDay: 1_000 } };
+const plan = { name: "free", perMinute: 60, perDay: 1_000 };
 const hourMs = 3_600_000;
 
 /** An engine on a new database, whose purge begins with `purge()`. */

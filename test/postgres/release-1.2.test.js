@@ -31,6 +31,7 @@ const statements = {
 /** `old` runs the statements of a connection of release 1.2; the store is of this release. */
 async function open(context) {
   const { pool, remove } = await createPlace();
+  await pool.query("DROP SCHEMA animal_store CASCADE"); // For that of the other release.
   await pool.query(made);
   const connection = await pool.connect();
   context.after(() => {
@@ -47,7 +48,7 @@ async function open(context) {
   await old("list", [0], [10], [""]);
   assert.deepEqual((await oldAdd(mimi, hash)).replays, { 1: [2, "Mimi", "2", "sold"] });
   const database = new Database(pool, assert.fail);
-  await prepareSchema(database);
+  await prepareSchema(database, () => undefined);
   return { old, oldAdd, store: new PostgresPetStore(database, systemClock) };
 }
 

@@ -10,11 +10,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 
+import { decodeSnapshot, restoreLimits, snapshotPieces } from "../../src/folder/limits-file.ts";
 import type { Allowed, Refusal } from "../../src/limits/limiter.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import type { Plan } from "../../src/limits/plans.ts";
-import { decodeSnapshot, restoreLimits, snapshotPieces } from "../../src/folder/limits-file.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seeded } from "../support/seeded-random.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
@@ -71,7 +71,7 @@ class World {
   step(): void {
     const key = this.#random.pick(this.#keys);
     const steps: readonly (() => void)[] = [
-      () => this.#requestAtOnce(key, this.#random.integer(1, key.plan.quota.perMinute + 3)),
+      () => this.#requestAtOnce(key, this.#random.integer(1, key.plan.perMinute + 3)),
       () => this.#hammer(key),
       () => this.#waitAsTold(key),
       () => this.#waitASecondLess(key),
@@ -93,7 +93,7 @@ class World {
 
   #request(key: Key): Allowed | Refusal {
     this.stepsLeft--;
-    const expected = key.model.request(this.#nowMs, key.plan.quota);
+    const expected = key.model.request(this.#nowMs, key.plan);
     const decision = this.#limiter.take(key.id, key.plan);
     const { quotas: _quotas, ...numbers } = { quotas: undefined, ...decision };
     assert.deepEqual(numbers, this.#inWords(expected));
@@ -152,7 +152,7 @@ class World {
   }
 
   #peek(key: Key): void {
-    const { limit, remaining, resetMs } = key.model.look(this.#nowMs, key.plan.quota);
+    const { limit, remaining, resetMs } = key.model.look(this.#nowMs, key.plan);
     const expected = { limit, remaining, resetSeconds: this.#resetSeconds(resetMs) };
     assert.deepEqual(this.#limiter.peek(key.id, key.plan), expected);
     const { minute: minuteStatus, day: dayStatus } = this.#limiter.quotas(key.id, key.plan);
@@ -169,7 +169,7 @@ class World {
   #restart(clockStepMs: number, reset?: Key): void {
     const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter, new Map())].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
-    const reliefs = new Map(reset && [[reset.id, { reliefCount: 1, resetNumber: 1 }]]);
+    const reliefs = new Map(reset && [[reset.id, { reliefCount: 1, resetNumber: 1, relievedMs: undefined }]]);
     reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);

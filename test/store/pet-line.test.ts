@@ -38,7 +38,7 @@ test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to it
     for (const categoryId of [0n, -1n, 2n ** 63n - 1n, -(2n ** 63n)]) {
       for (const number of [8, 9]) {
         const json = petToJson({ ...members, name, categoryId });
-        const content = { id: 8, isChange: false, statusIndex: 2, json, idempotencyHash: undefined };
+        const content = { id: 8, kind: "create" as const, statusIndex: 2, json, idempotencyHash: undefined };
         const { text, written, found } = rewritten(content, { number, group: 7 });
         assert.deepEqual(found, written, text);
         assert.equal(text.startsWith(json.slice(0, -1)), true, text);
@@ -50,7 +50,7 @@ test("readPetLine() reads what encodePetLine() wrote: odd names, and int64 to it
 test("readPetLine() reads the change that encodePetLine() wrote", () => {
   for (const idempotencyHash of [undefined, "abcdefghijklmnopqrstuv"]) {
     for (const number of [8, 9, 999_999_999_999_999]) {
-      const content = { id: 8, isChange: true, statusIndex: 1, json: "", idempotencyHash };
+      const content = { id: 8, kind: "change" as const, statusIndex: 1, json: "", idempotencyHash };
       const { text, written, found } = rewritten(content, { number, group: 7, atSeconds: idempotencyHash === undefined ? 0 : 5 });
       assert.deepEqual(found, written, text);
       assert.equal(text.startsWith(`{"id":8,"status":"pending","line":${number},"group":7,`), true, text);
@@ -64,7 +64,7 @@ test("readPetLine() reads the gap that encodeGap() wrote, and finds any other ga
     const end = encodeGap({ bytes, view: viewOf(bytes) }, 0, { ...createPetLine(), id, after, number });
     const found = createPetLine();
     assert.equal(readPetLine(viewOf(bytes), 0, end - 1, found), undefined);
-    assert.deepEqual([found.id, found.isGap, found.after, found.number, found.group, found.hashStart], [id, true, after, number, number, 0]);
+    assert.deepEqual([found.id, found.kind, found.after, found.number, found.group, found.hashStart], [id, "gap", after, number, number, 0]);
     assert.equal(bytes.toString("utf8", 0, end), lineWithChecksum(`{"id":${id},"after":${after},"line":${number},"group":${number}}`));
   }
   const good = '{"id":9,"after":7,"line":8,"group":8}';
@@ -87,7 +87,7 @@ test("readPetLine() reads lines as release 1.1.0 wrote them", () => {
 test("no line is longer than petLineBytesMax", () => {
   const id = 999_999_999_999_999; // Longer ones are not read.
   const json = petToJson({ id, name: "\u0001".repeat(255), categoryId: -(2n ** 63n), status: "available" });
-  const content = { id, isChange: false, statusIndex: 0, json, idempotencyHash: "x".repeat(22) };
+  const content = { id, kind: "create" as const, statusIndex: 0, json, idempotencyHash: "x".repeat(22) };
   const { text } = rewritten(content, { number: id - 1, group: id - 1, atSeconds: id });
   assert.ok(`${text}\n`.length <= petLineBytesMax, String(text.length));
 });

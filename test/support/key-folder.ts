@@ -9,11 +9,22 @@ import type { TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyFile, type KeyFileOptions } from "../../src/folder/key-file.ts";
-import { KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
+import { type KeyLog, KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
+import { Keys, type KeysOptions } from "../../src/keys/keys.ts";
 import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
+
+/** Keys as a server has them: what can be asked of them, and who decides. */
+export type OpenKeys = Keys & Pick<KeyStore, "keyring" | "exists" | "change" | "close">;
+
+export function keysOver(log: KeyLog, options: KeyStoreOptions & KeysOptions): OpenKeys {
+  const store = new KeyStore(log, options);
+  const { keyring, exists } = store;
+  const change: KeyStore["change"] = (event, isFirst) => store.change(event, isFirst);
+  return Object.assign(new Keys(store, options), { keyring, exists, change, close: () => store.close() });
+}
 
 export class KeyFolder {
   readonly clock: ManualClock = new ManualClock();
@@ -46,9 +57,9 @@ export class KeyFolder {
     return file;
   }
 
-  async open(options: Partial<KeyFileOptions & KeyStoreOptions> = {}): Promise<KeyStore> {
+  async open(options: Partial<KeyFileOptions & KeyStoreOptions & KeysOptions> = {}): Promise<OpenKeys> {
     const { clock, randomBytes } = this;
-    return new KeyStore(await this.openFile(options), { clock, randomBytes, ...options });
+    return keysOver(await this.openFile(options), { clock, randomBytes, ...options });
   }
 
   content(): Promise<string> {
@@ -76,7 +87,7 @@ export class KeyFolder {
 }
 
 /** The id that the secret opens in that store, or "missing" or "invalid". */
-export function ask(store: KeyStore, secret: string): string {
+export function ask(store: OpenKeys, secret: string): string {
   const result = store.keyring.authenticate(`Bearer ${secret}`);
   return result.kind === "key" ? result.key.id : result.kind;
 }

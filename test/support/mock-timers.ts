@@ -4,6 +4,7 @@
 
 import { syncBuiltinESMExports } from "node:module";
 import type { TestContext } from "node:test";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 export interface MockedTimers {
   tick(ms: number): void;
@@ -21,4 +22,17 @@ export function mockTimers(context: TestContext, api: "setTimeout" | "setInterva
   };
   context.after(reset);
   return { tick: (ms) => timers.tick(ms), reset };
+}
+
+/** Runs the work, during which a second passes in a hundred turns of the event loop: what need not wait is done before. */
+export async function passTime<Result>(context: TestContext, work: () => Promise<Result>): Promise<Result> {
+  const timers = mockTimers(context, "setTimeout");
+  let isOver = false;
+  const working = work().finally(() => (isOver = true));
+  for (let turn = 1; !isOver; turn++) {
+    await eventLoopTurn();
+    timers.tick(turn % 100 === 0 ? 1_000 : 0);
+  }
+  timers.reset();
+  return working;
 }

@@ -18,7 +18,7 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
 
-/** "short" is a full disk: only appending meets it. "blind": a look whether a file is in place fails. */
+/** "short" is a full disk: only appending meets it. "blind": a look at a file fails. */
 export type Fault = "none" | "error" | "short" | "blind" | "kill" | "power";
 
 /** Called before each call of the disk, with its number from 1 and its name. */
@@ -31,6 +31,19 @@ interface File {
   readonly versions: Map<number, Buffer[]>;
   /** Sizes since the last sync, the synced one first. */
   sizes: number[];
+  /** Where its unreadable block begins. */
+  bad?: number;
+}
+
+/** Of a block that cannot be read. */
+export const badBytes = 16;
+
+/** As a kernel does: up to the block that cannot be read, and then not at all. */
+function readSome({ seen, bad = Infinity }: File, target: Uint8Array, position: number): number {
+  if (position >= bad && position < bad + badBytes) {
+    throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
+  }
+  return seen.subarray(position, position < bad ? bad : Infinity).copy(target);
 }
 
 const never = new Promise<never>(() => undefined);
@@ -85,6 +98,11 @@ export class SimulatedDisk {
     file.sizes = [content.length];
     this.#seenNames.set(path, file);
     this.#keptNames.set(path, file);
+  }
+
+  /** From now on `badBytes` of the file cannot be read. */
+  spoil(path: string, offset: number): void {
+    this.#file(path).bad = offset;
   }
 
   killProcess(): void {
@@ -143,7 +161,7 @@ export class SimulatedDisk {
       return never;
     }
     const fault = this.plan(++this.calls, name);
-    if (fault === "error") {
+    if (fault === "error" || (fault === "blind" && name === "look")) {
       if (name === "sync" || (name === "append" && this.#random.oneIn(2))) {
         effect(true);
       }
@@ -169,8 +187,9 @@ export class SimulatedDisk {
 
   #handle(path: string, call: <Result>(name: string, effect: (isShort: boolean) => Result) => Promise<Result>): DiskFile {
     const file = this.#file(path);
+    const size = file.seen.length;
     return {
-      read: (target, position) => call("read", () => file.seen.subarray(position).copy(target)),
+      read: (target, position) => call("read", () => readSome(file, target, position)),
       append: (bytes) =>
         call("append", (isShort) => {
           const count = isShort ? this.#random.integer(0, bytes.length - 1) : bytes.length;
@@ -186,13 +205,9 @@ export class SimulatedDisk {
         }),
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
-      size: () => file.seen.length,
-      isInPlace: () => {
-        if (this.plan(++this.calls, "isInPlace") === "blind") {
-          throw Object.assign(new Error(`EACCES: permission denied, stat '${path}'`), { code: "EACCES" });
-        }
-        return this.#seenNames.get(path) === file;
-      },
+      size: () => size,
+      look: () =>
+        call("look", () => ({ isInPlace: this.#seenNames.get(path) === file, byteCount: file.seen.length })),
       close: () => call("close", () => undefined),
     };
   }

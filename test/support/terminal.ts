@@ -27,6 +27,6 @@ export function recordingTerminal(environment: NodeJS.ProcessEnv = {}, isWatched
 /** Runs a command line to its end. A server is stopped as soon as it starts. */
 export async function runHere(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ran> {
   const terminal = recordingTerminal(environment);
-  const code = await run(args, terminal, () => AbortSignal.abort());
+  const code = await run(args, terminal, (isServer) => (isServer ? AbortSignal.abort() : new AbortController().signal));
   return { code, ...terminal.output() };
 }

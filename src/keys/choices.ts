@@ -1,4 +1,7 @@
-import { showValue } from "../base/redact-secrets.ts";
+/** What a caller may choose for a key, checked. */
+
+import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
+import { ownCopy } from "../base/texts.ts";
 
 const instant = /^\d{4}-\d\d-\d\d(T([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{1,3})?)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))?$/;
 
@@ -27,4 +30,25 @@ export function expiryMs(expires: string | Date, nowMs: number): number {
     throw new RangeError(`Cannot set expiry: must be in the future, received ${showValue(isoDate)}`);
   }
   return expiresMs;
+}
+
+export const labelCodePointsMax = 64;
+
+/** No control, format, surrogate, private or unassigned code point, and no line separator. */
+const printable = /^[^\p{C}\p{Zl}\p{Zp}]*$/u;
+
+/** Returns the label; undefined if it is empty. @throws {RangeError} */
+export function checkedLabel(label: string | undefined): string | undefined {
+  if (label === undefined || label === "") {
+    return undefined;
+  }
+  // A secret pasted in the wrong place would be stored, and shown in every list.
+  if (typeof label === "string" && withoutSecrets(label) !== label) {
+    throw new RangeError("Cannot label key: the label contains a key");
+  }
+  if (typeof label !== "string" || !printable.test(label) || [...label].length > labelCodePointsMax) {
+    const rule = `a label is at most ${labelCodePointsMax} printable characters`;
+    throw new RangeError(`Cannot label key: ${rule}, received ${showValue(label)}`);
+  }
+  return ownCopy(label);
 }

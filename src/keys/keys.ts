@@ -1,19 +1,33 @@
 /**
- * What can be asked of keys. Here a choice becomes an event, and secrets are made; who decides about the event, and
- * appends it, is a subclass: the store of this process (key-store.ts), or the process that holds the folder
- * (folder/folder-keys.ts). So no secret leaves the process that made it.
+ * What can be asked of keys. Here a choice becomes an event, and secrets are made. A `KeyDecider` decides about the
+ * event and appends it: the store of this process (key-store.ts), or the process that holds the folder
+ * (folder/commands.ts). So no secret leaves the process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
-import { expiryMs } from "./expiry.ts";
+import { checkedLabel, expiryMs } from "./choices.ts";
 import type { KeySummary } from "./key-summary.ts";
-import { createKeyId, createSecret, digestOf, isKeyId, type KeyEvent, type RandomBytes, unknownKey } from "./key.ts";
-import { checkedLabel } from "./label.ts";
+import {
+  createKeyId, createSecret, digestOf, isKeyId, type KeyEvent, type RandomBytes, unknownKey, verbs,
+} from "./key.ts";
 
 /** @internal */
-export interface KeyChangerOptions {
+export interface KeyDecider {
+  /** Returns every key, revoked ones too, in the order of their making. @throws {Error} they cannot be read */
+  list(): Promise<KeySummary[]>;
+  /**
+   * Makes the event happen, at the time of whoever decides. When this resolves, it is durable and in effect. Resolves
+   * to false if there was nothing to change.
+   * @param isFirst only if there is no key yet
+   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
+   */
+  change(event: KeyEvent, isFirst?: boolean): Promise<boolean>;
+}
+
+/** @internal */
+export interface KeysOptions {
   readonly clock: Clock;
   readonly randomBytes: RandomBytes;
 }
@@ -44,24 +58,20 @@ const planOptions = ["plan", "perMinute", "perDay"];
 export const graceSecondsMax: number = 365 * 86_400;
 
 /** Every change may throw a KeyError with the code `key_file_damaged`. */
-export abstract class KeyChanger {
-  readonly #options: KeyChangerOptions;
+export class Keys {
+  readonly #decider: KeyDecider;
+  readonly #options: KeysOptions;
 
   /** @internal */
-  constructor(options: KeyChangerOptions) {
+  constructor(decider: KeyDecider, options: KeysOptions) {
+    this.#decider = decider;
     this.#options = options;
   }
 
   /** Returns every key, revoked ones too, in the order of their making. @throws {Error} they cannot be read */
-  abstract list(): Promise<KeySummary[]>;
-
-  /**
-   * @internal Makes the event happen, at the time of whoever decides. When this resolves, it is durable and in effect.
-   * Resolves to false if there was nothing to change.
-   * @param isFirst only if there is no key yet
-   * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
-   */
-  abstract change(event: KeyEvent, isFirst?: boolean): Promise<boolean>;
+  list(): Promise<KeySummary[]> {
+    return this.#decider.list();
+  }
 
   /**
    * Makes a key; on the Free plan if none is given.
@@ -69,19 +79,19 @@ export abstract class KeyChanger {
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
     const made = this.#make(choice);
-    await this.change(made.event);
+    await this.#decider.change(made.event);
     return made.secret;
   }
 
   /** @internal As `create`, unless there is a key already: of several that call this at a time, one makes a key. */
   async createFirst(choice: KeyChoice): Promise<NewSecret | undefined> {
     const made = this.#make(choice);
-    return (await this.change(made.event, true)) ? made.secret : undefined;
+    return (await this.#decider.change(made.event, true)) ? made.secret : undefined;
   }
 
   #make(choice: KeyChoice): { readonly event: KeyEvent; readonly secret: NewSecret } {
     const { clock, randomBytes } = this.#options;
-    checkOptions("create", choice, [...planOptions, "label", "expires", "readOnly"]);
+    checkNames("create", choice, [...planOptions, "label", "expires", "readOnly"]);
     const timeMs = clock.wallMs();
     const plan = createPlan(choice.plan ?? "free", choice);
     const label = checkedLabel(choice.label);
@@ -98,7 +108,7 @@ export abstract class KeyChanger {
 
   /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
   async revoke(id: string): Promise<boolean> {
-    return this.change({ event: "revoked", ...this.#happening("revoked", id) });
+    return this.#decider.change(this.#happening("revoked", id));
   }
 
   /**
@@ -107,9 +117,9 @@ export abstract class KeyChanger {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async plan(id: string, choice: PlanChoice & { readonly plan: PlanName }): Promise<boolean> {
-    checkOptions("change", choice, planOptions);
+    checkNames("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
-    return this.change({ event: "plan", ...this.#happening("plan", id), plan });
+    return this.#decider.change({ ...this.#happening("plan", id), plan });
   }
 
   /**
@@ -118,7 +128,7 @@ export abstract class KeyChanger {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async label(id: string, label: string): Promise<boolean> {
-    return this.change({ event: "label", ...this.#happening("label", id), label: checkedLabel(label) });
+    return this.#decider.change({ ...this.#happening("label", id), label: checkedLabel(label) });
   }
 
   /**
@@ -131,7 +141,7 @@ export abstract class KeyChanger {
   async expire(id: string, expires: string | Date): Promise<boolean> {
     const happening = this.#happening("expiry", id);
     const expiresMs = expires === "never" ? undefined : expiryMs(expires, happening.timeMs);
-    return this.change({ event: "expiry", ...happening, expiresMs });
+    return this.#decider.change({ ...happening, expiresMs });
   }
 
   /**
@@ -140,7 +150,7 @@ export abstract class KeyChanger {
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {
-    checkOptions("rotate", options, ["graceSeconds"]);
+    checkNames("rotate", options, ["graceSeconds"]);
     const graceSeconds = options.graceSeconds ?? 0;
     if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
       const received = showValue(graceSeconds);
@@ -151,42 +161,30 @@ export abstract class KeyChanger {
     const happening = this.#happening("rotated", id);
     const key = createSecret(this.#options.randomBytes);
     const graceUntilMs = happening.timeMs + graceSeconds * 1_000;
-    await this.change({ event: "rotated", ...happening, sha256: digestOf(key), graceUntilMs });
+    await this.#decider.change({ ...happening, sha256: digestOf(key), graceUntilMs });
     return { id, key };
   }
 
   /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
   async unban(id: string): Promise<void> {
-    await this.change({ event: "unbanned", ...this.#happening("unbanned", id) });
+    await this.#decider.change(this.#happening("unbanned", id));
   }
 
   /** Fills both windows, and forgets the key's bans. @throws {KeyError} `unknown_key`, `revoked_key` */
   async reset(id: string): Promise<void> {
-    await this.change({ event: "reset", ...this.#happening("reset", id) });
+    await this.#decider.change(this.#happening("reset", id));
   }
 
-  #happening(event: KeyEvent["event"], id: string): Pick<KeyEvent, "timeMs" | "id"> {
+  #happening<Name extends KeyEvent["event"]>(event: Name, id: string): { event: Name; timeMs: number; id: string } {
     if (!isKeyId(id)) {
       throw unknownKey(verbs[event], id);
     }
-    return { timeMs: this.#options.clock.wallMs(), id };
+    return { event, timeMs: this.#options.clock.wallMs(), id };
   }
 }
 
-/** @internal What an event does to a key, for messages. */
-export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
-  made: "create",
-  revoked: "revoke",
-  plan: "change",
-  label: "label",
-  expiry: "expire",
-  rotated: "rotate",
-  unbanned: "unban",
-  reset: "reset",
-};
-
 /** If an unknown option were ignored, the key would not be what the caller wants. @throws {RangeError} */
-function checkOptions(verb: string, options: unknown, names: readonly string[]): void {
+function checkNames(verb: string, options: unknown, names: readonly string[]): void {
   if (typeof options !== "object" || options === null) {
     throw new RangeError(`Cannot ${verb} key: options must be an object with ${names.join(", ")}`);
   }

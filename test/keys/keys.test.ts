@@ -4,12 +4,11 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import type { KeyStore } from "../../src/keys/key-store.ts";
-import { graceSecondsMax } from "../../src/keys/key-changer.ts";
 import { KeyError } from "../../src/keys/key.ts";
 import type { KeyFault } from "../../src/keys/key.ts";
+import { graceSecondsMax } from "../../src/keys/keys.ts";
 import { createPlan, type PlanName } from "../../src/limits/plans.ts";
-import { ask, KeyFolder } from "../support/key-folder.ts";
+import { ask, KeyFolder, type OpenKeys } from "../support/key-folder.ts";
 
 const unknownId = "key_000000000000000";
 
@@ -22,7 +21,7 @@ function keyError(code: KeyFault, message: RegExp): (error: unknown) => boolean 
   };
 }
 
-test("KeyStore.createFirst() makes one key, however often it is called at once, and none where there was one", async (context) => {
+test("Keys.createFirst() makes one key, however often it is called at once, and none where there was one", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const made = await Promise.all([1, 2, 3].map(() => store.createFirst({ label: "first" })));
@@ -33,7 +32,7 @@ test("KeyStore.createFirst() makes one key, however often it is called at once, 
   assert.equal(await store.createFirst({ label: "first" }), undefined, "a revoked key was a first key too");
 });
 
-test("KeyStore.create() keeps plan, label and expiry", async (context) => {
+test("Keys.create() keeps plan, label and expiry", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({
@@ -41,7 +40,7 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
   });
   const expected = {
     id,
-    plan: { name: "enterprise", quota: { perMinute: 7, perDay: 70 } },
+    plan: { name: "enterprise", perMinute: 7, perDay: 70 },
     label: "Rex 🐕",
     isReadOnly: false,
     createdMs: folder.clock.wallMs(),
@@ -50,12 +49,13 @@ test("KeyStore.create() keeps plan, label and expiry", async (context) => {
     graceUntilMs: undefined,
     reliefCount: 0,
     resetNumber: 0,
+    relievedMs: undefined,
   };
   assert.deepEqual(store.keyring.list(), [expected]);
   assert.deepEqual((await folder.open()).keyring.list(), [expected]);
 });
 
-test("KeyStore.create() writes a file for its owner alone, with only the SHA-256 of a key", async (context) => {
+test("Keys.create() writes a file for its owner alone, with only the SHA-256 of a key", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const made = await store.create({ label: "shop" });
@@ -85,7 +85,7 @@ const wrongChoices: Readonly<Record<string, object>> = {
 const secret = `as_${"a".repeat(43)}`;
 const odd = [secret, 5n, Symbol("a"), Object.create(null), [secret], { a: secret }] as unknown as string[];
 
-test("KeyStore.create() rejects wrong options and writes nothing", async (context) => {
+test("Keys.create() rejects wrong options and writes nothing", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   for (const [name, choice] of Object.entries(wrongChoices)) {
@@ -104,7 +104,7 @@ test("KeyStore.create() rejects wrong options and writes nothing", async (contex
   assert.deepEqual(await readdir(folder.path), []);
 });
 
-test("KeyStore.create() rejects an id that exists, and the file stays as it was", async (context) => {
+test("Keys.create() rejects an id that exists, and the file stays as it was", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open({ randomBytes: (byteCount) => new Uint8Array(byteCount) });
   await store.create();
@@ -113,7 +113,7 @@ test("KeyStore.create() rejects an id that exists, and the file stays as it was"
   assert.equal(await folder.content(), before);
 });
 
-test("KeyStore.revoke() takes effect at once and for good; a second call changes nothing", async (context) => {
+test("Keys.revoke() takes effect at once and for good; a second call changes nothing", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();
@@ -129,7 +129,7 @@ test("KeyStore.revoke() takes effect at once and for good; a second call changes
   }
 });
 
-const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<unknown>>> = {
+const changes: Readonly<Record<string, (store: OpenKeys, id: string) => Promise<unknown>>> = {
   revoke: (store, id) => store.revoke(id),
   change: (store, id) => store.plan(id, { plan: "pro" }),
   label: (store, id) => store.label(id, "shop"),
@@ -140,14 +140,14 @@ const changes: Readonly<Record<string, (store: KeyStore, id: string) => Promise<
 };
 
 for (const [verb, change] of Object.entries(changes)) {
-  test(`KeyStore refuses to ${verb} an unknown key`, async (context) => {
+  test(`Keys refuses to ${verb} an unknown key`, async (context) => {
     const folder = new KeyFolder(context);
     const message = new RegExp(`^Cannot ${verb} key: no key has the id "${unknownId}"$`);
     await assert.rejects(change(await folder.open(), unknownId), keyError("unknown_key", message));
     assert.deepEqual(await readdir(folder.path), []);
   });
 
-  test(`KeyStore does not repeat a secret that was given as the id to ${verb}`, async (context) => {
+  test(`Keys does not repeat a secret that was given as the id to ${verb}`, async (context) => {
     const folder = new KeyFolder(context);
     const store = await folder.open();
     const { key } = await store.create();
@@ -156,7 +156,7 @@ for (const [verb, change] of Object.entries(changes)) {
   });
 
   if (verb !== "revoke") {
-    test(`KeyStore refuses to ${verb} a revoked key`, async (context) => {
+    test(`Keys refuses to ${verb} a revoked key`, async (context) => {
       const folder = new KeyFolder(context);
       const store = await folder.open();
       const { id } = await store.create();
@@ -168,7 +168,7 @@ for (const [verb, change] of Object.entries(changes)) {
   }
 }
 
-test("KeyStore.plan() and rotate() refuse what is no object of their options, and change nothing", async (context) => {
+test("Keys.plan() and rotate() refuse what is no object of their options, and change nothing", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ plan: "pro" });
@@ -182,18 +182,18 @@ test("KeyStore.plan() and rotate() refuse what is no object of their options, an
   assert.deepEqual((await store.list())[0], before);
 });
 
-test("KeyStore.plan() changes the plan and its numbers", async (context) => {
+test("Keys.plan() changes the plan and its numbers", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   await store.plan(id, { plan: "enterprise", perMinute: 1, perDay: 2 });
-  assert.deepEqual((await folder.open()).keyring.get(id)?.plan.quota, { perMinute: 1, perDay: 2 });
+  assert.deepEqual((await folder.open()).keyring.get(id)?.plan, { name: "enterprise", perMinute: 1, perDay: 2 });
   await store.plan(id, { plan: "business" });
   assert.deepEqual((await folder.open()).keyring.get(id)?.plan, createPlan("business"));
   await assert.rejects(store.plan(id, { plan: "free", perDay: 5 }), RangeError);
 });
 
-test("KeyStore.label() changes the label, an empty one takes it off, and neither is made twice", async (context) => {
+test("Keys.label() changes the label, an empty one takes it off, and neither is made twice", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ label: "shop" });
@@ -207,7 +207,7 @@ test("KeyStore.label() changes the label, an empty one takes it off, and neither
   assert.equal((await folder.lines()).filter((line) => line !== "").length, 3);
 });
 
-test("KeyStore.expire() changes the expiry, also of a key that has expired, which works again, and is made once", async (context) => {
+test("Keys.expire() changes the expiry, also of a key that has expired, which works again, and is made once", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();
@@ -228,7 +228,7 @@ test("KeyStore.expire() changes the expiry, also of a key that has expired, whic
   assert.deepEqual(await works(), [true, true]);
 });
 
-test("KeyStore.expire() refuses what create() refuses as an expiry, and writes nothing", async (context) => {
+test("Keys.expire() refuses what create() refuses as an expiry, and writes nothing", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ expires: "2027-01-31" });
@@ -240,7 +240,7 @@ test("KeyStore.expire() refuses what create() refuses as an expiry, and writes n
   assert.equal(await folder.content(), before);
 });
 
-test("KeyStore.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {
+test("Keys.rotate() lets the old secret work for the grace period, also across a restart", async (context) => {
   const folder = new KeyFolder(context);
   const old = await (await folder.open()).create();
   const renewed = await (await folder.open()).rotate(old.id, { graceSeconds: 60 });
@@ -253,7 +253,7 @@ test("KeyStore.rotate() lets the old secret work for the grace period, also acro
   }
 });
 
-test("KeyStore.rotate() accepts a grace period from 0 seconds to a year", async (context) => {
+test("Keys.rotate() accepts a grace period from 0 seconds to a year", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
@@ -265,7 +265,7 @@ test("KeyStore.rotate() accepts a grace period from 0 seconds to a year", async 
   }
 });
 
-test("KeyStore.rotate() rejects an expired key", async (context) => {
+test("Keys.rotate() rejects an expired key", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create({ expires: "2026-11-21T12:00:01Z" });
@@ -275,7 +275,7 @@ test("KeyStore.rotate() rejects an expired key", async (context) => {
   await assert.rejects(store.rotate(id), keyError("expired_key", /^Cannot rotate key: .* has expired/));
 });
 
-test("KeyStore.open() treats an empty or torn file as existing, and reports that it has no keys", async (context) => {
+test("KeyFile.open() treats an empty or torn file as existing, and reports that it has no keys", async (context) => {
   const folder = new KeyFolder(context);
   await (await folder.open()).create();
   const [made = ""] = await folder.lines();
@@ -293,7 +293,7 @@ test("KeyStore.open() treats an empty or torn file as existing, and reports that
   }
 });
 
-test("KeyStore.unban() and reset() call onRelief once each, when the change is durable", async (context) => {
+test("Keys.unban() and reset() call onRelief once each, when the change is durable", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
@@ -303,7 +303,7 @@ test("KeyStore.unban() and reset() call onRelief once each, when the change is d
   assert.deepEqual(folder.reliefs, [`unbanned ${id}`, `reset ${id}`]);
 });
 
-test("KeyStore makes a change at the time of whoever decides, however wrong the clock is of whoever asks", async (context) => {
+test("Keys makes a change at the time of whoever decides, however wrong the clock is of whoever asks", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();
@@ -318,7 +318,7 @@ test("KeyStore makes a change at the time of whoever decides, however wrong the 
   assert.equal(store.keyring.get(id)?.revokedMs, folder.clock.wallMs());
 });
 
-test("KeyStore refuses an event that would make its log unreadable, and writes nothing", async (context) => {
+test("Keys refuses an event that would make its log unreadable, and writes nothing", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id, key } = await store.create();

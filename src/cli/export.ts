@@ -1,0 +1,68 @@
+/** `export FOLDER`: writes a data folder, from another one or from a database. */
+
+import { join } from "node:path";
+
+import { systemClock } from "../base/clock.ts";
+import { counted } from "../base/counted.ts";
+import { messageOf } from "../base/error-message.ts";
+import type { Surroundings } from "../disk/disk.ts";
+import { isFolderLocked } from "../disk/lock.ts";
+import { nodeDisk } from "../disk/node-disk.ts";
+import { checkWhole, fillFolder } from "../disk/whole-folder.ts";
+import { exportFolder, movedFileNames } from "../moving/export-folder.ts";
+import type { Moved } from "../moving/move-in.ts";
+import type { Query } from "../postgres/database.ts";
+import { parseFlags, UsageError } from "./parse-flags.ts";
+import { readStorage } from "./settings.ts";
+import { exitDone, type Terminal, workReport } from "./terminal.ts";
+
+/** How long the answer to a statement may take that moves a piece from or to a database. */
+export const pieceMs = 60_000;
+
+/** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
+export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
+  const { values, operands } = parseFlags(args, ["data", "database"]);
+  const [folder = "", ...more] = operands;
+  if (folder.trim() === "" || more.length > 0) { // Empty as an unset variable is.
+    throw new UsageError("Cannot export: name one folder, as in export backup --data data");
+  }
+  const storage = readStorage(values, terminal.environment);
+  if (storage.kind === "database") {
+    const { withDatabase } = await import("./database.ts");
+    const { moveOut } = await import("../moving/move-out.ts");
+    const moved = await withDatabase(storage, { work: "use", report: terminal.report }, (database) => {
+      const move = (query: Query): Promise<Moved> => moveOut(query, folder, surroundingsOf(terminal));
+      return fillFolder(nodeDisk, folder, movedFileNames, () => database.transaction(move, pieceMs));
+    });
+    terminal.stdout(`exported ${movedInWords(moved)}\n`);
+    return exitDone;
+  }
+  const { dataDir } = storage;
+  await mustHaveFiles(dataDir, "export");
+  const isHeld = await isFolderLocked(nodeDisk, dataDir);
+  const write = () => exportFolder(dataDir, folder, surroundingsOf(terminal)).catch((error: unknown) => {
+    throw new Error(`Cannot export ${dataDir}: ${messageOf(error)}`, { cause: error });
+  });
+  const what = movedInWords(await fillFolder(nodeDisk, folder, movedFileNames, write, dataDir));
+  const isBackup = isHeld || (await isFolderLocked(nodeDisk, dataDir));
+  const remark = "; another process holds the folder: this is a backup, without what is confirmed from now on";
+  terminal.stdout(`exported ${what}${isBackup ? remark : ""}\n`);
+  return exitDone;
+}
+
+/** @throws {Error} there is nothing to export or import, or a part of it */
+export async function mustHaveFiles(dataDir: string, verb: "export" | "import"): Promise<void> {
+  await checkWhole(nodeDisk, dataDir);
+  const areThere = await Promise.all(movedFileNames.map((name) => nodeDisk.exists(join(dataDir, name))));
+  if (!areThere.includes(true)) {
+    throw new Error(`Cannot ${verb} ${dataDir}: it has none of ${movedFileNames.join(", ")}`);
+  }
+}
+
+export function movedInWords({ animalCount, keyring }: Moved): string {
+  return `${counted(animalCount, "animal")} and ${keyring.countInWords()}`;
+}
+
+export function surroundingsOf(terminal: Terminal): Surroundings {
+  return { disk: nodeDisk, clock: systemClock, report: workReport(terminal) };
+}

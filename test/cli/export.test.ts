@@ -1,0 +1,178 @@
+/**
+ * `export` from a data folder: what it writes starts, short, with the same animals, next id, replays, keys and limits as
+ * of one instant. From a database: test/postgres/moving.test.js. An export that is killed: test/fault/export.test.ts.
+ */
+
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import { lineWithChecksum } from "../../src/base/checksum.ts";
+import { exportFolder } from "../../src/moving/export-folder.ts";
+import { petStatuses } from "../../src/pets/pet.ts";
+import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { newClient } from "../support/client.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { createKey, start } from "../support/program.ts";
+import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { SimulatedDisk } from "../support/simulated-disk.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { runHere } from "../support/terminal.ts";
+
+const rex = { name: "Rex", categoryId: 1 };
+
+interface Shop {
+  readonly data: string;
+  readonly target: string;
+  /** Runs with the service on one of the folders. */
+  readonly serving: (folder: string, use: (client: ReturnType<typeof newClient>) => Promise<void>) => Promise<void>;
+}
+
+async function newShop(context: TestContext): Promise<Shop> {
+  const folder = temporaryFolder(context);
+  const [data, target] = [join(folder, "data"), join(folder, "new")];
+  const key = await createKey(["--data", data]);
+  return {
+    data,
+    target,
+    async serving(dataDir, use) {
+      const program = await start(context, ["--data", dataDir]);
+      const client = newClient(program, key);
+      await use(client);
+      client.close();
+      assert.equal(await program.stop("SIGTERM"), 0);
+    },
+  };
+}
+
+test("an export alone starts: one line for each animal but for its replays, the same animals, keys and limits", async (context) => {
+  const { data, target, serving } = await newShop(context);
+  let list = "";
+  await serving(data, async (client) => {
+    for (const id of [1, 2, 3]) {
+      await client.add(rex, id === 2 ? { "idempotency-key": "two" } : {});
+      for (const status of ["pending", "available", "sold"] as const) {
+        await client.change(id, status, { "if-match": "*", ...(status === "available" && id > 1 && { "idempotency-key": `free-${id}` }) });
+      }
+    }
+    list = (await client.get("/v1/pets")).text;
+  });
+  await createKey(["--data", data]);
+  const lastKey = (await runHere(["keys", "list", "--json", "--data", data])).stdout.trim().split("\n").at(-1);
+  assert.equal((await runHere(["keys", "revoke", JSON.parse(lastKey ?? "").id, "--data", data])).code, 0);
+  const { code, stdout, stderr } = await runHere(["export", target, "--data", data]);
+  assert.deepEqual([code, stdout, stderr], [0, "exported 3 animals and 1 active of 2 keys\n", ""]);
+  assert.deepEqual(readdirSync(target).sort(), ["keys.jsonl", "limits.json", "pets.jsonl"]);
+  const lines = readFileSync(join(target, "pets.jsonl"), "utf8").split("\n").slice(0, -1);
+  assert.equal(lines.length, 3 + 2 + 2, "animals, replays of changes, and what has become of those animals");
+  for (const name of ["keys.jsonl", "limits.json"]) {
+    assert.deepEqual(readFileSync(join(target, name)), readFileSync(join(data, name)));
+  }
+  await serving(target, async (client) => assert.equal((await client.get("/v1/pets")).text, list));
+});
+
+test("an export beside a service is a backup of that instant, says so, and the service goes on", async (context) => {
+  const { data, target, serving } = await newShop(context);
+  const list = async (client: ReturnType<typeof newClient>): Promise<string> => (await client.get("/v1/pets?limit=100")).text;
+  let before = "";
+  await serving(data, async (client) => {
+    await client.add(rex, { "idempotency-key": "one" });
+    await client.change(1, "sold", { "if-match": "*" });
+    before = await list(client);
+    const { code, stdout } = await runHere(["export", target, "--data", data]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^exported 1 animal and 1 key; .* a backup, without what is confirmed from now on\n$/);
+    assert.equal((await client.add(rex)).status, 201);
+  });
+  await serving(target, async (client) => {
+    assert.equal(await list(client), before);
+    const again = await client.add(rex, { "idempotency-key": "one" });
+    assert.deepEqual([again.status, again.headers["idempotent-replayed"]], [201, "true"]);
+    assert.equal((await client.add(rex)).headers["location"], "/v1/pets/2");
+  });
+});
+
+test("an export of a damaged folder, of none, or to one that has files is refused, and leaves nothing", async (context) => {
+  const folder = temporaryFolder(context);
+  const [data, target] = [join(folder, "data"), join(folder, "new")];
+  const refused = async (reason: RegExp, to = target): Promise<void> => {
+    const { code, stdout, stderr } = await runHere(["export", to, "--data", data]);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.match(stderr, reason);
+  };
+  await refused(/^Cannot export \S+: it has none of keys\.jsonl, limits\.json, pets\.jsonl\n$/);
+  assert.deepEqual(readdirSync(folder), []);
+  mkdirSync(data);
+  writeFileSync(join(data, "pets.jsonl"), lineWithChecksum('{"id":2,"name":"x","categoryId":1,"status":"sold","group":2}'));
+  await refused(/^Cannot export \S+: \S+pets\.jsonl is damaged at line 1, byte 0: the animal has id 2 instead of 1\n$/);
+  assert.deepEqual(readdirSync(target), []);
+  await refused(/^Cannot export to \S+: it has a pets\.jsonl already\n$/, data);
+  writeFileSync(join(data, "pets.jsonl"), "");
+  writeFileSync(join(data, "keys.jsonl"), '{"event":"revoked"}\n{"event":"revoked"}\n');
+  await refused(/^Cannot export \S+: \S+keys\.jsonl is damaged at line 1, byte 0: /);
+  writeFileSync(join(target, "limits.json"), "");
+  await refused(/^Cannot export to \S+: it has a limits\.json already\n$/);
+});
+
+test("a hash that no longer counts is left out, and the next id stays, also after ids that no animal has", async () => {
+  const disk = new SimulatedDisk(new SeededRandom(1));
+  const clock = new ManualClock();
+  const at = Math.floor(clock.wallMs() / 1_000);
+  const create = '{"id":1,"name":"x","categoryId":1,"status":"';
+  const once = (seconds: number): string => `,"once":"${"h".repeat(22)}","at":${seconds}`;
+  const [old, kept] = [once(at - 24 * 3_600 - 3), once(at - 24 * 3_600)];
+  const fileOf = (lines: readonly string[]): Buffer => Buffer.from(lines.map((line) => lineWithChecksum(`${line}}`)).join(""));
+  disk.place("/data/pets.jsonl", fileOf([
+    `${create}sold","group":1${old}`, `{"id":1,"status":"pending","line":2,"group":2${kept}`,
+    '{"id":1,"status":"available","line":3,"group":3', '{"id":9,"after":1,"line":4,"group":4',
+  ]));
+  await exportFolder("/data", "/new", { disk: disk.boot(), clock, report: assert.fail });
+  assert.equal(disk.seen("/new/pets.jsonl").toString(), fileOf([
+    `${create}available","group":1`, `{"id":1,"status":"pending","line":2,"group":2${kept}`,
+    '{"id":1,"status":"available","line":3,"group":3', '{"id":9,"after":1,"line":4,"group":4',
+  ]).toString());
+});
+
+test("whatever was added and changed, an export has the same animals, replays and next id, and a second one is the same", seeded(async (random) => {
+  const disk = new SimulatedDisk(random);
+  const clock = new ManualClock();
+  const open = (dataDir: string): Promise<JsonLinesPetStore> => openPetStore({ disk: disk.boot(), clock, dataDir, report: assert.fail });
+  disk.place("/data/pets.jsonl", Buffer.from(lineWithChecksum('{"id":5,"after":0,"line":1,"group":1}')));
+  const hashOf = (index: number): string => String(index).padStart(22, "x");
+  const requests: ((store: JsonLinesPetStore) => Promise<unknown>)[] = [];
+  for (let life = 0; life < 3; life++) {
+    const store = await open("/data");
+    for (let count = random.integer(0, 40); count > 0; count--) {
+      const hash = random.oneIn(2) ? hashOf(requests.length) : undefined;
+      const [id, status] = [random.integer(1, 5 + store.animalCount), random.pick(petStatuses)];
+      const request = random.oneIn(2)
+        ? (one: JsonLinesPetStore) => one.add({ name: `Rex ${status}`, categoryId: 1n, status }, hash)
+        : (one: JsonLinesPetStore) => one.changeStatus(id, { status, from: petStatuses }, hash);
+      const result = await request(store);
+      if (hash !== undefined && !("kind" in Object(result) && (result as { kind: string }).kind === "absent")) {
+        requests.push(request);
+      }
+    }
+    await store.close();
+    clock.advance(random.integer(0, 13) * 3_600_000);
+  }
+  const report = assert.fail;
+  const { animalCount } = await exportFolder("/data", "/new", { disk: disk.boot(), clock, report });
+  await exportFolder("/new", "/again", { disk: disk.boot(), clock, report });
+  assert.deepEqual(disk.seen("/again/pets.jsonl"), disk.seen("/new/pets.jsonl"));
+  assert.ok(disk.seen("/new/pets.jsonl").length <= disk.seen("/data/pets.jsonl").length + 100);
+  const outcomes: unknown[] = [];
+  for (const dataDir of ["/data", "/new"]) {
+    const store = await open(dataDir);
+    const list = store.list({ after: 0, limit: 1_000, status: undefined });
+    const replayed = [];
+    for (const request of requests) {
+      replayed.push(await request(store));
+    }
+    const { id } = await store.add({ name: "Tom", categoryId: 1n, status: "sold" });
+    outcomes.push({ list, replayed, id, count: animalCount });
+    await store.close();
+  }
+  assert.deepEqual(outcomes[1], outcomes[0]);
+}));

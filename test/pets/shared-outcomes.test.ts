@@ -1,0 +1,135 @@
+/**
+ * Calls with one idempotency hash that overlap, over a store that knows nothing of hashes: it does each call that it
+ * gets, a few turns later.
+ */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as turn } from "node:timers/promises";
+
+import {
+  type ChangeOutcome, IdempotencyConflictError, OutcomeUnknownError, type PetStore, type StatusChange, type StoredPet,
+} from "../../src/pets/pet-store.ts";
+import { type NewPet, petToJson, type PetStatus } from "../../src/pets/pet.ts";
+import { shareOutcomes } from "../../src/pets/shared-outcomes.ts";
+import { GatedStore } from "../support/gated-store.ts";
+import { runningService } from "../support/running-service.ts";
+import type { WireResponse } from "../support/wire-response.ts";
+import { exchange, request, rex as content } from "../support/wire.ts";
+
+const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
+const reserve: StatusChange = { status: "pending", from: ["available"] };
+
+/** Its one animal has the status that `changeStatus` gives it. */
+class ForgetfulStore extends GatedStore {
+  failure: Error | undefined;
+  callCount = 0;
+  #status: PetStatus = "available";
+
+  override async add(newPet: NewPet): Promise<StoredPet> {
+    const id = ++this.callCount;
+    await turn();
+    if (this.failure !== undefined) {
+      throw this.failure;
+    }
+    return { id, json: petToJson({ id, ...newPet }) };
+  }
+
+  async changeStatus(id: number, { status, from }: StatusChange): Promise<ChangeOutcome> {
+    this.callCount++;
+    await turn();
+    if (!from.includes(this.#status)) {
+      return { kind: "mismatch", status: this.#status };
+    }
+    this.#status = status;
+    return { kind: "changed", json: petToJson({ id, ...rex, status }) };
+  }
+}
+
+function sharing(): { readonly inner: ForgetfulStore; readonly store: Required<PetStore> } {
+  const inner = new ForgetfulStore();
+  return { inner, store: shareOutcomes(inner) as Required<PetStore> }; // It has `changeStatus`, as the one inside has.
+}
+
+const times = <Result>(count: number, run: () => Result): Result[] => Array.from({ length: count }, run);
+
+test("64 adds with one hash at once are one add, and share its result; of another animal it throws", async () => {
+  const { inner, store } = sharing();
+  const adding = times(64, () => store.add(rex, "a"));
+  await assert.rejects(store.add({ ...rex, name: "Misty" }, "a"), IdempotencyConflictError);
+  const results = await Promise.all(adding);
+  assert.deepEqual(new Set(results.map(({ id, json }) => `${id} ${json.toString()}`)).size, 1);
+  assert.equal(results.filter(({ isReplay }) => isReplay !== true).length, 1);
+  assert.equal(inner.callCount, 1);
+});
+
+test("adds with several hashes, or with none, are one each", async () => {
+  const { inner, store } = sharing();
+  await Promise.all(["a", "b", undefined, undefined].map((hash) => store.add(rex, hash)));
+  assert.equal(inner.callCount, 4);
+});
+
+test("64 changes with one hash at once are one change, and share its result; another request throws", async () => {
+  const { inner, store } = sharing();
+  const changing = times(64, () => store.changeStatus(1, reserve, "a"));
+  const others = [
+    store.changeStatus(1, { ...reserve, status: "sold" }, "a"), store.changeStatus(2, reserve, "a"), store.add(rex, "a"),
+  ];
+  for (const other of await Promise.allSettled<unknown>(others)) {
+    assert.ok(other.status === "rejected" && other.reason instanceof IdempotencyConflictError);
+  }
+  const outcomes = await Promise.all(changing);
+  assert.equal(outcomes.filter((outcome) => outcome.kind === "changed" && outcome.isReplay !== true).length, 1);
+  assert.ok(outcomes.every(({ kind }) => kind === "changed"));
+  assert.equal(inner.callCount, 1);
+});
+
+test("changes with one hash at once are judged each by itself until one succeeds", async () => {
+  const { store } = sharing();
+  const froms: readonly (readonly PetStatus[])[] = [[], ["sold"], ["available"], ["sold"]];
+  const outcomes = await Promise.all(froms.map((from) => store.changeStatus(1, { status: "pending", from }, "a")));
+  assert.deepEqual(outcomes.map(({ kind }) => kind), ["mismatch", "mismatch", "changed", "changed"]);
+});
+
+test("all that wait for an add fail as it does, and the next one adds the animal", async () => {
+  const { inner, store } = sharing();
+  inner.failure = new OutcomeUnknownError("nobody knows");
+  for (const outcome of await Promise.allSettled(times(3, () => store.add(rex, "a")))) {
+    assert.ok(outcome.status === "rejected" && outcome.reason === inner.failure);
+  }
+  inner.failure = undefined;
+  assert.deepEqual(await store.add(rex, "a").then(({ id, isReplay }) => [id, isReplay]), [2, undefined]);
+});
+
+test("what waits for an add that conflicts is tried by itself", async () => {
+  const { inner, store } = sharing();
+  inner.failure = new IdempotencyConflictError("of an earlier process");
+  const first = store.add({ ...rex, name: "Misty" }, "a");
+  const second = store.add(rex, "a");
+  await assert.rejects(first, IdempotencyConflictError);
+  inner.failure = undefined;
+  assert.equal((await second).isReplay, undefined);
+});
+
+test("a store without changeStatus has none", () => {
+  assert.equal(shareOutcomes(new GatedStore()).changeStatus, undefined);
+});
+
+test("creates with one Idempotency-Key at once are one add of an embedder's store, by HTTP and by the program", async (context) => {
+  const store = new GatedStore();
+  const { port, key, service } = await runningService(context, { options: { store } });
+  const pet = { name: "Rex", categoryId: 1n } as const;
+  const byProgram = times(8, () => service.pets.add(pet, { idempotencyKey: "order-1" }));
+  const fields = ["Idempotency-Key: order-1"];
+  const create = (): Promise<WireResponse> => exchange(port, request({ method: "POST", key, content, fields }));
+  const byHttp = times(8, create);
+  await store.added(2);
+  for (const _ of [1, 2, 3]) {
+    await exchange(port, request({ target: "/v1/pets", key })); // The creates, which were sent before, are read before.
+  }
+  store.open();
+  assert.deepEqual(new Set((await Promise.all(byProgram)).map(({ id }) => id)), new Set([1]));
+  const locations = (await Promise.all(byHttp)).map((response) => response.value("location"));
+  assert.deepEqual(new Set(locations), new Set(["/v1/pets/2"]));
+  assert.equal(store.addCount, 2);
+});

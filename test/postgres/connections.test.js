@@ -1,0 +1,232 @@
+/**
+ * Connections that are refused, ended or silent, while others work, and at every instant of their lives.
+ */
+
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { connect, createServer } from "node:net";
+import { after, test } from "node:test";
+import { setImmediate as eventLoopTurn, setTimeout } from "node:timers/promises";
+import { Database } from "../../build/src/postgres/database.js";
+import { mockTimers } from "../../build/test/support/mock-timers.js";
+import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
+import { health, isServing, startService, timeUntil } from "./faults.js";
+import { assertNothingLostOrDoubled, servedStatuses, startLoad } from "./load.js";
+import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
+import { startProxy } from "./proxy.js";
+
+const postgres = await startPostgres();
+after(() => postgres?.stop());
+
+/** A pool as that of `pg`, whose connections fail if and when the test says. */
+function newPool() {
+  const pool = new EventEmitter();
+  const clients = [];
+  const refusal = () => Object.assign(new Error("no login"), { severity: "FATAL", code: "28000" });
+  const open = () => {
+    const client = new EventEmitter();
+    clients.push(client);
+    client.query = async () => ({ rows: [{ answer: "1" }] });
+    client.release = () => undefined;
+    pool.emit("connect", client);
+    return client;
+  };
+  return Object.assign(pool, { clients, open, refusal, connect: async () => open() });
+}
+
+test("a connection has a listener for its errors from its opening to its end, however it is taken, refused, late or given back", async (context) => {
+  const timers = mockTimers(context, "setTimeout");
+  const pool = newPool();
+  const database = new Database(pool, () => undefined);
+  const assertHeard = (when) => pool.clients.forEach((client) => {
+    client.emit("error", new Error("terminating connection due to administrator command"));
+    assert.equal(client.listenerCount("error"), 1, when);
+  });
+  const fail = (members) => (client) => (client.query = () => Promise.reject(Object.assign(new Error("it failed"), members)));
+  for (const [when, spoil] of [
+    ["given back", () => undefined],
+    ["refused", fail({ severity: "ERROR", code: "53100" })],
+    ["ended", fail({ severity: "FATAL", code: "57P01" })],
+    ["on a replica", fail({ severity: "ERROR", code: "25006" })],
+    ["a victim", fail({ severity: "ERROR", code: "40001" })],
+    ["silent", (client) => (client.query = () => new Promise(() => undefined))],
+  ]) {
+    pool.connect = () => {
+      const client = pool.open();
+      assertHeard(`${when}, in the turn of its opening`);
+      spoil(client);
+      return Promise.resolve(client);
+    };
+    const running = database.attempt("SELECT 1").catch(() => undefined);
+    await eventLoopTurn();
+    assertHeard(`${when}, in use`);
+    timers.tick(3_000);
+    await running;
+    assertHeard(`${when}, afterwards`);
+  }
+  let arrive;
+  pool.connect = () => new Promise((resolve) => (arrive = resolve));
+  const late = assert.rejects(database.attempt("SELECT 1"), { effect: "none" });
+  await eventLoopTurn();
+  timers.tick(1_500);
+  await late;
+  database.close();
+  arrive(pool.open());
+  assertHeard("late, after the close");
+  await eventLoopTurn();
+  assertHeard("late, given back");
+  assert.deepEqual([pool.listenerCount("error"), pool.listenerCount("connect")], [0, 0]);
+});
+
+test("while nothing works, a new connection that hangs holds up no other one", async (context) => {
+  const timers = mockTimers(context, "setTimeout");
+  const pool = newPool();
+  const database = new Database(pool, () => undefined);
+  pool.connect = () => Promise.reject(pool.refusal());
+  await assert.rejects(database.attempt("SELECT 1"), { message: /no login/ });
+  pool.connect = () => new Promise(() => undefined);
+  const hanging = database.attempt("SELECT 1");
+  await eventLoopTurn();
+  pool.connect = async () => pool.open();
+  let answer;
+  void database.attempt("SELECT 1").then((rows) => (answer = rows));
+  for (let turn = 0; turn < 5; turn += 1) {
+    await eventLoopTurn();
+  }
+  assert.deepEqual(answer, [{ answer: "1" }]);
+  assert.equal(database.isAvailable, true);
+  timers.tick(2_000);
+  await hanging;
+});
+
+test("a connection that is ended in the packet that ends its opening ends no process", { skip: skipFaults }, async (context) => {
+  const ready = Buffer.from("Z\0\0\0\x05I", "latin1");
+  const fields = Buffer.from("SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0");
+  const fatal = Buffer.concat([Buffer.from("E"), Buffer.alloc(4), fields]);
+  fatal.writeUInt32BE(fields.length + 4, 1);
+  let endedMax = 0;
+  let ended = 0;
+  const server = createServer((client) => {
+    const upstream = connect(postgres.port, "127.0.0.1");
+    let isOpening = true;
+    client.on("data", (bytes) => upstream.write(bytes));
+    upstream.on("data", (bytes) => {
+      const isEnded = isOpening && bytes.subarray(-6).equals(ready) && ended < endedMax;
+      isOpening &&= !bytes.subarray(-6).equals(ready);
+      client.write(isEnded ? Buffer.concat([bytes, fatal]) : bytes);
+      if (isEnded) {
+        ended += 1;
+        client.end();
+        upstream.destroy();
+      }
+    });
+    [[client, upstream], [upstream, client]].forEach(([one, other]) => {
+      one.on("error", () => undefined).on("close", () => other.destroy());
+    });
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  context.after(() => server.close());
+  const url = Object.assign(new URL(await postgres.createDatabase()), { port: server.address().port }).href;
+  const { clients: [client] } = await startService(context, [url]);
+  endedMax = 5;
+  for (let round = 0; round < 100 && ended < endedMax; round += 1) {
+    await Promise.all(Array.from({ length: 20 }, () => client.add({ name: "Rex", categoryId: 1 }).catch(() => undefined)));
+    await postgres.terminateBackends(url.replace(/:\d+\//, `:${postgres.port}/`));
+  }
+  assert.equal(ended, endedMax);
+  await timeUntil("it serves", () => isServing(client));
+});
+
+/** Each refuses new connections, while those that an instance has go on. `few` is the instance's role. */
+const refusals = [
+  ["its role may not log in any more", (_proxy, role) => postgres.query(`ALTER ROLE ${role} NOLOGIN`), /is not permitted to log in/],
+  ["the database takes no more", (_proxy, role) => postgres.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`), /too many connections for role/],
+  ["the network resets them", (proxy) => proxy.refuse("reset"), /ECONNRESET/],
+  ["the network swallows them", (proxy) => proxy.refuse("silence"), /timeout/],
+];
+
+for (const [why, refuse, reason] of refusals) {
+  test(`when new connections are refused (${why}), requests share those that work, and the database counts as available`, { skip: skipFaults },
+    async (context) => {
+      const role = `role_${refusals.findIndex(([one]) => one === why)}`;
+      await postgres.query(`CREATE ROLE ${role} LOGIN`);
+      const url = await postgres.createDatabase(`OWNER ${role}`);
+      const proxy = await startProxy(url);
+      context.after(() => proxy.stop());
+      const own = Object.assign(new URL(proxy.url), { username: role }).href;
+      const { instances, clients: [client], key } = await startService(context, [own]);
+      await refuse(proxy, role);
+      const load = startLoad(context, instances, key, { clients: 32 });
+      const healths = new Set();
+      await timeUntil("many are served", async () => healths.add(await health(client)) && load.record.responses.length > 1_000);
+      const record = await load.stop();
+      const refused = record.responses.filter(({ status }) => !servedStatuses.includes(status));
+      // Whose own connection is silent may wait in vain.
+      assert.ok(refused.length <= (why.includes("swallows") ? 8 : 0), `${refused.length} of ${record.responses.length} are not served`);
+      assert.deepEqual([...healths], [200]);
+      assert.match(instances[0].reports(), /^warning: the database \S+( not answer)? a connection: [^\n]*\n$/);
+      assert.match(instances[0].reports(), reason);
+      await assertNothingLostOrDoubled(postgres, url, record);
+    });
+}
+
+test("when PgBouncer takes no more clients, requests share the connections that work", { skip: skipPgBouncer }, async (context) => {
+  const bouncer = await startPgBouncer(postgres, { settings: { max_client_conn: 6 } });
+  context.after(() => bouncer.stop());
+  const url = await postgres.createDatabase();
+  const { instances, clients, key } = await startService(context, [bouncer.urlOf(url), bouncer.urlOf(url)]);
+  const load = startLoad(context, instances, key, { clients: 16 });
+  const healths = new Set();
+  await timeUntil("many are served", async () => {
+    (await Promise.all(clients.map(health))).forEach((one) => healths.add(one));
+    return load.record.responses.length > 1_000;
+  });
+  const record = await load.stop();
+  assert.ok(record.responses.every(({ status }) => servedStatuses.includes(status)), "every request is served");
+  assert.deepEqual([...healths], [200]);
+  await assertNothingLostOrDoubled(postgres, url, record);
+});
+
+test("a statement that gets no answer fails alone while others get theirs", { skip }, async (context) => {
+  const pool = openPool(context, await postgres.createDatabase());
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push(message));
+  const slow = assert.rejects(database.run("SELECT pg_sleep(4)"), { effect: "unknown" });
+  let isOver = false;
+  void slow.then(() => (isOver = true));
+  for (let count = 0; !isOver; count += 1) {
+    await database.run("SELECT 1");
+    assert.equal(database.isAvailable, true, `after ${count} answers`);
+    await setTimeout(20);
+  }
+  await slow;
+  assert.equal(database.isAvailable, true);
+  assert.match(reports.join("\n"), /^the database did not answer a statement: no answer within 3 s$/);
+  database.close();
+});
+
+test("lines about the state come at most once in ten seconds, and the last one is true", async (context) => {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs);
+  const timers = mockTimers(context, "setTimeout");
+  const pool = newPool();
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push([nowMs, /again/.test(message) ? "again" : "away"]));
+  const turn = async (isRefused) => {
+    nowMs += 100;
+    timers.tick(100);
+    pool.connect = async () => (isRefused ? Promise.reject(pool.refusal()) : pool.open());
+    await database.attempt("SELECT 1").catch(() => undefined);
+    assert.equal(database.isAvailable, !isRefused);
+  };
+  for (let count = 0; count < 305; count += 1) {
+    await turn(count % 2 === 0 || count > 290);
+  }
+  assert.deepEqual(reports.slice(0, 1), [[100, "away"]]);
+  assert.ok(reports.every(([atMs], index) => index === 0 || atMs - reports[index - 1][0] >= 10_000), `${reports}`);
+  for (let count = 0; count < 205; count += 1) {
+    await turn(count < 105);
+  }
+  assert.deepEqual(reports.at(-1)[1], "again");
+  database.close();
+});
