@@ -5,9 +5,12 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { request } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { keepPair, one } from "../../build/test/support/certificates.js";
+import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
 import { recipes, startService } from "./running-service.js";
 
@@ -17,10 +20,13 @@ const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((ta
 const skipPromtool = spawnSync("promtool", ["--version"]).error !== undefined && "promtool is not installed (Debian: prometheus)";
 
 const metricsPort = await freePort();
-const service = await startService(["--metrics-port", String(metricsPort)]);
-await fetch(`${service.baseUrl}/pets`);
+const pairFolder = await mkdtemp(join(tmpdir(), "animal-store-pair-"));
+const { cert, key } = keepPair(pairFolder, one);
+const service = await startService(["--metrics-port", String(metricsPort), "--tls-cert", cert, "--tls-key", key]);
+await wholeResponse(request(`${service.baseUrl}/pets`, { ca: one.cert }));
 const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
 await service.stop();
+await rm(pairFolder, { recursive: true });
 
 test("promtool finds no fault in the metrics", { skip: skipPromtool }, () => {
   const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: text, encoding: "utf8" });

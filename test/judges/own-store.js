@@ -7,14 +7,31 @@ export class OwnStore {
   constructor(kept, fault) {
     this.kept = kept;
     this.fault = fault;
+    if (fault === "hashes forgotten at a start") {
+      kept.results = new Map([...kept.results].slice(-40));
+    }
   }
 
   async add(newPet, hash) {
-    return this.#once(hash, petToJson({ ...newPet, id: 0 }), () => {
+    return this.#once(hash, petToJson({ ...this.#compared(newPet), id: 0 }), () => {
       const id = this.kept.animals.length + (this.fault === "ids from 0" ? 0 : 1);
-      this.kept.animals.push({ ...newPet, id });
+      this.kept.animals.push({ ...newPet, id, memory: Buffer.alloc(2_000) });
       return { id, json: petToJson({ ...newPet, id }) };
     });
+  }
+
+  /** What a database may take for equal. */
+  #compared({ name, categoryId, status }) {
+    switch (this.fault) {
+      case "names equal by trimming":
+        return { name: name.trimEnd(), categoryId, status };
+      case "names equal by normal form":
+        return { name: name.normalize(), categoryId, status };
+      case "categories equal as doubles":
+        return { name, categoryId: BigInt(Number(categoryId)), status };
+      default:
+        return { name, categoryId, status };
+    }
   }
 
   async changeStatus(id, { status, from }, hash) {
@@ -22,11 +39,21 @@ export class OwnStore {
     if (pet === undefined) {
       return { kind: "absent" };
     }
+    if (this.fault === "changes lost by close") {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (!this.#isOpen) {
+        return { kind: "changed", json: petToJson({ ...pet, status }) };
+      }
+    }
+    if (this.fault === "changes dropped by close") {
+      await new Promise((resolve) => setImmediate(() => this.#isOpen && resolve()));
+    }
     return this.#once(hash, `${id} ${status}`, () => {
       if (this.fault !== "any from" && !from.includes(pet.status)) {
         return { kind: "mismatch", status: pet.status };
       }
       pet.status = status;
+      pet.memory.write(petToJson(pet)); // Seen where `get` gives it out.
       return { kind: "changed", json: petToJson(pet) };
     });
   }
@@ -44,14 +71,28 @@ export class OwnStore {
     }
     const result = run();
     if (hash && result.json !== undefined) {
-      this.kept.results.set(hash, { request, result });
+      this.#remember(hash, { request, result });
     }
     return result;
   }
 
+  #remember(hash, entry) {
+    const { results } = this.kept;
+    results.set(hash, entry);
+    if (this.fault === "100 hashes" && results.size > 100) {
+      results.delete(results.keys().next().value);
+    }
+    if (this.fault === "hashes for 200 ms") {
+      setTimeout(() => results.delete(hash), 200);
+    }
+  }
+
   get(id) {
     const pet = this.kept.animals[id - 1];
-    return pet && petToJson(pet);
+    if (pet === undefined || this.fault !== "text overwritten later") {
+      return pet && petToJson(pet);
+    }
+    return pet.memory.subarray(0, pet.memory.write(petToJson(pet)));
   }
 
   list({ after, limit, status }) {

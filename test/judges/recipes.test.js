@@ -8,8 +8,10 @@ import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promi
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { test } from "node:test";
+import { keepPair, one } from "../../build/test/support/certificates.js";
+import { hasIpv6Loopback } from "../../build/test/support/ipv6.js";
 import { createKey, start } from "../../build/test/support/program.js";
-import { here, programPath, recipes, startService } from "./running-service.js";
+import { here, programPath, recipes } from "./running-service.js";
 
 const project = join(here, "..", "..");
 
@@ -99,15 +101,33 @@ test("the Dockerfile copies all that the build needs, and starts the program tha
   await rm(folder, { recursive: true });
 });
 
-test("the Dockerfile's health check fails once the service has ended", async () => {
-  const [, command] = /^ {2}CMD (\[.*\])$/m.exec(await recipe("Dockerfile"));
-  const [, ...args] = JSON.parse(command);
-  const statusAt = (port) => spawnSync(process.execPath, args, { env: { ...process.env, PORT: port }, timeout: 20_000 }).status;
-  const service = await startService();
-  const { port } = new URL(service.baseUrl);
-  assert.equal(statusAt(port), 0);
-  await service.stop();
-  assert.equal(statusAt(port), 1);
+test("the Dockerfile's health check works with TLS and with any host, and fails once the service has ended", async (context) => {
+  const text = await recipe("Dockerfile");
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-health-"));
+  context.after(() => rm(folder, { recursive: true }));
+  for (const [, path] of text.matchAll(/^COPY (?:--from=build \/app\/)?(\S+\.js(?:on)?) \/app\/$/gm)) {
+    await cp(join(project, path), join(folder, basename(path)));
+  }
+  const [command, ...args] = JSON.parse(/^HEALTHCHECK .* CMD (\[.*\])$/m.exec(text)[1]);
+  assert.equal(command, "node");
+  const inFolder = args.map((arg) => arg.replace(/^\/app/, folder));
+  const { cert, key } = keepPair(folder, one);
+  const [, image] = /^ENV ANIMAL_STORE_HOST=(.*)$/m.exec(text);
+  const https = { ANIMAL_STORE_TLS_CERT: cert, ANIMAL_STORE_TLS_KEY: key };
+  for (const variables of [
+    { ANIMAL_STORE_HOST: hasIpv6Loopback ? image : "0.0.0.0" },
+    { ANIMAL_STORE_HOST: "" },
+    { ANIMAL_STORE_HOST: "127.0.0.2" },
+    { ANIMAL_STORE_HOST: hasIpv6Loopback ? "::1" : "localhost", ...https },
+    { ANIMAL_STORE_HOST: "0.0.0.0", ...https },
+  ]) {
+    const service = await start(context, ["--data", join(folder, "data")], { program: programPath, env: variables });
+    const env = { ...process.env, ...variables, PORT: new URL(service.url).port };
+    const status = () => spawnSync(process.execPath, inFolder, { env, timeout: 20_000 }).status;
+    assert.equal(status(), 0, JSON.stringify(variables));
+    assert.equal(await service.stop(), 0);
+    assert.equal(status(), 1, JSON.stringify(variables));
+  }
 });
 
 test("the command of check --help salvages what is sound in a damaged log, and it is served", async (context) => {
@@ -126,8 +146,8 @@ test("the command of check --help salvages what is sound in a damaged log, and i
   const rejected = run("--port", "0", "--data", "DAMAGED");
   assert.deepEqual([rejected.status, /line 10, byte \d+/.test(rejected.stderr)], [1, true], rejected.stderr);
   const [, command] = /^ *animal-store (check .*--salvage FOLDER)$/m.exec(run("check", "--help").stdout);
-  assert.equal(run(...command.split(" ")).status, 0);
-  assert.match(run("check", "--data", "FOLDER").stdout, new RegExp(`pets\\.jsonl is sound: ${lines.length - 2} animals`));
+  assert.equal(run(...command.split(" ")).status, 1); // An animal is lost.
+  assert.match(run("check", "--data", "FOLDER").stdout, new RegExp(`has ${lines.length - 2} animals`));
 });
 
 test("the programs of the bench run to their end", () => {

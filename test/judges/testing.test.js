@@ -19,7 +19,12 @@ function failures(fault) {
         return { open: async () => new OwnStore(kept, ${JSON.stringify(fault)}), remove: async () => undefined };
       });
     }`;
-  const args = ["--test-reporter=tap", "--input-type=module", "--eval", program];
+  return failuresOf(["--input-type=module", "--eval", program]);
+}
+
+/** Runs the tests of this program. @returns the titles of those that failed */
+function failuresOf(program) {
+  const args = ["--test-reporter=tap", ...program];
   const env = { ...process.env, NODE_TEST_CONTEXT: undefined }; // It is a run of its own, not a part of this one.
   const { stdout, status } = spawnSync(process.execPath, args, { cwd: here, env, encoding: "utf8", timeout: 120_000 });
   const failed = stdout.match(/^not ok .*/gm) ?? [];
@@ -32,7 +37,17 @@ test("a store of one's own passes the tests of animal-store/testing", () => {
   assert.deepEqual(failures("none"), []);
 });
 
-for (const fault of ["ids from 0", "no replay", "late close", "any from", "no nextAfter"]) {
+test("the manual's example of its call runs the tests, and passes", () => {
+  assert.deepEqual(failuresOf([join(here, "generated", "embedding", "own-store.test.js")]), []);
+});
+
+const faults = [
+  "ids from 0", "no replay", "late close", "any from", "no nextAfter", "changes lost by close",
+  "changes dropped by close", "text overwritten later", "100 hashes", "hashes forgotten at a start",
+  "hashes for 200 ms", "names equal by trimming", "names equal by normal form", "categories equal as doubles",
+];
+
+for (const fault of faults) {
   test(`a store with the fault "${fault}" fails them`, () => {
     assert.notDeepEqual(failures(fault), []);
   });
