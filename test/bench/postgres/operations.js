@@ -8,7 +8,7 @@ const listLength = 20;
 const manyKeys = 1_000;
 
 /** Never used up. */
-const plan = { name: "enterprise", quota: { perMinute: 1_000_000_000, perDay: 1_000_000_000 } };
+const plan = { name: "enterprise", perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 
 /** The statement that a program without batches would send for each animal, into a table of its own. */
 export const singlesTable = `CREATE TABLE singles (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL,
