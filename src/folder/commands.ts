@@ -97,8 +97,8 @@ export function folderAdder(options: FolderSurroundings, stopping: AbortSignal):
     if (engine === undefined && clock.monotonicMs() >= takesFromMs) {
       const lock = await disk.lock(folderLockPath(dataDir));
       takesFromMs = clock.monotonicMs() + restartMs; // If another process holds it.
-      const { openLockedFolder } = await import("./engine.ts"); // Who only asks does without.
-      engine = lock && (await openLockedFolder(lock, options));
+      // Who only asks does without the engine.
+      engine = lock && (await (await import("./engine.ts")).openLockedFolder(lock, options));
     }
     return engine && addBatch(engine.store, newPets);
   };
