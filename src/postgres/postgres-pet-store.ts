@@ -102,7 +102,11 @@ export class PostgresPetStore implements PetStore {
     if (waiting !== undefined) {
       return waiting;
     }
-    const list = this.#lists.add(query).finally(() => this.#waitingLists.delete(key));
+    const list = this.#lists.add(query).finally(() => {
+      if (this.#waitingLists.get(key) === list) {
+        this.#waitingLists.delete(key); // It was refused before it was sent.
+      }
+    });
     this.#waitingLists.set(key, list);
     return list;
   }

@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { systemClock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
@@ -56,4 +56,26 @@ test("equal lists that wait share a statement; after a slow one the next have fe
   sizes.length = 0;
   await ask(300);
   assert.ok(sizes[0] === 1 && Math.max(...sizes) > 20, `${sizes}`);
+});
+
+test("a list joins an equal one that waits, also after the one before that has ended", async () => {
+  const sent = [];
+  const read = (text) => new Promise((resolve) => {
+    const count = /list\('\{([\d,]*)\}/.exec(text)[1].split(",").length;
+    sent.push({ count, end: () => resolve([{ answer: JSON.stringify(Array(count).fill(null)) }]) });
+  });
+  const store = new PostgresPetStore({ isAvailable: true, read }, systemClock);
+  const first = store.list(query);
+  await setImmediate();
+  const others = Array.from({ length: 60 }, (_, index) => store.list({ ...query, after: index + 1 }));
+  const waiting = store.list(query);
+  sent[0].end();
+  await first;
+  const joining = store.list(query);
+  for (let index = 1; index < 4; index += 1) {
+    sent[index]?.end();
+    await setImmediate();
+  }
+  assert.deepEqual(await Promise.all([waiting, joining, ...others]), Array(62).fill(empty));
+  assert.equal(sent.reduce((sum, { count }) => sum + count, 0), 62);
 });
