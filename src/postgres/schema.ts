@@ -81,6 +81,9 @@ export async function inspect(database: Database, clock: Clock): Promise<Inspect
       return undefined;
     }
     await checkSchema(query, version);
+    if (version < schemaVersion) {
+      await checkMayMigrate(query);
+    }
     return { version, ...(await audit(query, version)) };
   });
   if (found === undefined) {
@@ -133,6 +136,7 @@ async function migrate(query: Query, work: SchemaWork): Promise<readonly [number
     return [version, version];
   }
   if (version > 0) {
+    await checkMayMigrate(query);
     await takeTables(query);
   } else {
     if (!(await checkMayCreate(query))) {
@@ -207,6 +211,23 @@ async function checkMayCreate(query: Query): Promise<boolean> {
     throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
   }
   return isThere;
+}
+
+const notOwnedText = `
+SELECT relname AS name FROM pg_class
+WHERE relnamespace = 'animal_store'::regnamespace AND relkind = 'r' AND NOT pg_has_role(relowner, 'USAGE')
+UNION ALL SELECT proname FROM pg_proc
+WHERE pronamespace = 'animal_store'::regnamespace AND NOT pg_has_role(proowner, 'USAGE')
+ORDER BY name LIMIT 1`;
+
+/** @throws {Error} the user may not make functions in the schema, or alter what is there, as only an owner may */
+async function checkMayMigrate(query: Query): Promise<void> {
+  await checkMayCreate(query);
+  const [row] = await query(notOwnedText);
+  if (row !== undefined) {
+    const lacks = `the user does not own animal_store.${String(row["name"])}`;
+    throw new Error(`the schema has to be migrated, but ${lacks}: start once as the owner of its tables and functions`);
+  }
 }
 
 /** A table that is missing lacks every right. */

@@ -99,6 +99,27 @@ test("keys, check and export work on a database of release 2.0, and change nothi
   assert.deepEqual(await schemaOf(url), before);
 });
 
+test("check and a start say which right a migration needs, and the start changes nothing", { skip }, async () => {
+  const url = await createOld("2.0");
+  const before = await schemaOf(url);
+  await postgres.query(`CREATE ROLE writer LOGIN; GRANT USAGE ON SCHEMA animal_store TO writer;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA animal_store TO writer`, undefined, url);
+  const writer = Object.assign(new URL(url), { username: "writer" }).href;
+  const assertRefused = async (reason) => {
+    const checked = await runCommand(["check", "--database", writer]);
+    assert.deepEqual([checked.code, reason.test(checked.stdout), /would not start\n$/.test(checked.stdout)], [1, true, true], checked.stdout);
+    const { code, stderr } = await runCommand(["--port", "0", "--database", writer]);
+    assert.deepEqual([code, reason.test(stderr)], [2, true], stderr);
+    assert.deepEqual(await schemaOf(url), before);
+  };
+  await assertRefused(/the right CREATE on the schema animal_store is missing\n/);
+  await postgres.query("GRANT CREATE ON SCHEMA animal_store TO writer", undefined, url);
+  await assertRefused(/the user does not own animal_store\.\w+: start once as the owner of its tables and functions\n/);
+  const [{ owner }] = await postgres.query("SELECT current_user AS owner", [], url);
+  await postgres.query(`GRANT ${owner} TO writer`, undefined, url);
+  assert.match((await runCommand(["check", "--database", writer])).stdout, /would migrate its schema from version 3 to 4\nthe server would start\n$/);
+});
+
 test("of a database of release 1.2 check says that a start would migrate it; the other commands refuse it in a sentence", { skip }, async () => {
   const url = await createOld("1.2");
   const before = await schemaOf(url);
