@@ -133,7 +133,7 @@ test("neither test nor the recipes have a dead file: each is a test, is found by
   }
 });
 
-test("only disk and the command line use files, and only wire uses node:http, but for the tables in http", () => {
+test("only disk, TLS and the command line use files, and only wire uses node:http, but for the tables in http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {
       const isAllowed = guardedModules[target]?.includes(roomOf(path)) ?? true;

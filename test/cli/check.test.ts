@@ -148,8 +148,30 @@ const damages: Readonly<Record<string, Damage>> = {
   ...Object.fromEntries(["pets.jsonl", "keys.jsonl", "limits.json"].map((name) => [`${name} a named pipe`, piped(name)])),
 };
 
+/** Why a start refuses the folder. With all others it serves. */
+const refusals: Readonly<Record<string, RegExp>> = {
+  "a folder that is a file": /is not a folder, nor a link to one$/,
+  "a folder in a device": /^ENOTDIR: /,
+  "an unfinished export": /an export or a salvage into it was not finished/,
+  "animals changed": /pets\.jsonl is damaged at line 1, byte 0: /,
+  "animals with a line twice": /pets\.jsonl is damaged at line 5, byte \d+: /,
+  "keys changed": /keys\.jsonl is damaged at line 1, byte 0: /,
+  "keys a folder": /keys\.jsonl: EISDIR: /,
+  "limits a folder": /limits\.json: EISDIR: /,
+  "the lock a file": /server\.lock: it is not a socket$/,
+  "the lock a folder": /server\.lock: it is not a socket$/,
+  "the lock a link to nothing": /server\.lock: it is not a socket$/,
+  "the folder a link to no file there": /is not a folder, nor a link to one$/,
+  "the folder a link to no file nowhere": /is not a folder, nor a link to one$/,
+  "pets.jsonl a link to no file nowhere": /nowhere does not exist$/,
+  "keys.jsonl a link to no file nowhere": /nowhere does not exist, so the change was not stored$/,
+  "pets.jsonl a named pipe": /pets\.jsonl is a named pipe or a device, not a file$/,
+  "keys.jsonl a named pipe": /keys\.jsonl is a named pipe or a device, not a file$/,
+  "limits.json a named pipe": /limits\.json is a named pipe or a device, not a file$/,
+};
+
 for (const [name, damage] of Object.entries(damages)) {
-  test(`check says what a start says, and changes nothing: ${name}`, async (context) => {
+  test(`check says what a start says, and changes nothing: ${name}`, { timeout: 20_000 }, async (context) => {
     const filled = filledFolder(context);
     const data = damage(filled, (file) => join(filled, file)) ?? filled;
     const before = [filled, join(filled, "..")].map(stateOf);
@@ -159,6 +181,8 @@ for (const [name, damage] of Object.entries(damages)) {
     const start = await started(data);
     const about = `check says:\n${stdout}a start says:\n${start.lines.join("\n")}`;
     const [reason = "", verdict] = said.slice(-2);
+    assert.match(reason, refusals[name] ?? /^\S+ has \d animals, \d keys?(; a start would make the first key)?$/, about);
+    assert.equal(start.code === 0, refusals[name] === undefined, about);
     assert.deepEqual([stderr, code, verdict], start.code === 0
       ? ["", 0, "the server would start"]
       : ["", 1, "the server would not start"], about);

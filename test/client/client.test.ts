@@ -189,9 +189,11 @@ test("a wait that would be longer than what is left fails at once, with the erro
 test("no wait is longer than a day, and only a response that is worth another try makes other calls wait", async (context) => {
   const waitsMs: number[] = [];
   skipWaits(context, (ms) => waitsMs.push(ms));
-  const server = await scripted(context, failure("rate_limited", 429, { "Retry-After": "2592000" }), { status: 200, text: "[]" });
+  // Of a ban nobody looks whether it is over.
+  const server = await scripted(context, failure("key_banned", 429, { "Retry-After": "2592000" }), { status: 200, text: "[]" });
   await new AnimalStoreClient({ url: server.url, key, timeoutMs: Infinity }).pets.list();
-  assert.ok(waitsMs.every((ms) => ms <= 86_400_500), String(waitsMs));
+  const waitedMs = waitsMs.reduce((sum, ms) => sum + ms, 0);
+  assert.ok(waitedMs > 86_390_000 && waitedMs < 86_401_000, String(waitedMs));
   const refused = await scripted(context, failure("pet_not_found", 404, { "Retry-After": "60" }), { status: 200, text: "[]" });
   const { pets } = new AnimalStoreClient({ url: refused.url, key });
   await assert.rejects(pets.get(1), { code: "pet_not_found" });
@@ -209,8 +211,8 @@ test("a 5xx makes only its own call wait", async (context) => {
 
 test("retryAfter is what was said, to the caller that asks later what is left of it", async (context) => {
   let laterMs = 0;
-  const { now } = performance;
-  context.mock.method(performance, "now", () => now.call(performance) + laterMs);
+  const startMs = performance.now();
+  context.mock.method(performance, "now", () => startMs + laterMs);
   const date = { Date: new Date(3_600_000).toUTCString(), "Retry-After": new Date(3_607_000).toUTCString() };
   const year = { "Retry-After": "31536000" };
   for (const [fields, first, later] of [[year, 31_536_000, undefined], [{ "Retry-After": "300" }, 300, 271], [date, 7, 7]] as const) {
@@ -373,7 +375,7 @@ test("a self-signed certificate, a port that fetch refuses and one without TLS f
   await assert.rejects(new AnimalStoreClient({ url: "http://127.0.0.1:6000/v1", key }).limits(), { message: /bad port/ });
   const url = `https://127.0.0.1:${plain}/v1`;
   await assert.rejects(new AnimalStoreClient({ url, key }).limits(), { message: `No response of ${url}: wrong version number` });
-  assert.ok(performance.now() - started < 30_000);
+  assert.ok(performance.now() - started < 10_000); // Ten tries take 20 s and more.
 });
 
 test("a call ends when its time is over, with the last error, or without a response", async (context) => {

@@ -1,6 +1,6 @@
 /**
- * The logs and the damages of the tests of damage, and a start on a simulated disk with a damaged log. A seventh of the
- * bits are flipped, others in each run. All of them: `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
+ * The logs and the damages of the tests of damage, and a start on a simulated disk with a damaged log. One bit in
+ * 31 is flipped, others in each run. All of them: `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
  */
 
 import assert from "node:assert/strict";

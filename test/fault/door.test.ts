@@ -131,6 +131,7 @@ test("an import goes on when the service restarts in it: every animal is there o
   const pets = join(at[1] ?? "", "pets.jsonl");
   await until("some are there", () => statSync(pets).size > 100_000);
   assert.equal(await server.stop(), 0);
+  assert.ok(readFileSync(pets, "utf8").split("\n").length < 30_000, "not all of them yet");
   const again = await start(context, at);
   assert.deepEqual(await importing, { code: 0, stdout: "imported 30000 animals\n", stderr: "" });
   const reader = newClient(again, key);

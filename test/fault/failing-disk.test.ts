@@ -80,7 +80,7 @@ function lacks(command: string, ...args: readonly string[]): string | false {
   return spawnSync(command, args).status === 0 ? false : `needs ${command} ${args.join(" ")}, which does not work here`;
 }
 
-const noStrace = lacks("strace", "-f", "-q", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=1", "true");
+const noStrace = lacks("strace", "-f", "-q", "--seccomp-bpf", "-o", "/dev/null", "-e", "inject=fdatasync:error=EIO:when=1", "true");
 
 /** Something happens at this call of the one thread that writes. No other call is stopped, which would take time. */
 function injecting(call: string, what: string, when: string): string[] {

@@ -11,6 +11,7 @@ import { test, type TestContext } from "node:test";
 
 import type { Lock } from "../../src/disk/disk.ts";
 import { lock, reach } from "../../src/disk/lock.ts";
+import type { LockSocket } from "../../src/disk/lock-socket.ts";
 import { openDoor } from "../../src/folder/door.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { KeyFolder, type OpenKeys } from "../support/key-folder.ts";
@@ -203,7 +204,7 @@ test("animals are added all together, and how many were is said where some fail"
 });
 
 test("while too many ask, a command is told so and waits for its turn: it is no older release", async (context) => {
-  const { folder, path } = await hold(context);
+  const { folder, path, lock } = await hold(context);
   const silent = await Promise.all(Array.from({ length: 32 }, () => reach(path)));
   const refused = /^\{"door":2\}\n\{"error":"NotReadyError",.*too many commands/;
   assert.match(await send(path, '{"door":2,"do":"greet"}\n'), refused);
@@ -212,7 +213,10 @@ test("while too many ask, a command is told so and waits for its turn: it is no 
   await new Promise((resolve) => late.once("readable", resolve));
   late.end('{"door":2,"do":"greet"}\n'); // Once it has been refused.
   assert.match((await late.setEncoding("utf8").toArray()).join(""), refused);
+  let askedCount = 0;
+  (lock as LockSocket).server.on("connection", () => askedCount++);
   const creating = runHere(["keys", "create", "--data", folder.path]);
+  await until("it has been refused, and has asked again", () => askedCount > 4); // It looks whether it is held, and asks.
   silent.forEach((connection) => connection?.destroy());
   assert.equal((await creating).code, 0);
 });

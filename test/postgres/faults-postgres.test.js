@@ -58,7 +58,7 @@ for (const [fault, end, setUp] of [
     }
     assert.ok(!record.responses.some(({ code }) => code === "outcome_unknown"), "every fate is learnt");
     await assertNothingLostOrDoubled(postgres, url, record);
-    instances.forEach(({ reports }) => assert.match(reports(), /^(warning: the database [^\n]*a connection[^\n]*\n)?warning: the database cannot be used.*\n/));
+    instances.forEach(({ reports }) => assert.match(reports(), /^(warning: the database [^\n]*a connection[^\n]*\n)?warning: the database cannot be used.*\n(info: the database can be used again\n)?$/));
   });
 }
 
