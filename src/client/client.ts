@@ -241,7 +241,7 @@ export class AnimalStoreClient {
       // What it says may have the password.
     }
     if (!/^https?:\/\/[^/@]+\/[^?#]*$/.test(address)) {
-      const shown = String(url).replace(/.*@/s, "…@");
+      const shown = withoutKeys(String(url).replace(/.*@/s, "…@"));
       throw new TypeError(`url must begin with http:// or https://, without user, query or #, received "${shown}"`);
     }
     if (!/^as_\w+$/.test(key)) {

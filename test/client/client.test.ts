@@ -520,6 +520,9 @@ test("a wrong address or key fails at once, and no error shows the key, or a pas
       return error instanceof TypeError && !/sec|ret@/.test(inspect(error));
     });
   }
+  for (const wrong of [{ url: key, key: "http://h/v1" }, { url: `http://h/v1?key=${key}`, key }, { url: "http://h/v1", key: `${key}\n` }]) {
+    assert.throws(() => new AnimalStoreClient(wrong), (error: Error) => error instanceof TypeError && !inspect(error).includes(key));
+  }
   new AnimalStoreClient({ url: "http://[::1]:3000/shop@home/v1", key });
 });
 
