@@ -87,6 +87,6 @@ export async function openKeys(options: PostgresKeyLogOptions): Promise<KeyStore
 
 function keysOver(log: PostgresKeyLog, database: Database): KeyStore {
   const { clock } = log;
-  const query: Query = (text, values) => database.run(text, values, "read");
+  const query: Query = (text) => database.read(text);
   return new KeyStore(log, { clock, readLimits: () => readLimits(query, clock) });
 }

@@ -74,14 +74,17 @@ describe("locks", { concurrency: 4 }, () => {
   for (const [title, table, get] of [
     ["animals", "pets", (client) => Promise.all(["/v1/pets", "/v1/pets?limit=1", "/v1/pets/1"].map((path) => client.get(path)))],
     ["keys", "key_events", () => undefined],
-    ["limits", "limits", (client) => client.get("/v1/pets").then((response) => [response])],
+    ["limits", "limits", async (client, { keys }) => {
+      await assert.rejects(keys.list());
+      return [await client.get("/v1/pets")];
+    }],
   ]) {
     test(`while somebody locks the ${title} for minutes, no statements pile up in PostgreSQL`, { skip }, async (context) => {
-      const { url, clients: [client] } = await start(context);
+      const { url, instances: [instance], clients: [client] } = await start(context);
       const { release } = await lock(context, url, `LOCK TABLE animal_store.${table}`);
       const end = performance.now() + 4_500;
       while (performance.now() < end) {
-        const responses = (await get(client)) ?? [];
+        const responses = (await get(client, instance)) ?? [];
         responses.forEach(({ status, text }) => assert.equal(status, 503, text));
         const waitMs = await longestWaitMs(url);
         assert.ok(waitMs < 3_000, `a statement has waited for ${waitMs} ms`);
