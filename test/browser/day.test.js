@@ -275,6 +275,10 @@ test("a read-only key is known before the first press: nothing is offered that i
     assert.ok(await page.getByText("This key may only look.").isVisible());
     assert.ok(await page.getByRole("columnheader", { name: "Change" }).isHidden());
   }
+  const tries = await page.locator("#reference button").evaluateAll((all) => {
+    return all.filter((one) => getComputedStyle(one).display !== "none").map((one) => one.ariaLabel);
+  });
+  assert.ok(tries.length > 0 && tries.every((label) => label.startsWith("Try GET ")), `${tries}`);
   await page.getByRole("button", { name: "Forget" }).click();
   await enterKey(page, program.firstKey);
   await page.getByRole("button", { name: "Sell animal 1" }).click();
