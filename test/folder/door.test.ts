@@ -4,6 +4,7 @@
  */
 
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
@@ -16,6 +17,7 @@ import { openDoor } from "../../src/folder/door.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { KeyFolder, type OpenKeys } from "../support/key-folder.ts";
 import { passTime } from "../support/mock-timers.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";
 import { until } from "../support/until.ts";
 
@@ -171,6 +173,50 @@ test("a server of 2.0 is told apart by a command, and a command of 2.0 by a serv
     const { code, stderr } = await runHere([...args, "--data", older.path]);
     assert.deepEqual([code, stderr.trimEnd().endsWith(other)], [1, true], stderr);
   }
+});
+
+/** A folder whose holder greets, and answers an effect with the first line and what `then` does with the connection. */
+async function heldBy(context: TestContext, then: (connection: Duplex, request: string) => void): Promise<string> {
+  const path = temporaryFolder(context);
+  const held = await lock(join(path, "server.lock"));
+  assert.ok(held);
+  context.after(() => held.release());
+  held.answer((connection) => {
+    let request = "";
+    connection.setEncoding("utf8").on("data", (text: string) => {
+      request += text;
+      if (request.endsWith('"greet"}\n')) {
+        connection.end('{"door":2}\n{"done":true}\n');
+      } else if (request.endsWith("\n\n\n")) {
+        then(connection, request); // The command has answered the first line.
+      } else if (request.endsWith("\n\n")) {
+        connection.write('{"door":2}\n');
+      }
+    });
+  }, "");
+  return path;
+}
+
+test("after the first line a command whose holder ends, or says nothing, says that it may have effect", async (context) => {
+  for (const [then, what] of [[(one: Duplex) => one.end(), "has ended"], [() => undefined, "has not answered for 10 s"]] as const) {
+    const folder = await heldBy(context, then);
+    const create = (): ReturnType<typeof runHere> => runHere(["keys", "create", "--data", folder]);
+    const { code, stdout, stderr } = await passTime(context, create);
+    assert.deepEqual([code, stdout], [1, ""]);
+    assert.ok(stderr.endsWith(`took the request and ${what}: it may have effect\n`), stderr);
+  }
+});
+
+test("an import whose holder ends in a batch says which lines were added, which may be, and where to go on", async (context) => {
+  const folder = await heldBy(context, (connection, request) => {
+    connection.end(request.includes("import 501") ? "" : '{"added":500}\n{"done":true}\n');
+  });
+  const file = join(temporaryFolder(context), "animals.jsonl");
+  writeFileSync(file, Array.from({ length: 1_200 }, (_, index) => `{"name":"import ${index + 1}","categoryId":1}\n`).join(""));
+  const { code, stdout, stderr } = await runHere(["import", file, "--data", folder]);
+  assert.deepEqual([code, stdout], [1, ""]);
+  const added = "added the first 500 of 1200 animals, up to line 500, lines 501 to 1000 may have been added too";
+  assert.ok(stderr.endsWith(`; ${added}; look for them before you go on with line 1001\n`), stderr);
 });
 
 test("each change of a key is told in a line that names the key, and no secret", async (context) => {

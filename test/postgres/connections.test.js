@@ -78,6 +78,24 @@ test("a connection has a listener for its errors from its opening to its end, ho
   assert.deepEqual([pool.listenerCount("error"), pool.listenerCount("connect")], [0, 0]);
 });
 
+test("a connection that is ended fails the statement that was on it, and no other", async () => {
+  for (const members of [{ severity: "FATAL", code: "57P01" }, { code: "ECONNRESET" }]) {
+    const pool = newPool();
+    const database = new Database(pool, assert.fail);
+    const client = pool.open();
+    let end;
+    client.query = () => new Promise((_resolve, reject) => (end = reject));
+    pool.connect = async () => client;
+    const ended = database.run("SELECT 1");
+    await eventLoopTurn();
+    pool.connect = async () => pool.open();
+    end(Object.assign(new Error("it ended"), members));
+    await assert.rejects(ended, { effect: "unknown" });
+    assert.equal(database.isAvailable, true);
+    assert.deepEqual(await database.run("SELECT 1"), [{ answer: "1" }]);
+  }
+});
+
 test("while nothing works, a new connection that hangs holds up no other one", async (context) => {
   const timers = mockTimers(context, "setTimeout");
   const pool = newPool();

@@ -51,7 +51,13 @@ async function schemaOf(url) {
 test("a command on a database without tables makes none, but import and keys create, which say so", { skip }, async () => {
   const url = await postgres.createDatabase();
   const store = ["--database", url];
-  const file = join(guardedFolder("animals"), "animals.jsonl");
+  const folder = guardedFolder("animals");
+  const file = join(folder, "animals.jsonl");
+  writeFileSync(file, '{"name":"Rex"}\n');
+  for (const [name, reason] of [[file, /line 1: .*; nothing was imported\n$/s], [join(folder, "none"), /there is no such file\n$/]]) {
+    const { code, stderr } = await runCommand(["import", name, ...store]);
+    assert.deepEqual([code, reason.test(stderr), await schemaOf(url)], [1, true, {}], stderr);
+  }
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
   for (const [command, reason] of [
     [["keys", "list"], /it has no tables of the animal store; a start, import and keys create make them\n$/],
@@ -61,6 +67,7 @@ test("a command on a database without tables makes none, but import and keys cre
     [["keys", "create", "--plan", "nonsense"], /nonsense/],
     [["keys", "create", "--label", "x".repeat(65)], /label/],
     [["keys", "create", "--expires", "yesterday"], /expiry/],
+    [["import", file, file], /name one JSON-lines file/],
   ]) {
     const { code, stdout, stderr } = await runCommand([...command, ...store]);
     assert.deepEqual([code, stdout], [2, ""], stderr);
@@ -74,6 +81,9 @@ test("a command on a database without tables makes none, but import and keys cre
     assert.match(stderr, /^made the schema animal_store\n/);
     assert.doesNotMatch((await runCommand([...command, "--database", one])).stderr, /schema/);
   }
+  const program = await startProgram(store);
+  assert.match(program.output().stderr, /made the schema animal_store\n/);
+  await program.stop();
 });
 
 test("keys, check and export work on a database of release 2.0, and change nothing of its schema", { skip }, async () => {
@@ -169,6 +179,9 @@ for (const [release, { version }] of Object.entries(releases)) {
       () => send("list", "SELECT animal_store.list($1, $2, array_replace($3::text[], '', NULL))::text AS answer", [[0, 0], [9, 9], ["", "sold"]]),
       () => send("take", "SELECT animal_store.take($1, $2, $3, $4)::text AS answer", [["key"], [1], [60], [1000]]),
       () => send("purge", "SELECT animal_store.purge($1, $2)::text AS answer", [0, 100]),
+      () => send("events", "SELECT count(*) AS answer FROM animal_store.key_events_after($1, $2)", [0, 100]),
+      () => send("decide", "SELECT animal_store.decide_commit($1)::text AS answer", [randomUUID()]),
+      () => send("append", "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS answer", [1, "{}", null, "another"]),
     ];
     const add = () => {
       const values = [randomUUID(), ["Rex"], ["1"], ["available"], [randomUUID().slice(0, 22)]];

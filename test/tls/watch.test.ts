@@ -1,6 +1,7 @@
 /** What happens to a certificate, and with handshakes, while a server runs. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, connect as connectPlainly } from "node:net";
 import { test, type TestContext } from "node:test";
@@ -9,7 +10,7 @@ import { connect, createServer, type SecureContextOptions, Server } from "node:t
 import type { Report } from "../../src/base/report.ts";
 import { contextOf, readPair } from "../../src/tls/pair.ts";
 import { TlsWatch } from "../../src/tls/watch.ts";
-import { keepPair, one, type Pair, two } from "../support/certificates.ts";
+import { keepPair, noOpenssl, one, type Pair, two } from "../support/certificates.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mockTimers } from "../support/mock-timers.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -73,6 +74,24 @@ test("a certificate that has expired is told once a day", (context) => {
     assert.equal(messages.length, count);
   }
   assert.ok(messages.every(([message, level]) => message.includes("is expired since 2126-11-01") && level === "warning"));
+});
+
+test("a client that does not trust the certificate, and one that takes too long, are told as such", { skip: noOpenssl }, async (context) => {
+  const server = createServer({ ...contextOf(one), handshakeTimeout: 2_000 }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => server.close());
+  const { watch, messages } = watched(context, server);
+  const { port } = server.address() as AddressInfo; // It listens on a port.
+  const slow = connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined);
+  context.after(() => slow.destroy());
+  slow.write("\x16\x03\x01");
+  const { cert } = keepPair(temporaryFolder(context), two);
+  const client = spawn("openssl", ["s_client", "-connect", `127.0.0.1:${port}`, "-CAfile", cert, "-verify_return_error"], { stdio: "ignore" });
+  await once(client, "close");
+  await until("both have failed", () => ["certificate", "time_out"].every((cause) => watch.gauges.failedHandshakes[cause] === 1));
+  const said = messages.map(([message]) => message);
+  assert.ok(said.some((one) => one.includes(": the client does not trust the certificate")), `${said}`);
+  assert.ok(said.some((one) => one.includes(": the client took too long")), `${said}`);
 });
 
 test("failed handshakes are counted, and each cause is told at first and then once an hour", async (context) => {
