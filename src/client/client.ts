@@ -304,7 +304,8 @@ export class AnimalStoreClient {
         return true;
       }
       if (untilMs > endMs) {
-        const retryAfter = error.retryAfter && Math.ceil((untilMs - now()) / 1_000);
+        const leftMs = Math.round(untilMs - now()); // A sum of two times is not exact, and may be a hair too late.
+        const retryAfter = error.retryAfter && Math.ceil(leftMs / 1_000);
         throw new AnimalStoreError(error.message, { ...error, retryAfter });
       }
       await sleep(Math.min(untilMs, lookMs, now() + minuteMs), signal);
