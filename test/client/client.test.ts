@@ -56,13 +56,13 @@ async function scripted(context: TestContext, ...steps: readonly Step[]): Promis
 
 /**
  * Time that passes only by waiting: a timer of the client moves it to its end at once.
- * @param onWait gets the milliseconds by which it moved
+ * @param onWait gets the milliseconds by which it moved; the timer ends when it has resolved
  * @param gate no timer ends before it resolves
  * @returns resolves when the first wait has begun
  */
 function skipWaits(
   context: TestContext,
-  onWait: (ms: number) => void = () => undefined,
+  onWait: (ms: number) => unknown = () => undefined,
   gate: Promise<void> = Promise.resolve(),
 ): Promise<void> {
   let skippedMs = 0;
@@ -81,7 +81,7 @@ function skipWaits(
       await gate;
       const restMs = Math.max(0, endMs - nowMs());
       skippedMs += restMs;
-      onWait(restMs);
+      await onWait(restMs);
       callback();
     }, 0);
   });
@@ -301,7 +301,7 @@ test("in a used-up day keys reset and keys plan are noticed, by calls that come 
   skipWaits(context, (ms) => {
     clock.advance(ms);
     waitedMs += ms;
-    helping ??= waitedMs > 500_000 ? running.service.keys.reset(id) : undefined;
+    return (helping ??= waitedMs > 500_000 ? running.service.keys.reset(id) : undefined);
   });
   const { pets } = new AnimalStoreClient({ url: `http://127.0.0.1:${running.port}/v1`, key: own, timeoutMs: Infinity, triesMax: 2 });
   await pets.list();
