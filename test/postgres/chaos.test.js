@@ -18,6 +18,8 @@ import { startProxy } from "./proxy.js";
 const seconds = Number(process.env.CHAOS_SECONDS ?? 20);
 /** For so long after a fault, requests may still get 503. */
 const recoveryMs = 2_000;
+/** After so long a statement is given up, and with it connections that are silent for ever: not before that. */
+const silenceMs = 3_000;
 const role = "chaos";
 const quota = 10 * seconds;
 
@@ -88,13 +90,15 @@ async function strike(random, { url, proxies, endMs }) {
     await aWhile();
     await operator.query(`ALTER ROLE ${role} ${undo}`);
   };
-  /** At some of the instances. */
-  const between = (begin, end) => async () => {
+  /** At some of the instances. @param leastMs for how long it acts at least, also if it ends earlier */
+  const between = (begin, end, leastMs = 0) => async () => {
     const places = random.pick([[0], [1], [2], [0, 1], [1, 2], everywhere]);
+    const least = setTimeout(leastMs);
     const struck = places.map((place) => proxies[place]);
     struck.forEach(begin);
     await aWhile();
     struck.forEach(end);
+    await least;
     return places;
   };
   const kinds = [
@@ -111,7 +115,7 @@ async function strike(random, { url, proxies, endMs }) {
     between((proxy) => proxy.refuse("reset"), (proxy) => proxy.refuse(undefined)),
     between((proxy) => proxy.refuse("silence"), (proxy) => proxy.refuse(undefined)),
     between((proxy) => proxy.cut(), (proxy) => proxy.heal()),
-    between((proxy) => proxy.cut(), (proxy) => proxy.heal({ forget: true })),
+    between((proxy) => proxy.cut(), (proxy) => proxy.heal({ forget: true }), silenceMs),
     between((proxy) => proxy.holdResponses(), (proxy) => proxy.heal()),
     between((proxy) => proxy.holdResponses(), (proxy) => {
       proxy.reset();
