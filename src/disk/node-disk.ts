@@ -1,7 +1,16 @@
+/**
+ * The disk of the machine, by node:fs. Agents that watch a program, package managers and Node's permission model wrap
+ * or forbid functions of node:fs, so this file relies on no more than what is documented of each:
+ *
+ * - `read`, `write`, `fstat`, `ftruncate`, `fsync` and `fdatasync` on a descriptor, each through its callback. A count
+ *   that no file can have is an error, so that no wrapper makes a file look empty.
+ * - `open`, `stat`, `mkdir`, `rename`, `unlink`, `readdir` and `lchown` of node:fs/promises; of a handle `fd`, `close`,
+ *   `chown`, and `sync` and `datasync` where `fsync` and `fdatasync` are forbidden.
+ */
+
 import * as fs from "node:fs";
 import { type FileHandle, lchown, mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
-import { promisify } from "node:util";
 
 import type { Disk, DiskFile } from "./disk.ts";
 import { counted } from "../base/counted.ts";
@@ -11,11 +20,35 @@ import { type Owner, ownerToBe } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
-const read = promisify(fs.read);
-const write = promisify(fs.write);
-const fstat = promisify(fs.fstat);
-const ftruncate = promisify(fs.ftruncate);
-const syncByDescriptor = { sync: promisify(fs.fsync), datasync: promisify(fs.fdatasync) };
+type Callback<Value> = (error: Error | null, value: Value) => void;
+
+/** A promise of a call with a callback. `promisify` would need more of a function than its documented call. */
+function promised<Value = void>(call: (done: Callback<Value>) => void): Promise<Value> {
+  return new Promise((resolve, reject) => call((error, value) => (error ? reject(error) : resolve(value))));
+}
+
+/** @throws {Error} it is not a number of bytes of which `byteCount` is the most */
+async function checkedCount(call: string, byteCount: number, counting: Promise<number>): Promise<number> {
+  const count = await counting;
+  if (!Number.isInteger(count) || count < 0 || count > byteCount) {
+    const from = `fs.${call} of ${byteCount} bytes has returned ${String(count)}, which is no number of bytes`;
+    throw new Error(`${from}: whatever replaces it in this process is broken`);
+  }
+  return count;
+}
+
+async function read(descriptor: number, target: Uint8Array, position: number): Promise<number> {
+  const { length } = target;
+  return checkedCount("read", length, promised((done) => fs.read(descriptor, target, 0, length, position, done)));
+}
+
+/** @param position null: at the end */
+async function write(descriptor: number, bytes: Uint8Array, position: number | null): Promise<number> {
+  const { length } = bytes;
+  return checkedCount("write", length, promised((done) => fs.write(descriptor, bytes, 0, length, position, done)));
+}
+
+const fstat = (descriptor: number): Promise<fs.Stats> => promised((done) => fs.fstat(descriptor, done));
 
 /** Only the owner may read keys and catalogue. */
 const fileMode = 0o600;
@@ -40,8 +73,8 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   const descriptor = handle.fd; // The methods of a FileHandle take longer.
   const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
-    read: async (target, position) => (await read(descriptor, target, 0, target.length, position)).bytesRead,
-    append: async (bytes) => (await explained(path, write(descriptor, bytes))).bytesWritten,
+    read: (target, position) => read(descriptor, target, position),
+    append: (bytes) => explained(path, write(descriptor, bytes, null)),
     /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
     async overwrite(bytes, position) {
       const other = await open(path, O_WRONLY | O_NONBLOCK);
@@ -49,9 +82,9 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
         if (!isSame(await fstat(other.fd))) {
           throw new Error(`${path} leads to another file`);
         }
-        const { bytesWritten } = await other.write(bytes, 0, bytes.length, position);
-        if (bytesWritten !== bytes.length) {
-          throw new Error(`only ${bytesWritten} of ${counted(bytes.length, "byte")} could be written`);
+        const count = await write(other.fd, bytes, position);
+        if (count !== bytes.length) {
+          throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written`);
         }
       } catch (error) {
         throw explain(error, path);
@@ -60,7 +93,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
       }
     },
     sync: () => explained(path, sync(handle, "datasync")),
-    truncate: (size) => ftruncate(descriptor, size),
+    truncate: (size) => promised((done) => fs.ftruncate(descriptor, size, done)),
     size: () => size,
     async look() {
       const found = await undefinedIfAbsent(stat(path));
@@ -106,7 +139,7 @@ async function openFile(path: string, flags: number): Promise<DiskFile> {
  */
 async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void> {
   try {
-    await syncByDescriptor[call](handle.fd);
+    await promised((done) => (call === "sync" ? fs.fsync : fs.fdatasync)(handle.fd, done));
   } catch (error) {
     if (!hasCode(error, "ERR_ACCESS_DENIED")) {
       throw error;

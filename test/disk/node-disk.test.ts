@@ -44,6 +44,26 @@ test("no call for a file waits on the event loop's thread, where it would stop a
   }
 });
 
+test("a count that no file can have is an error of a read and of a write", async (context) => {
+  const file = await nodeDisk.openToAppend(join(temporaryFolder(context), "log"));
+  try {
+    for (const count of [undefined, -1, 5, 1.5, NaN, "4", { bytesRead: 4 }]) {
+      const done = (...parameters: unknown[]): void => (parameters.at(-1) as (error: null, count: unknown) => void)(null, count);
+      const mocks = [mock.method(fs, "read", done), mock.method(fs, "write", done)];
+      syncBuiltinESMExports();
+      const calls = [file.read(Buffer.alloc(4), 0), file.append(Buffer.from("one\n")), file.overwrite(Buffer.from("two\n"), 0)];
+      const outcomes = await Promise.allSettled(calls);
+      mocks.forEach((one) => one.mock.restore());
+      syncBuiltinESMExports();
+      for (const outcome of outcomes) {
+        assert.match(String(outcome.status === "rejected" && outcome.reason), /fs\.\w+ of 4 bytes has returned/, String(count));
+      }
+    }
+  } finally {
+    await file.close();
+  }
+});
+
 test("makeFolder() makes the folders above as well, for the owner alone, and two may do so at once", async (context) => {
   const folder = temporaryFolder(context);
   const path = join(folder, "a", "b", "c");

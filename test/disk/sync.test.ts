@@ -1,11 +1,12 @@
 /**
- * Syncs where an environment has only one of Node's two ways: by the descriptor, or by the handle of a file. The
- * program is run as an operator does, and what it has synced is there after a restart.
+ * Files where an environment has replaced functions of node:fs: an agent that wraps them, or one that has only one of
+ * Node's two ways to sync, by the descriptor or by the handle of a file. The program is run as an operator does, and
+ * what it has written is there after a restart.
  */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -31,10 +32,36 @@ const withoutHandles = `
   };
   await handle.close();`;
 
+/** As an agent that watches a program does: what a wrapper keeps of a function is its documented call. */
+const wrapped = `
+  import fs from "node:fs";
+  import { syncBuiltinESMExports } from "node:module";
+  for (const name of Object.keys(fs)) {
+    const wrappee = fs[name];
+    if (typeof wrappee === "function" && /^[a-z]/.test(name) && !name.endsWith("Sync")) {
+      fs[name] = (...parameters) => wrappee(...parameters);
+    }
+  }
+  syncBuiltinESMExports();`;
+
+/** A wrapper that forgets what a read returns. */
+const withoutCounts = `
+  import fs from "node:fs";
+  import { syncBuiltinESMExports } from "node:module";
+  const { read } = fs;
+  fs.read = (descriptor, target, offset, length, position, done) =>
+    read(descriptor, target, offset, length, position, (error) => done(error));
+  syncBuiltinESMExports();`;
+
+function importing(script: string): string {
+  return `--import data:text/javascript,${encodeURIComponent(script)}`;
+}
+
 async function assertServes(context: TestContext, data: string, options: string): Promise<void> {
   const env = { NODE_OPTIONS: options };
   const key = await createKey(["--data", data], "free", { env });
   const program = await start(context, ["--data", data], { env });
+  assert.equal(program.firstKey, undefined, "the key has been read");
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   const body = JSON.stringify({ name: "Rex", categoryId: 1 });
   const response = await fetch(`${program.url}/pets`, { method: "POST", headers, body });
@@ -46,12 +73,26 @@ async function assertServes(context: TestContext, data: string, options: string)
 for (const [lack, script] of [
   ["fs.fsync and fs.fdatasync are refused", withoutDescriptors],
   ["a FileHandle cannot sync", withoutHandles],
+  ["every function of fs is wrapped", wrapped],
 ] as const) {
   test(`the program makes keys and adds animals where ${lack}`, async (context) => {
-    const module = `data:text/javascript,${encodeURIComponent(script)}`;
-    await assertServes(context, join(temporaryFolder(context), "data"), `--import ${module}`);
+    await assertServes(context, join(temporaryFolder(context), "data"), importing(script));
   });
 }
+
+test("where fs.read is broken no file looks empty: every command fails, and says why", async (context) => {
+  const [data, copy] = ["data", "copy"].map((name) => join(temporaryFolder(context), name)) as [string, string];
+  await createKey(["--data", data]);
+  const file = join(data, "pets.jsonl");
+  writeFileSync(file, '{"name":"Rex","categoryId":1}\n'); // Whatever it is, it is not empty.
+  const env = { NODE_OPTIONS: importing(withoutCounts) };
+  for (const command of [["keys", "list"], ["check"], ["export", copy], ["check", "--salvage", copy], ["import", file], ["--port", "0"]]) {
+    const { code, stdout, stderr } = await run([...command, "--data", data], { env });
+    assert.notEqual(code, 0, command.join(" "));
+    assert.match(stdout + stderr, /fs\.read of \d+ bytes has returned undefined/, command.join(" "));
+  }
+  assert.equal(existsSync(join(copy, "keys.jsonl")), false);
+});
 
 test("under Node's permission model the program serves, or does not start where that forbids every sync", async (context) => {
   const data = temporaryFolder(context);
