@@ -49,7 +49,7 @@ const digitsOf: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
 const digitCount = 8;
 
 /** Bytes of a checksum, from its comma to the newline. */
-export const checksumBytes: number = beforeText.length + digitCount + 3;
+export const checksumBytes = beforeText.length + digitCount + 3;
 
 /** `{"a":1}` becomes `{"a":1,"crc":"…"}` and a newline. `json` must be an object with a member. */
 export function lineWithChecksum(json: string): string {

@@ -223,7 +223,7 @@ const now = (): number => performance.now();
  * looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
  */
 export class AnimalStoreClient {
-  readonly pets: Pets = new Pets((request) => this.#send(request));
+  readonly pets = new Pets((request) => this.#send(request));
   readonly #options: ClientOptions & { readonly timeoutMs: number; readonly triesMax: number };
   #pause: Pause | undefined;
   #hasResponse = false;

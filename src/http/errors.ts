@@ -24,8 +24,8 @@ const table = {
   method_not_allowed: [405, "This path does not support the method; see Allow."],
   request_timeout: [408, "The request did not arrive in time."],
   precondition_failed: [412, 'The status of the animal is "available", which the preconditions exclude.'],
-  body_too_large: [413, `The content is larger than ${bounds.contentBytesMax} bytes.` as string],
-  uri_too_long: [414, `The request target is longer than ${bounds.targetBytesMax} bytes.` as string],
+  body_too_large: [413, `The content is larger than ${bounds.contentBytesMax} bytes.`],
+  uri_too_long: [414, `The request target is longer than ${bounds.targetBytesMax} bytes.`],
   unsupported_media_type: [415, 'Content-Type must be application/json, in UTF-8, not "text/plain".'],
   idempotency_key_reused: [422, "The Idempotency-Key was used for another request."],
   precondition_required: [
@@ -35,7 +35,7 @@ const table = {
   rate_limited: [429, "The requests of the minute are used up. Wait 60 seconds."],
   key_banned: [429, "The API key is banned because it went on after 429 responses. Wait 300 seconds."],
   header_fields_too_large: [
-    431, `Over ${bounds.fieldCountMax} fields, or over ${bounds.fieldBytesMax} bytes with the target.` as string,
+    431, `Over ${bounds.fieldCountMax} fields, or over ${bounds.fieldBytesMax} bytes with the target.`,
   ],
   internal_error: [500, "Something went wrong inside the service."],
   storage_unavailable: [503, "The service cannot do this now; nothing was stored. Try again later."],

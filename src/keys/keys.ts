@@ -55,7 +55,7 @@ export interface NewSecret {
 const planOptions = ["plan", "perMinute", "perDay"];
 
 /** A year: a bound for typing errors. */
-export const graceSecondsMax: number = 365 * 86_400;
+export const graceSecondsMax = 365 * 86_400;
 
 /** Every change may throw a KeyError with the code `key_file_damaged`. */
 export class Keys {

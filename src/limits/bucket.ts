@@ -12,8 +12,8 @@ export interface Bucket {
   endsMs: number;
 }
 
-export const minuteMs: number = 60_000;
-export const dayMs: number = 86_400_000;
+export const minuteMs = 60_000;
+export const dayMs = 86_400_000;
 
 export function closedBucket(): Bucket {
   return { used: 0, endsMs: -Infinity };

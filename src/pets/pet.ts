@@ -5,8 +5,8 @@ export const petStatuses: readonly PetStatus[] = ["available", "pending", "sold"
 export const defaultPetStatus: PetStatus = "available";
 
 export const nameCodePointsMax = 255;
-export const int64Min: bigint = -(2n ** 63n);
-export const int64Max: bigint = 2n ** 63n - 1n;
+export const int64Min = -(2n ** 63n);
+export const int64Max = 2n ** 63n - 1n;
 
 /** For a store. The animals of the client, and of `service.pets`, have types of their own: client/types.ts. */
 export interface NewPet {

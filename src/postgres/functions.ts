@@ -10,7 +10,7 @@ import { idempotencyHours } from "../pets/idempotency-key.ts";
 import { setDurable } from "./database.ts";
 import { limitsColumns } from "./limits-table.ts";
 
-export const onceAge: string = `interval '${idempotencyHours} hours'`;
+export const onceAge = `interval '${idempotencyHours} hours'`;
 
 const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRule;
 
@@ -18,17 +18,17 @@ const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRu
  * PostgreSQL does not notice that a client has given up, so without these bounds statements would pile up. That of the
  * transaction, from release 17 on, also ends one whose client stopped in the middle of a message.
  */
-export const boundWaits: string = `PERFORM set_config('lock_timeout', '2s', true);
+export const boundWaits = `PERFORM set_config('lock_timeout', '2s', true);
   PERFORM set_config('transaction_timeout', '3s', true)
     WHERE current_setting('transaction_timeout', true) IS NOT NULL;`;
 
-export const durable: string = `PERFORM ${setDurable};`;
+export const durable = `PERFORM ${setDurable};`;
 
 /**
  * A connection plans its statements once, perhaps on small tables, and keeps the plans while the tables grow. So only
  * plans by an index are allowed. A table without one then seems so costly that it would be compiled: hence no `jit`.
  */
-export const indexPlans: string = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
+export const indexPlans = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off`;
 
 const decided = `granted, decided_at, ${limitsColumns}`;
@@ -40,7 +40,7 @@ const purge = (table: string, condition: string): string => `DELETE FROM animal_
     FOR UPDATE SKIP LOCKED
   ));`;
 
-export const functions: string = `
+export const functions = `
 CREATE OR REPLACE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
   $$ SELECT floor(date_part('epoch', clock_timestamp()) * 1000)::bigint $$;
 

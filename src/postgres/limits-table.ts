@@ -12,7 +12,7 @@ const columns = [
   "minute_used", "minute_ends", "day_used", "day_ends", "refusals", "second_ends", "ban_until", "ban_ms", "last_at",
 ];
 
-export const limitsColumns: string = columns.join(", ");
+export const limitsColumns = columns.join(", ");
 
 /** The values of these columns, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
 export type LimitsNumbers = readonly [number, number, number, number, number, number, number, number, number];

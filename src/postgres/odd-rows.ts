@@ -7,7 +7,7 @@ import type { Query } from "./database.ts";
 const statuses = petStatuses.map((status) => `'${status}'`).join(", ");
 
 /** The first column that is odd, in SQL; null if none is. */
-export const oddOfPet: string = `CASE
+export const oddOfPet = `CASE
   WHEN pets.id NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER} THEN 'pets.id'
   WHEN char_length(name) NOT BETWEEN 1 AND ${nameCodePointsMax} THEN 'pets.name'
   WHEN pets.status NOT IN (${statuses}) THEN 'pets.status'

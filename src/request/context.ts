@@ -112,7 +112,7 @@ const namedOriginsMax = 10;
 /** Creates the context of each request, with its id. Warns once of a proxy or an origin that no setting mentions. */
 export class RequestContexts {
   readonly #dependencies: ContextDependencies;
-  readonly requestIds: RequestIds = new RequestIds();
+  readonly requestIds = new RequestIds();
   /** From our own listener: no framework has rewritten the target. */
   readonly own: Arrival;
   #hasWarnedOfProxy = false;

@@ -28,7 +28,7 @@ const closingBracket = 0x5d;
 const openingBracket = 0x5b;
 
 /** A gap ends here at most. Here ids are below 2 ** 31: as many are left for the animals after it. */
-export const gapIdMax: number = 2 ** 30;
+export const gapIdMax = 2 ** 30;
 
 interface Block {
   /** Grows. */

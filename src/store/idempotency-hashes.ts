@@ -20,7 +20,7 @@ import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 export const idempotencyHashCharacters = 22;
 /** With 2 s for the rounding of the times to whole seconds. */
-export const idempotencySecondsMax: number = idempotencyHours * 3_600 + 2;
+export const idempotencySecondsMax = idempotencyHours * 3_600 + 2;
 const idempotencyHashesMin = 1_000_000;
 
 /** An entry's number has 16 bits. 0 is no entry, so that a slot of 0 is free. */
@@ -41,7 +41,7 @@ const petIdWord = 6;
 const atSecondsWord = 7;
 
 /** A random number of four bytes for each pair of characters. */
-export const seedBytes: number = (idempotencyHashCharacters / 2) * 4;
+export const seedBytes = (idempotencyHashCharacters / 2) * 4;
 
 /** A create with its status, which may have changed since; or a change to the status. */
 export interface StoredRequest {

@@ -38,7 +38,7 @@ import { idempotencyHashCharacters } from "./idempotency-hashes.ts";
 const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
 
 /** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 213. */
-export const petLineBytesMax: number = nameCodePointsMax * 6 + 213 + statusCharactersMax;
+export const petLineBytesMax = nameCodePointsMax * 6 + 213 + statusCharactersMax;
 
 /** What a line does: creates an animal, changes the status of one that an earlier line created, or is a gap. */
 export type LineKind = "create" | "change" | "gap";
