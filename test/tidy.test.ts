@@ -16,9 +16,7 @@ const lineWidthMax = 120;
 /** Titles and tables read better unbroken. */
 const testLineWidthMax = 150;
 const functionLinesMax = 70;
-const fileLinesMax = 300;
-/** A page can load the client alone. */
-const clientLinesMax = 380;
+const fileLinesMax = 400;
 
 interface SourceFile {
   /** From the project's folder, with slashes. */
@@ -49,7 +47,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   log: ["disk", "base"],
   store: ["log", "disk", "pets", "base"],
   observe: ["base"],
-  client: [],
+  client: ["http"],
   request: ["client", "observe", "keys", "limits", "pets", "http", "base"],
   openapi: ["request", "limits", "pets", "http", "base"],
   "engine.ts": ["observe", "keys", "limits", "pets"],
@@ -104,6 +102,12 @@ test("rooms use every right to import that they have", () => {
   );
   const rights = Object.entries(rooms).flatMap(([room, allowed]) => allowed.map((other) => `${room} -> ${other}`));
   assert.deepEqual(rights.filter((right) => !used.has(right)), []);
+});
+
+/** A page loads the client as one file. */
+test("the client imports nothing but types", () => {
+  const imports = sources.filter(({ path }) => roomOf(path) === "client").flatMap((file) => file.imports);
+  assert.deepEqual(imports.filter(({ isTypeOnly }) => !isTypeOnly), []);
 });
 
 /** What runs first: all other code in src is imported from there. */
@@ -191,8 +195,7 @@ test(`lines are at most ${lineWidthMax} columns wide, ${testLineWidthMax} in tes
 
 test(`functions are at most ${functionLinesMax} lines long, files at most ${fileLinesMax}`, () => {
   for (const { path, lines } of sources) {
-    const max = path === "src/client/client.ts" ? clientLinesMax : fileLinesMax;
-    assert.ok(lines.length <= max, `${path} has ${lines.length} lines`);
+    assert.ok(lines.length <= fileLinesMax, `${path} has ${lines.length} lines`);
     lines.forEach((line, index) => {
       const indent = /^( *)(?!(?:if|for|while|switch|class|export class)\b).*(?:\)|=>)(?:: [^=]*)? \{$/.exec(line)?.[1];
       if (indent !== undefined) {

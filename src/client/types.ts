@@ -1,5 +1,7 @@
 /** What goes into the client and comes out of it. Types only: at run time the client is one file. */
 
+import type { ErrorCode as ServiceErrorCode } from "../http/errors.ts";
+
 export type PetStatus = "available" | "pending" | "sold";
 
 export interface Pet {
@@ -64,14 +66,8 @@ export interface Limits {
   readonly day: Quota;
 }
 
-/** Those of the service; and the client's, if no response came, or one that is not the service's. */
-export type ErrorCode =
-  | "malformed_request" | "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_idempotency_key"
-  | "invalid_precondition" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "pet_not_found"
-  | "route_not_found" | "method_not_allowed" | "request_timeout" | "precondition_failed" | "body_too_large"
-  | "uri_too_long" | "unsupported_media_type" | "idempotency_key_reused" | "precondition_required" | "rate_limited"
-  | "key_banned" | "header_fields_too_large" | "internal_error" | "storage_unavailable" | "outcome_unknown"
-  | "no_response" | "unexpected_response";
+/** The service's, and the client's own: no response came, or one that is not the service's. */
+export type ErrorCode = ServiceErrorCode | "no_response" | "unexpected_response";
 
 export interface ClientOptions {
   /** The address of the API, such as "https://example.com/v1". */
