@@ -1,6 +1,6 @@
 /** What a service keeps: folder/engine.ts has it in a data folder, postgres/postgres-engine.ts in a database. */
 
-import type { KeyStore } from "./keys/key-store.ts";
+import type { KeyCommands } from "./keys/key-commands.ts";
 import type { Limiter } from "./limits/limiter.ts";
 import type { Gauges } from "./observe/metrics.ts";
 import type { PetStore } from "./pets/pet-store.ts";
@@ -8,7 +8,7 @@ import type { PetStore } from "./pets/pet-store.ts";
 export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
-  readonly keys: KeyStore;
+  readonly keys: KeyCommands;
   /** Undefined if the store of an embedder has them. In a database gaps count too, since counting rows takes long. */
   countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */

@@ -30,7 +30,7 @@ import { shareOutcomes } from "./pets/shared-outcomes.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 import { programCalls } from "./request/program-calls.ts";
-import { takeNoMore } from "./wire/closing.ts";
+import { stopParsing } from "./wire/closing.ts";
 import { NodeExchange } from "./wire/node-exchange.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
@@ -214,7 +214,7 @@ export class Service implements AnimalStore {
     this.#lastResponses.set(socket, outgoing);
     if (incoming.headers.upgrade !== undefined || this.#isStopping) {
       outgoing.shouldKeepAlive = false;
-      takeNoMore(socket);
+      stopParsing(socket);
     }
     return true;
   }

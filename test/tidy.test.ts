@@ -1,5 +1,5 @@
 /**
- * Style, kept by an ordinary test instead of a linter: which room may import which, no circles, no dead files, how wide
+ * Style, kept by an ordinary test instead of a linter: which module may import which, no circles, no dead files, how wide
  * lines and how long functions and files get, and which data are under version control.
  */
 
@@ -32,10 +32,10 @@ const tests = readAll("test");
 const rootFilesMax = 8;
 
 /**
- * Every room, and every file at the root of src, from the bottom up, with the rooms and files that it may import. So
+ * Every module, and every file at the root of src, from the bottom up, with the modules and files that it may import. So
  * imports go downward only.
  */
-const rooms: Readonly<Record<string, readonly string[]>> = {
+const modules: Readonly<Record<string, readonly string[]>> = {
   base: [],
   http: ["base"],
   wire: ["http", "base"],
@@ -53,7 +53,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   "engine.ts": ["observe", "keys", "limits", "pets"],
   postgres: ["engine.ts", "keys", "limits", "pets", "base"],
   folder: ["engine.ts", "store", "log", "disk", "keys", "limits", "pets", "base"],
-  moving: ["folder", "postgres", "store", "log", "disk", "keys", "limits", "pets", "base"],
+  transfer: ["folder", "postgres", "store", "log", "disk", "keys", "limits", "pets", "base"],
   "options.ts": ["postgres", "pets", "base"],
   "service.ts": [
     ...["options.ts", "folder", "postgres", "engine.ts", "openapi", "request", "client", "observe"],
@@ -65,14 +65,14 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   testing: ["index.ts"],
   cli: [
-    ...["service.ts", "options.ts", "moving", "folder", "postgres", "observe", "store", "disk"],
+    ...["service.ts", "options.ts", "transfer", "folder", "postgres", "observe", "store", "disk"],
     ...["keys", "limits", "pets", "tls", "wire", "http", "base"],
   ],
   "server.ts": ["cli"],
   console: [],
 };
 
-/** Modules with effects on the world outside, and the only rooms that may call them; types are free. */
+/** Modules with effects on the world outside, and the only ones that may call them; types are free. */
 const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["wire", "http"],
   "node:https": ["wire"],
@@ -82,11 +82,11 @@ const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:worker_threads": ["testing"],
 };
 
-test("rooms import only from the rooms below them", () => {
+test("modules import only from the modules below them", () => {
   for (const { path, imports } of sources) {
-    const allowed = [roomOf(path), ...(rooms[roomOf(path)] ?? assert.fail(`${path} is in no room of this test`))];
+    const allowed = [moduleOf(path), ...(modules[moduleOf(path)] ?? assert.fail(`${path} is in no module of this test`))];
     for (const { target } of imports.filter((one) => one.target.startsWith("src/"))) {
-      assert.ok(allowed.includes(roomOf(target)), `${path} imports ${target}`);
+      assert.ok(allowed.includes(moduleOf(target)), `${path} imports ${target}`);
     }
   }
 });
@@ -96,17 +96,17 @@ test(`at most ${rootFilesMax} files are in no folder of src`, () => {
   assert.ok(rootFiles.length <= rootFilesMax, rootFiles.join());
 });
 
-test("rooms use every right to import that they have", () => {
+test("modules use every right to import that they have", () => {
   const used = new Set(
-    sources.flatMap(({ path, imports }) => imports.map(({ target }) => `${roomOf(path)} -> ${roomOf(target)}`)),
+    sources.flatMap(({ path, imports }) => imports.map(({ target }) => `${moduleOf(path)} -> ${moduleOf(target)}`)),
   );
-  const rights = Object.entries(rooms).flatMap(([room, allowed]) => allowed.map((other) => `${room} -> ${other}`));
+  const rights = Object.entries(modules).flatMap(([module, allowed]) => allowed.map((other) => `${module} -> ${other}`));
   assert.deepEqual(rights.filter((right) => !used.has(right)), []);
 });
 
 /** A page loads the client as one file. */
 test("the client imports nothing but types", () => {
-  const imports = sources.filter(({ path }) => roomOf(path) === "client").flatMap((file) => file.imports);
+  const imports = sources.filter(({ path }) => moduleOf(path) === "client").flatMap((file) => file.imports);
   assert.deepEqual(imports.filter(({ isTypeOnly }) => !isTypeOnly), []);
 });
 
@@ -140,7 +140,7 @@ test("neither test nor the recipes have a dead file: each is a test, is found by
 test("only disk, TLS and the command line use files, and only wire uses node:http, but for the tables in http", () => {
   for (const { path, imports } of sources) {
     for (const { target, isTypeOnly } of imports) {
-      const isAllowed = guardedModules[target]?.includes(roomOf(path)) ?? true;
+      const isAllowed = guardedModules[target]?.includes(moduleOf(path)) ?? true;
       assert.ok(isTypeOnly || isAllowed, `${path} imports ${target}`);
     }
   }
@@ -148,7 +148,7 @@ test("only disk, TLS and the command line use files, and only wire uses node:htt
 
 /** The console and the client run in browsers. */
 test("timers are those of node:timers, because test frameworks replace the globals", () => {
-  for (const { path, lines } of sources.filter((file) => !["console", "client"].includes(roomOf(file.path)))) {
+  for (const { path, lines } of sources.filter((file) => !["console", "client"].includes(moduleOf(file.path)))) {
     const imported = lines.filter((line) => /^import .* from "node:(timers|timers\/promises|perf_hooks)";/.test(line)).join();
     const code = lines.filter((line) => !/^\s*\/?\*/.test(line)).map((line) => line.replace(/\/\/ .*$/, "")).join("\n");
     for (const [name] of code.matchAll(/(?<![.\w])(?:(?:set|clear)(?:Timeout|Interval|Immediate)|performance)(?=[.(])/g)) {
@@ -216,7 +216,7 @@ test("what a running service keeps in data/ is not under version control, the sa
   assert.deepEqual(git("check-ignore", ...paths).trimEnd().split("\n"), paths.slice(0, -1));
 });
 
-function roomOf(path: string): string {
+function moduleOf(path: string): string {
   return path.split("/")[1] ?? "";
 }
 

@@ -15,7 +15,7 @@ export function decimal(integer: number): string {
  * A copy of well-formed text that comes from outside and is to be kept. V8 makes a piece of a text without copying it:
  * 15 characters of a field would keep all 16,384 in memory.
  */
-export function ownCopy(text: string): string {
+export function detachedCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 

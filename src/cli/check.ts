@@ -4,20 +4,20 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import { type Report, withLevel } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { TrialDisk } from "../disk/trial-disk.ts";
+import { OverlayDisk } from "../disk/overlay-disk.ts";
 import { openFolder } from "../folder/engine.ts";
 import { Keys } from "../keys/keys.ts";
 import { oneLine } from "../options.ts";
 import type { Inspection } from "../postgres/schema.ts";
 import { mustHaveRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readCertificate, readSettings, readStorage, type Settings, settingNames } from "./settings.ts";
+import { readCertificate, readSettings, readStorage, settingNames, type Settings } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
 /** Resolves to the exit code: done if the server would start, else failure. @throws {UsageError} */
@@ -66,13 +66,13 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     const { checkDatabase } = await import("./database.ts");
     return checkDatabase(storage);
   }
-  const trial = new TrialDisk(disk);
+  const trial = new OverlayDisk(disk);
   const { dataDir } = storage;
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });
   try {
     const { exists, keyring } = engine.keys;
     const first = exists ? "" : "; a start would make the first key";
-    const animals = counted((await engine.countAnimals()) ?? 0, "animal");
+    const animals = pluralize((await engine.countAnimals()) ?? 0, "animal");
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
     await mustHaveRoom({ engine }, settings, trial);
     await (exists || new Keys(engine.keys, { clock: systemClock, randomBytes }).createFirst({}));

@@ -1,25 +1,25 @@
 /** What `import` moves into a database. */
 
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { moveCatalogueIn, moveFolderIn, type Source } from "../moving/move-in.ts";
 import type { Query } from "../postgres/database.ts";
+import { type Source, transferCatalogue, transferFolder, type Transferred } from "../transfer/import-to-postgres.ts";
 import { type DatabaseStorage, withDatabase } from "./database.ts";
-import { movedInWords, mustHaveFiles, pieceMs, surroundingsOf } from "./export.ts";
+import { mustHaveFiles, pieceMs, surroundingsOf, transferredInWords } from "./export.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Moves pets.jsonl. Resolves to what was moved, in words. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importCatalogue(source: Source, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
   const options = surroundingsOf(terminal);
   return moveIn(source.path, storage, terminal, async (query) => {
-    const animalCount = await moveCatalogueIn(query, source, options);
+    const animalCount = await transferCatalogue(query, source, options);
     if (animalCount === 0) {
       // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
       throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
     }
-    return counted(animalCount, "animal");
+    return pluralize(animalCount, "animal");
   });
 }
 
@@ -29,7 +29,8 @@ export async function importFolder(folder: string, storage: DatabaseStorage, ter
   try {
     await mustHaveFiles(folder, "import");
     const options = surroundingsOf(terminal);
-    return movedInWords(await moveIn(folder, storage, terminal, (query) => moveFolderIn(query, folder, options)));
+    const move = (query: Query): Promise<Transferred> => transferFolder(query, folder, options);
+    return transferredInWords(await moveIn(folder, storage, terminal, move));
   } finally {
     await lock.release();
   }

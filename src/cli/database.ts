@@ -6,11 +6,11 @@
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
-import type { KeyStore } from "../keys/key-store.ts";
+import type { KeyCommands } from "../keys/key-commands.ts";
 import type { KeyDecider } from "../keys/keys.ts";
 import { within } from "../postgres/connections.ts";
-import { Database } from "../postgres/database.ts";
 import { DatabaseError } from "../postgres/database-error.ts";
+import { Database } from "../postgres/database.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { openKeys } from "../postgres/postgres-engine.ts";
 import { inspect, type Inspection, prepareSchema, type SchemaWork } from "../postgres/schema.ts";
@@ -78,7 +78,7 @@ export async function withDatabase<Result>(
 
 /** The keys of a database, which is opened when it is asked: what is invalid of a change is found out before that. */
 export function databaseKeys(storage: DatabaseStorage, report: Report): KeyDecider {
-  const withKeys = <Result>(work: SchemaWork, use: (keys: KeyStore) => Promise<Result>): Promise<Result> =>
+  const withKeys = <Result>(work: SchemaWork, use: (keys: KeyCommands) => Promise<Result>): Promise<Result> =>
     withDatabase(storage, { work, report }, async (database) => {
       return use(await openKeys({ database, clock: systemClock, report }));
     });

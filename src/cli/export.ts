@@ -3,15 +3,15 @@
 import { join } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
+import { checkWhole, fillFolder } from "../disk/atomic-folder.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { checkWhole, fillFolder } from "../disk/whole-folder.ts";
-import { exportFolder, movedFileNames } from "../moving/export-folder.ts";
-import type { Moved } from "../moving/move-in.ts";
 import type { Query } from "../postgres/database.ts";
+import { exportFolder, transferredFileNames } from "../transfer/export-folder.ts";
+import type { Transferred } from "../transfer/import-to-postgres.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
@@ -29,12 +29,12 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   const storage = readStorage(values, terminal.environment);
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
-    const { moveOut } = await import("../moving/move-out.ts");
+    const { exportDatabase } = await import("../transfer/export-from-postgres.ts");
     const moved = await withDatabase(storage, { work: "use", report: terminal.report }, (database) => {
-      const move = (query: Query): Promise<Moved> => moveOut(query, folder, surroundingsOf(terminal));
-      return fillFolder(nodeDisk, folder, movedFileNames, () => database.transaction(move, pieceMs));
+      const move = (query: Query): Promise<Transferred> => exportDatabase(query, folder, surroundingsOf(terminal));
+      return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, pieceMs));
     });
-    terminal.stdout(`exported ${movedInWords(moved)}\n`);
+    terminal.stdout(`exported ${transferredInWords(moved)}\n`);
     return exitDone;
   }
   const { dataDir } = storage;
@@ -43,7 +43,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   const write = () => exportFolder(dataDir, folder, surroundingsOf(terminal)).catch((error: unknown) => {
     throw new Error(`Cannot export ${dataDir}: ${messageOf(error)}`, { cause: error });
   });
-  const what = movedInWords(await fillFolder(nodeDisk, folder, movedFileNames, write, dataDir));
+  const what = transferredInWords(await fillFolder(nodeDisk, folder, transferredFileNames, write, dataDir));
   const isBackup = isHeld || (await isFolderLocked(nodeDisk, dataDir));
   const remark = "; another process holds the folder: this is a backup, without what is confirmed from now on";
   terminal.stdout(`exported ${what}${isBackup ? remark : ""}\n`);
@@ -53,14 +53,14 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
 /** @throws {Error} there is nothing to export or import, or a part of it */
 export async function mustHaveFiles(dataDir: string, verb: "export" | "import"): Promise<void> {
   await checkWhole(nodeDisk, dataDir);
-  const areThere = await Promise.all(movedFileNames.map((name) => nodeDisk.exists(join(dataDir, name))));
+  const areThere = await Promise.all(transferredFileNames.map((name) => nodeDisk.exists(join(dataDir, name))));
   if (!areThere.includes(true)) {
-    throw new Error(`Cannot ${verb} ${dataDir}: it has none of ${movedFileNames.join(", ")}`);
+    throw new Error(`Cannot ${verb} ${dataDir}: it has none of ${transferredFileNames.join(", ")}`);
   }
 }
 
-export function movedInWords({ animalCount, keyring }: Moved): string {
-  return `${counted(animalCount, "animal")} and ${keyring.countInWords()}`;
+export function transferredInWords({ animalCount, keyring }: Transferred): string {
+  return `${pluralize(animalCount, "animal")} and ${keyring.countInWords()}`;
 }
 
 export function surroundingsOf(terminal: Terminal): Surroundings {

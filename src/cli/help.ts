@@ -24,11 +24,11 @@ the file from a backup. Or, with the server stopped:
 
   animal-store check --data DAMAGED --salvage FOLDER
 
-writes the sound animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
+writes the intact animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
 says what is lost. Start the server on that one. Lost animals are 404, and no other gets their ids. An animal of which a
 change is lost has the status before it. What the disk cannot read is lost in pieces of 4 KiB. Of two writers to one
 file the lines of one are taken; those of the other are in pets.jsonl.other. keys.jsonl and limits.json are copied if
-all of them is sound: without a line of keys.jsonl, revoked keys could work again. Exit code 0: nothing is lost; 1:
+all of them is intact: without a line of keys.jsonl, revoked keys could work again. Exit code 0: nothing is lost; 1:
 something is, or nothing could be written.
 `],
   export: ["FOLDER [--data FOLDER | --database URL]", `

@@ -11,20 +11,20 @@ import { join } from "node:path";
 
 import { bounds } from "../base/bounds.ts";
 import { reportProgress, systemClock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { appendAll, readBytes, readLines, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { folderAdder } from "../folder/commands.ts";
-import type { Source } from "../moving/move-in.ts";
+import { folderAdder } from "../folder/control-client.ts";
 import { addBatch, type Added, batchLength } from "../pets/add-in-batches.ts";
 import { type Reading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
 import type { NewPet } from "../pets/pet.ts";
+import type { Source } from "../transfer/import-to-postgres.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { type Storage, readStorage } from "./settings.ts";
+import { readStorage, type Storage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** Called when a signal shall no longer end the program at once. */
@@ -109,7 +109,7 @@ async function importFrom(
     const animalCount = await countValid(bounded, terminal);
     const stopping = stopSignal(); // Until now a signal ends the program at once: nothing was added.
     await withAdder(storage, terminal, stopping, (add) => addAll(bounded, animalCount, add, terminal, stopping));
-    return counted(animalCount, "animal");
+    return pluralize(animalCount, "animal");
   }
   if (storage.kind === "folder") {
     throw new UsageError(`Cannot import ${path}: it is a folder; to move it, name a database with --database`);
@@ -145,7 +145,7 @@ async function countValid(source: Source, terminal: Terminal): Promise<number> {
   if (faultCount > 0) {
     const more = faultCount > namedFaultsMax ? `the first ${namedFaultsMax} are named; ` : "";
     const are = faultCount === 1 ? "is" : "are";
-    const faults = `${faultCount} of ${counted(lineCount, "line")} ${are} not valid`;
+    const faults = `${faultCount} of ${pluralize(lineCount, "line")} ${are} not valid`;
     throw new Error(`Cannot import ${path}: ${faults}; ${more}nothing was imported`);
   }
   return animalCount;
@@ -226,7 +226,7 @@ async function addAll(
     const next = `to go on: tail -n +${addedLine + 1} FILE | animal-store import -`;
     const advice = isUnknown ? `look for them before you go on with line ${lastLine + 1}` : next;
     const upTo = addedLine > 0 ? `, up to line ${addedLine}` : "";
-    const added = `added the first ${addedCount} of ${counted(animalCount, "animal")}${upTo}, ${others}`;
+    const added = `added the first ${addedCount} of ${pluralize(animalCount, "animal")}${upTo}, ${others}`;
     const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
     const end = addedLine > 0 || isUnknown ? `; ${advice}` : "";
     throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}${end}`, { cause: error });

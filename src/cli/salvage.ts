@@ -1,19 +1,19 @@
-/** `check --salvage FOLDER`: writes what is sound in a damaged data folder to a new one. */
+/** `check --salvage FOLDER`: writes what is intact in a damaged data folder to a new one. */
 
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
+import { checkWhole, fillFolder, markerName } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
-import { checkWhole, fillFolder, markName } from "../disk/whole-folder.ts";
-import { keyFileName, readSoundKeys } from "../folder/key-file.ts";
+import { keyFileName, readIntactKeys } from "../folder/key-file.ts";
 import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
-import { PetFileLines } from "../moving/pet-file-lines.ts";
-import { otherLines, salvagePets } from "../moving/salvage-pets.ts";
-import { chooseLines } from "../moving/sound-lines.ts";
 import { petFileName } from "../store/load-pets.ts";
+import { chooseLines } from "../transfer/intact-lines.ts";
+import { PetFileLines } from "../transfer/pet-file-lines.ts";
+import { otherLines, salvagePets } from "../transfer/salvage-pets.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -29,7 +29,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   const { dataDir } = storage;
   await checkWhole(disk, dataDir);
   const names = (await disk.exists(target)) ? readdirSync(target) : [];
-  if (names.length > 0 && !names.includes(markName)) {
+  if (names.length > 0 && !names.includes(markerName)) {
     throw new Error(`Cannot salvage to ${target}: it is not empty`);
   }
   const path = join(dataDir, petFileName);
@@ -51,7 +51,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
       await writeFile(disk, join(target, otherFileName), otherLines(chosen));
       terminal.report(`the lines of another writer are in ${join(target, otherFileName)}`, "warning");
     }
-    const others = [[keyFileName, readSoundKeys, keyAdvice], [limitsFileName, readLimits, ""]] as const;
+    const others = [[keyFileName, readIntactKeys, keyAdvice], [limitsFileName, readLimits, ""]] as const;
     for (const [name, read, advice] of others) {
       const content = await read(disk, join(dataDir, name)).catch((error: unknown) => {
         lose(`left out ${name}: ${messageOf(error)}${advice}`);
@@ -69,7 +69,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
     await file.close();
   }
   const loss = isWhole ? "" : "; what is lost is on standard error";
-  terminal.stdout(`salvaged ${counted(lines.animalCount, "animal")}${loss}\n`);
+  terminal.stdout(`salvaged ${pluralize(lines.animalCount, "animal")}${loss}\n`);
   return isWhole ? exitDone : exitFailure;
 }
 

@@ -9,8 +9,8 @@ import type { Server as TlsServer } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
 import { systemClock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -19,8 +19,8 @@ import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import type { Pair } from "../tls/pair.ts";
 import type { TlsWatch } from "../tls/watch.ts";
-import { Listener } from "../wire/listener.ts";
 import { listenerLimits } from "../wire/listener-limits.ts";
+import { Listener } from "../wire/listener.ts";
 import { keepTickShape } from "../wire/tick-shape.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
@@ -187,7 +187,7 @@ async function end({ service, listener, observers, metricsServer, tls }: Running
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service.engine;
-  const animals = counted((await service.engine.countAnimals()) ?? 0, "animal");
+  const animals = pluralize((await service.engine.countAnimals()) ?? 0, "animal");
   return [place, ...(keys.exists ? [] : ["made just now"]), animals, keys.keyring.countInWords()].join(", ");
 }
 

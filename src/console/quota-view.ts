@@ -32,8 +32,8 @@ export function createQuotaView() {
     setText("wait-left", refusedUntilMs === undefined ? "" : `${countdown(refusedUntilMs - nowMs)} left`);
     byId("meters").hidden = quota === undefined;
     if (quota !== undefined) {
-      showBucket("minute", quota, nowMs);
-      showBucket("day", quota, nowMs);
+      showWindow("minute", quota, nowMs);
+      showWindow("day", quota, nowMs);
     }
   }
 
@@ -51,7 +51,7 @@ export function createQuotaView() {
     }
     if (response.ok && request.url.endsWith("/limits") && isLimits(body)) {
       quota = readLimits(body, response.headers, nowMs);
-    } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no bucket's.
+    } else if (quota !== undefined && code !== "key_banned") { // A ban's end is no window's.
       quota = afterResponse(quota, rate, nowMs);
       if (quota === undefined) {
         setText("plan", "plan changed: press Refresh");
@@ -84,7 +84,7 @@ function clockTime(ms: number): string {
 }
 
 /** As the service said it last; once the window has ended, it is full. */
-function showBucket(name: keyof Quota, quota: Quota, nowMs: number): void {
+function showWindow(name: keyof Quota, quota: Quota, nowMs: number): void {
   const { limit, endsAtMs, ...said } = quota[name];
   const isOver = nowMs >= endsAtMs;
   const remaining = isOver ? limit : said.remaining;

@@ -4,7 +4,7 @@
  * `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing.
  */
 
-export interface Bucket {
+export interface Window {
   readonly limit: number;
   readonly remaining: number;
   /** As the service said it, in Unix seconds. The same in every response of a window. */
@@ -14,22 +14,22 @@ export interface Bucket {
 }
 
 export interface Quota {
-  readonly minute: Bucket;
-  readonly day: Bucket;
+  readonly minute: Window;
+  readonly day: Window;
 }
 
 /** The content of `GET /limits`, as `parseExact` reads it: numbers are texts. */
 export interface Limits {
   readonly plan: string;
   readonly readOnly: boolean;
-  readonly minute: ShownBucket;
-  readonly day: ShownBucket;
+  readonly minute: ShownWindow;
+  readonly day: ShownWindow;
 }
 
-type ShownBucket = Readonly<Record<"limit" | "remaining" | "reset", string>>;
+type ShownWindow = Readonly<Record<"limit" | "remaining" | "reset", string>>;
 
-/** What the fields of a response say of one bucket. */
-export interface Rate extends Omit<Bucket, "endsAtMs"> {
+/** What the fields of a response say of one window. */
+export interface Rate extends Omit<Window, "endsAtMs"> {
   /** Milliseconds from the response to the reset. */
   readonly leftMs: number;
 }
@@ -42,7 +42,7 @@ const minuteMsMax = 62_000;
 /** Whether it is what `GET /limits` promises: a proxy may have made it. */
 export function isLimits(body: unknown): body is Limits {
   const { plan, minute, day } = body as Partial<Limits>;
-  return typeof plan === "string" && [minute, day].every((bucket) => Number(bucket?.limit) > 0);
+  return typeof plan === "string" && [minute, day].every((window) => Number(window?.limit) > 0);
 }
 
 /** Reads the rate fields; undefined if the response has none, as one of a proxy. */
@@ -57,7 +57,7 @@ export function readRate(fields: Fields, nowMs: number): Rate | undefined {
 }
 
 export function readLimits({ minute, day }: Limits, fields: Fields, nowMs: number): Quota {
-  const read = ({ limit, remaining, reset }: ShownBucket): Bucket => ({
+  const read = ({ limit, remaining, reset }: ShownWindow): Window => ({
     limit: Number(limit),
     remaining: Number(remaining),
     reset: Number(reset),
@@ -67,7 +67,7 @@ export function readLimits({ minute, day }: Limits, fields: Fields, nowMs: numbe
 }
 
 /**
- * The quota after a response whose fields report one bucket; undefined if that is neither of the two: the plan has
+ * The quota after a response whose fields report one window; undefined if that is neither of the two: the plan has
  * changed, and `GET /limits` will say how.
  */
 export function afterResponse(quota: Quota, rate: Rate, nowMs: number): Quota | undefined {

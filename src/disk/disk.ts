@@ -26,7 +26,7 @@ export interface DiskFile {
   /** Bytes in the file when it was opened. */
   size(): number;
   /** What the file is now, and whether the path that it was opened by still leads to it. */
-  look(): Promise<{ readonly isInPlace: boolean; readonly byteCount: number }>;
+  stat(): Promise<{ readonly isInPlace: boolean; readonly byteCount: number }>;
   close(): Promise<void>;
 }
 

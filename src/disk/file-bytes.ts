@@ -1,8 +1,8 @@
 import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { counted } from "../base/counted.ts";
 import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
@@ -12,12 +12,12 @@ export async function readAt(file: ReadableFile, target: Uint8Array, position: n
   try {
     return await file.read(target, position);
   } catch (error) {
-    throw hasCode(error, "EIO") ? placed(`byte ${position}:`, error) : error;
+    throw hasCode(error, "EIO") ? withPosition(`byte ${position}:`, error) : error;
   }
 }
 
 /** A failure of the disk, and where it is. */
-export function placed(place: string, cause: unknown): Error {
+export function withPosition(place: string, cause: unknown): Error {
   return Object.assign(new Error(`${place} ${messageOf(cause)}`, { cause }), { code: codeOf(cause) });
 }
 
@@ -90,7 +90,7 @@ export function readPastErrors(file: ReadableFile, onUnreadable: (offset: number
 export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {
   const count = await file.append(bytes);
   if (count !== bytes.length) {
-    throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written; the disk may be full`);
+    throw new Error(`only ${count} of ${pluralize(bytes.length, "byte")} could be written; the disk may be full`);
   }
 }
 

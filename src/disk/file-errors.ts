@@ -30,7 +30,7 @@ export class RefusedError extends Error {
 }
 
 /** As the promise, but rejects with a `RefusedError` where there is a sentence for it. */
-export async function explained<Found>(path: string, pending: Promise<Found>): Promise<Found> {
+export async function withPath<Found>(path: string, pending: Promise<Found>): Promise<Found> {
   return pending.catch((error: unknown) => {
     throw explain(error, path);
   });

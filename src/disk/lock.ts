@@ -1,8 +1,8 @@
 /**
- * A lock on a name that one process holds at a time, and that a dead process cannot keep: a Unix socket that the holder
+ * A lock on a name that one process owns at a time, and that a dead process cannot keep: a Unix socket that its owner
  * listens on.
  *
- * A process that finds the name taken connects to it. The kernel accepts if the holder lives, however busy it is, and
+ * A process that finds the name taken connects to it. The kernel accepts if the owner lives, however busy it is, and
  * refuses if it is dead, so nothing has to be cleaned up by hand, and no process id can be mistaken for another. The
  * socket is found by its path, so processes in other containers that share the folder see it too.
  *
@@ -12,7 +12,7 @@
  *    `NAME.IDENTITY`, which is the right to replace exactly this socket: by step 1, or by step 2 if it is stale too.
  * 3. If the name still leads to that stale socket, `rename` the own one over it. Otherwise start again.
  *
- * A process that dies during these steps leaves a stale `NAME.…`, which the next holder removes. Needs a file system
+ * A process that dies during these steps leaves a stale `NAME.…`, which the next owner removes. Needs a file system
  * with sockets and hard links. Not for Windows.
  */
 
@@ -22,11 +22,11 @@ import type { Socket } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-import type { Disk, Lock } from "./disk.ts";
-import { ownerToBe } from "./owner.ts";
 import { codeOf, hasCode } from "../base/error-message.ts";
+import type { Disk, Lock } from "./disk.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
 import { identityOf, inFolderOf, type SocketFolder } from "./lock-socket.ts";
+import { folderOwner } from "./owner.ts";
 
 /** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
@@ -111,10 +111,10 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
 
 /**
  * Connecting to a socket needs the right to write to it. Whoever may write to the folder has it: they must see whether
- * the holder lives, and may ask it. Nobody else has it.
+ * the lock's owner lives, and may ask it. Nobody else has it.
  */
 async function openToWriters(path: string, folder: string): Promise<void> {
-  const owner = await ownerToBe(folder);
+  const owner = await folderOwner(folder);
   if (owner === undefined) {
     const { mode } = await fs.stat(folder);
     await fs.chmod(path, 0o600 | ((mode & 0o022) * 3));
@@ -123,7 +123,7 @@ async function openToWriters(path: string, folder: string): Promise<void> {
   }
 }
 
-/** "swept": a new holder removed the socket, which looked stale before it listened. The caller makes another. */
+/** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */
 type Attempt = "ours" | "held" | "swept";
 
 /** Gives the socket at `temporaryPath` the name `target`: `name`, or the right to replace a socket there. */
@@ -159,7 +159,7 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
       await fs.rename(rightPath, path);
       return "ours";
     }
-    // If it belonged to a dead process, the new holder may have removed it.
+    // If it belonged to a dead process, the new owner may have removed it.
     await undefinedIfAbsent(fs.unlink(rightPath));
   }
   return "held";

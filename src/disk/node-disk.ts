@@ -12,11 +12,11 @@ import * as fs from "node:fs";
 import { type FileHandle, lchown, mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-import type { Disk, DiskFile } from "./disk.ts";
-import { counted } from "../base/counted.ts";
 import { hasCode } from "../base/error-message.ts";
-import { explain, explained, undefinedIfAbsent } from "./file-errors.ts";
-import { type Owner, ownerToBe } from "./owner.ts";
+import { pluralize } from "../base/pluralize.ts";
+import type { Disk, DiskFile } from "./disk.ts";
+import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
+import { folderOwner, type Owner } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -55,13 +55,13 @@ const fileMode = 0o600;
 const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
-  openToRead: (path) => explained(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
-  openToAppend: (path) => explained(path, openToAppend(path)),
-  exists: async (path) => (await explained(path, undefinedIfAbsent(stat(path)))) !== undefined,
-  rename: (from, to) => explained(from, rename(from, to)),
-  remove: (path) => explained(path, undefinedIfAbsent(unlink(path))),
-  makeFolder: (path, like) => explained(path, makeFolderLike(path, like)),
-  syncFolder: (path) => explained(path, syncFolder(path)),
+  openToRead: (path) => withPath(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
+  openToAppend: (path) => withPath(path, openToAppend(path)),
+  exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
+  rename: (from, to) => withPath(from, rename(from, to)),
+  remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
+  makeFolder: (path, like) => withPath(path, makeFolderLike(path, like)),
+  syncFolder: (path) => withPath(path, syncFolder(path)),
   // Loaded on use: commands that only read need no sockets.
   lock: async (path) => (await import("./lock.ts")).lock(path),
   isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
@@ -74,7 +74,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
     read: (target, position) => read(descriptor, target, position),
-    append: (bytes) => explained(path, write(descriptor, bytes, null)),
+    append: (bytes) => withPath(path, write(descriptor, bytes, null)),
     /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
     async overwrite(bytes, position) {
       const other = await open(path, O_WRONLY | O_NONBLOCK);
@@ -84,7 +84,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
         }
         const count = await write(other.fd, bytes, position);
         if (count !== bytes.length) {
-          throw new Error(`only ${count} of ${counted(bytes.length, "byte")} could be written`);
+          throw new Error(`only ${count} of ${pluralize(bytes.length, "byte")} could be written`);
         }
       } catch (error) {
         throw explain(error, path);
@@ -92,10 +92,10 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
         await other.close();
       }
     },
-    sync: () => explained(path, sync(handle, "datasync")),
+    sync: () => withPath(path, sync(handle, "datasync")),
     truncate: (size) => promised((done) => fs.ftruncate(descriptor, size, done)),
     size: () => size,
-    async look() {
+    async stat() {
       const found = await undefinedIfAbsent(stat(path));
       return found !== undefined && isSame(found)
         ? { isInPlace: true, byteCount: found.size }
@@ -108,7 +108,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
 /** A new file of root belongs to the owner of its folder. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
-  const owner = await ownerToBe(dirname(path));
+  const owner = await folderOwner(dirname(path));
   if (owner !== undefined) {
     try {
       const handle = await open(path, flags | O_EXCL, fileMode);
@@ -149,7 +149,7 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
 }
 
 async function makeFolderLike(path: string, like: string | undefined): Promise<void> {
-  const owner = like === undefined ? undefined : await ownerToBe(like);
+  const owner = like === undefined ? undefined : await folderOwner(like);
   await makeFolder(path, owner);
   // One in which root keeps other things is not given away: who owns it could remove or replace them.
   if (owner !== undefined && (await stat(path)).uid === 0 && (await readdir(path)).length === 0) {

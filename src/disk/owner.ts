@@ -12,7 +12,7 @@ export interface Owner {
  * undefined where nothing is given away. That user may put a link in the place of a file, so only a descriptor of a new
  * file, or a name that is not followed, may be given away.
  */
-export async function ownerToBe(folder: string): Promise<Owner | undefined> {
+export async function folderOwner(folder: string): Promise<Owner | undefined> {
   if (process.geteuid?.() !== 0) {
     return undefined;
   }

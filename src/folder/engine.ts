@@ -6,7 +6,7 @@ import type { Engine } from "../engine.ts";
 import type { AppendTimes } from "../log/appender.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { JsonLinesPetStore, openPetStore } from "../store/json-lines-pet-store.ts";
-import { holdKeys } from "./hold-keys.ts";
+import { openKeys } from "./open-keys.ts";
 
 export interface FolderOptions extends FolderSurroundings {
   /** Ends the opening: it rejects with the signal's reason, and the folder is free again. */
@@ -24,7 +24,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
 /** As `openFolder`, of a folder that is locked. Releases the lock when it is closed, or fails. */
 export async function openLockedFolder(lock: Lock, options: FolderOptions): Promise<Engine> {
   let opened: PetStore | undefined;
-  const held = await holdKeys(lock, options, () => opened);
+  const held = await openKeys(lock, options, () => opened);
   const { keys, limiter } = held;
   try {
     options.signal?.throwIfAborted();
@@ -47,7 +47,7 @@ export async function openLockedFolder(lock: Lock, options: FolderOptions): Prom
     }),
     countAnimals: async () => ownStore?.animalCount,
     async close() {
-      opened = undefined; // What commands would add waits for the next holder.
+      opened = undefined; // What commands would add waits for the next owner.
       try {
         await store.close(); // First: no more animals are taken, and those under way count in the limits.
       } finally {

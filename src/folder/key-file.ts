@@ -10,13 +10,13 @@ import { join } from "node:path";
 import { endOfChecksummedLine } from "../base/checksum.ts";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
+import { checkWhole } from "../disk/atomic-folder.ts";
 import type { Disk, DiskFile, FolderSurroundings } from "../disk/disk.ts";
 import { fileOf, type ReadableFile, readBytes, readWholeFile } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
-import { checkWhole } from "../disk/whole-folder.ts";
+import type { KeyLog } from "../keys/key-commands.ts";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-line.ts";
-import type { KeyLog } from "../keys/key-store.ts";
-import { KeyError, type KeyEvent, type Relief } from "../keys/key.ts";
+import { type Grant, KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { Appender, type AppendOutcome } from "../log/appender.ts";
 import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
@@ -26,7 +26,7 @@ export interface KeyFileOptions extends FolderSurroundings {
   /** For who does not hold the folder: nothing can be changed, and the file need not be writable (default false). */
   readonly isReadOnly?: boolean;
   /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
-  readonly onRelief?: (event: Relief) => void;
+  readonly onGrant?: (event: Grant) => void;
 }
 
 export const keyFileName = "keys.jsonl";
@@ -104,7 +104,7 @@ export class KeyFile implements KeyLog {
   /** @throws {Error} whose text says whether the change may have been stored */
   async append(decide: () => KeyEvent | undefined): Promise<void> {
     const event = decide();
-    const { disk, dataDir, onRelief } = this.#options;
+    const { disk, dataDir, onGrant } = this.#options;
     const isNew = this.#appender === undefined && !(await disk.exists(this.#path));
     let made: DiskFile | undefined;
     let effect = "was not stored";
@@ -131,7 +131,7 @@ export class KeyFile implements KeyLog {
       mustSucceed(outcome);
       this.keyring.apply(event);
       if (event.event === "unbanned" || event.event === "reset") {
-        onRelief?.(event);
+        onGrant?.(event);
       }
     } catch (error) {
       if (isNew && made !== undefined) {
@@ -145,7 +145,7 @@ export class KeyFile implements KeyLog {
 
   /** An empty file would look as if its lines had been lost. */
   async #remove(file: DiskFile): Promise<void> {
-    if ((await file.look()).isInPlace) {
+    if ((await file.stat()).isInPlace) {
       await this.#options.disk.remove(this.#path);
       this.#appender = undefined;
       this.#isDurable = false;
@@ -200,11 +200,11 @@ export async function applyKeyLines(file: ReadableFile, ring: Keyring): Promise<
     },
     provesEarlierLines: (bytes, start, lineEnd) => endOfChecksummedLine(bytes, start, lineEnd) > 0,
   };
-  const inTurns: ReadableFile = {
+  const yielding: ReadableFile = {
     read: (target, position) => file.read(target.subarray(0, turnBytesMax), position),
     size: () => file.size(),
   };
-  const end = await readLog(inTurns, lines, { tornBytesMax: keyLineBytesMax });
+  const end = await readLog(yielding, lines, { tornBytesMax: keyLineBytesMax });
   if (end.kind !== "torn") {
     return end;
   }
@@ -215,7 +215,7 @@ export async function applyKeyLines(file: ReadableFile, ring: Keyring): Promise<
 }
 
 /** The whole file; undefined if there is none. @throws {Error} it cannot be read, or any line is damaged */
-export async function readSoundKeys(disk: Disk, path: string): Promise<Buffer | undefined> {
+export async function readIntactKeys(disk: Disk, path: string): Promise<Buffer | undefined> {
   const content = await readWholeFile(disk, path);
   const end = content && (await applyKeyLines(fileOf(content), new Keyring({ clock: systemClock })));
   if (end === undefined || end.kind === "whole") {
@@ -226,5 +226,5 @@ export async function readSoundKeys(disk: Disk, path: string): Promise<Buffer | 
 
 export function tornKeyText(path: string, { tornBytes, reason }: TornEnd): string {
   const bytes = tornBytes === 1 ? "1 byte that is" : `${tornBytes} bytes that are`;
-  return `${path} ends in ${bytes} not a sound line: ${reason}`;
+  return `${path} ends in ${bytes} not an intact line: ${reason}`;
 }

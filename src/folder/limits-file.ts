@@ -3,7 +3,7 @@
  *
  *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
- * However the clock was set meanwhile, a bucket stays open for its window at most, and a ban for its length.
+ * However the clock was set meanwhile, a window stays open for its length at most, and a ban for its length.
  */
 
 import { join } from "node:path";
@@ -13,19 +13,19 @@ import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { Disk, Lock } from "../disk/disk.ts";
-import { readError } from "../disk/file-errors.ts";
 import { readWholeFile, replaceFile } from "../disk/file-bytes.ts";
+import { readError } from "../disk/file-errors.ts";
 import type { ApiKey } from "../keys/key.ts";
 import { type Ban, isRemembered, noBan } from "../limits/ban.ts";
-import { type Bucket, closedBucket, dayMs, isOpen } from "../limits/bucket.ts";
 import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { closedWindow, dayMs, isOpen, type Window } from "../limits/window.ts";
 
 /** The limits of a key that are not over. Instants are Unix milliseconds. */
 export interface SavedKey {
   readonly id: string;
-  readonly minute?: Readonly<Bucket> | undefined;
-  readonly day?: Readonly<Bucket> | undefined;
+  readonly minute?: Readonly<Window> | undefined;
+  readonly day?: Readonly<Window> | undefined;
   readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs"> | undefined;
   readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs"> | undefined;
   /** Of the last request. Releases before 1.2 did not write it. */
@@ -44,8 +44,8 @@ export interface SavedLimits {
  * The unbans and resets of each key, as its log has them. They are told apart by their number, and not by their time:
  * the clock of whoever made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
  */
-export interface Reliefs {
-  get(keyId: string): Pick<ApiKey, "reliefCount" | "resetNumber" | "relievedMs"> | undefined;
+export interface Grants {
+  get(keyId: string): Pick<ApiKey, "grantCount" | "resetNumber" | "grantedMs"> | undefined;
 }
 
 export interface LimitsFileOptions {
@@ -55,7 +55,7 @@ export interface LimitsFileOptions {
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: Report;
-  readonly reliefs: Reliefs;
+  readonly grants: Grants;
 }
 
 export const limitsFileName = "limits.json";
@@ -74,9 +74,9 @@ export interface LimitsFile {
 
 /** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `loadLimits` */
 export async function openLimitsFile(options: LimitsFileOptions): Promise<LimitsFile> {
-  const { disk, dataDir, lock, limiter, report, reliefs } = options;
+  const { disk, dataDir, lock, limiter, report, grants } = options;
   const path = join(dataDir, limitsFileName);
-  const fault = await loadLimits(disk, dataDir, limiter, reliefs);
+  const fault = await loadLimits(disk, dataDir, limiter, grants);
   if (fault !== undefined) {
     // A file that is mounted by itself cannot be moved. That is no reason not to serve.
     const asidePath = `${path}.damaged`; // An earlier one there is replaced.
@@ -102,7 +102,7 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
       if (!(await lock.isInPlace())) {
         throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
-      await replaceFile(disk, path, snapshotPieces(limiter, reliefs));
+      await replaceFile(disk, path, snapshotPieces(limiter, grants));
       savedCount = changeCount;
     } catch (error) {
       failure = `the limits cannot be saved, a restart would forget them: ${messageOf(error)}`;
@@ -124,7 +124,7 @@ export async function loadLimits(
   disk: Disk,
   dataDir: string,
   limiter: MemoryLimiter,
-  reliefs: Reliefs,
+  grants: Grants,
 ): Promise<string | undefined> {
   const path = join(dataDir, limitsFileName);
   const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
@@ -132,7 +132,7 @@ export async function loadLimits(
   });
   const saved = bytes && decodeSnapshot(bytes);
   if (typeof saved === "object") {
-    restoreLimits(limiter, saved, reliefs);
+    restoreLimits(limiter, saved, grants);
     return undefined;
   }
   return saved;
@@ -150,22 +150,22 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
 
 /**
  * The content of the file, in pieces: requests may be decided in between.
- * @param reliefs all of them have had their effect on the limiter; if undefined, so have all that a restart will know
+ * @param grants all of them have had their effect on the limiter; if undefined, so have all that a restart will know
  */
-export function* snapshotPieces(limiter: MemoryLimiter, reliefs?: Reliefs): Generator<string> {
-  const { timeline } = limiter;
-  const savedMs = timeline.toWallMs(timeline.nowMs());
+export function* snapshotPieces(limiter: MemoryLimiter, grants?: Grants): Generator<string> {
+  const { clockMapping } = limiter;
+  const savedMs = clockMapping.toWallMs(clockMapping.nowMs());
   let crc = 0;
   let piece = `{"version":${formatVersion},"savedMs":${savedMs},"keys":[`;
   let separator = "";
   let keyCount = 0;
   for (const [keyId, limits] of limiter.keys) {
-    const saved = savedKey(keyId, withInstants(limits, (instantMs) => timeline.toWallMs(instantMs)), savedMs);
+    const saved = savedKey(keyId, withInstants(limits, (instantMs) => clockMapping.toWallMs(instantMs)), savedMs);
     if (saved === undefined) {
       limiter.keys.delete(keyId);
     } else {
-      const reliefCount = reliefs && (reliefs.get(keyId)?.reliefCount ?? 0);
-      piece += separator + JSON.stringify({ ...saved, reliefs: reliefCount });
+      const grantCount = grants && (grants.get(keyId)?.grantCount ?? 0);
+      piece += separator + JSON.stringify({ ...saved, reliefs: grantCount });
       separator = ",";
     }
     keyCount += 1;
@@ -186,7 +186,7 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
     return undefined;
   }
   const { refusalCount, secondEndsMs, untilMs, durationMs } = ban;
-  // With both buckets closed the next request is served, or refused by a ban: either way a streak does not matter.
+  // With both windows closed the next request is served, or refused by a ban: either way a streak does not matter.
   const hasStreak = isAnyOpen && refusalCount > 0;
   return {
     id,
@@ -198,28 +198,28 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
   };
 }
 
-/** Restores what was saved, and then applies the reliefs that have come since. */
-export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, reliefs: Reliefs): void {
-  const { timeline } = limiter;
-  const nowMs = timeline.nowMs();
-  const wallNowMs = Math.max(timeline.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
+/** Restores what was saved, and then applies the grants that have come since. */
+export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, grants: Grants): void {
+  const { clockMapping } = limiter;
+  const nowMs = clockMapping.nowMs();
+  const wallNowMs = Math.max(clockMapping.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
   const instantOf = (wallMs: number, aheadMsMax: number): number => nowMs + Math.min(wallMs - wallNowMs, aheadMsMax);
-  for (const { id, minute = closedBucket(), day = closedBucket(), lastMs = -Infinity, ...key } of saved.keys) {
+  for (const { id, minute = closedWindow(), day = closedWindow(), lastMs = -Infinity, ...key } of saved.keys) {
     const limits = { minute, day, ban: { ...noBan(), ...key.streak, ...key.ban }, lastMs };
     limiter.keys.set(id, withInstants(limits, instantOf));
-    const { reliefCount = 0, resetNumber = 0, relievedMs = -Infinity } = reliefs.get(id) ?? {};
+    const { grantCount = 0, resetNumber = 0, grantedMs = -Infinity } = grants.get(id) ?? {};
     if (key.reliefs === undefined) {
       // An unban by such a release, or beside it, lifts a ban that began before it, and nothing else is given back.
-      if (key.ban !== undefined && key.ban.untilMs - key.ban.durationMs <= relievedMs) {
+      if (key.ban !== undefined && key.ban.untilMs - key.ban.durationMs <= grantedMs) {
         limiter.unban(id);
       }
-      limiter.changeCount += 1; // From the next save on, the numbers tell which reliefs are new.
+      limiter.changeCount += 1; // From the next save on, the numbers tell which grants are new.
       continue;
     }
     if (resetNumber > key.reliefs) {
       limiter.reset(id);
     }
-    if (reliefCount > key.reliefs) {
+    if (grantCount > key.reliefs) {
       limiter.unban(id);
     }
   }

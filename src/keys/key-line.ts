@@ -1,6 +1,6 @@
 /**
  * The line grammar of keys.jsonl: one event a line, append only. Applying all events from the first on gives the keys.
- * Each line is synced before the next is written, so a sound line proves that all earlier lines were synced.
+ * Each line is synced before the next is written, so an intact line proves that all earlier lines were synced.
  * Members in this order; those with `?` are left out if they do not apply:
  *
  *     {"event":"made","time":…,"id":…,"sha256":…,"plan":…,"perMinute"?:…,"perDay"?:…,"label"?:…,"expires"?:…,
@@ -19,7 +19,7 @@
 
 import { checksumBytes, hasChecksum, type LineFault, lineWithChecksum, viewOf } from "../base/checksum.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
-import { labelCodePointsMax } from "./choices.ts";
+import { labelCodePointsMax } from "./key-options.ts";
 import { isKeyId, type KeyEvent } from "./key.ts";
 
 /** No line is longer, with its newline: a label has at most 256 bytes. */

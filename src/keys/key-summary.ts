@@ -28,7 +28,7 @@ export type CallerKey = Readonly<Pick<KeySummary, "id" | "plan" | "label" | "rea
 export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): KeySummary {
   const { minute, day } = limiter.quotas(key.id, key.plan);
   const { ban, lastMs } = limiter.keys.get(key.id) ?? unusedLimits();
-  const banUntilMs = limiter.timeline.toWallMs(ban.untilMs);
+  const banUntilMs = limiter.clockMapping.toWallMs(ban.untilMs);
   const state = keyState(key, nowMs);
   return {
     id: key.id,
@@ -38,7 +38,7 @@ export function summaryOf(key: ApiKey, limiter: MemoryLimiter, nowMs: number): K
     minute: { limit: minute.limit, used: minute.limit - minute.remaining },
     day: { limit: day.limit, used: day.limit - day.remaining },
     bannedUntil: banUntilMs > nowMs ? isoSeconds(banUntilMs) : null,
-    lastRequest: lastMs === -Infinity ? null : isoSeconds(limiter.timeline.toWallMs(lastMs)),
+    lastRequest: lastMs === -Infinity ? null : isoSeconds(limiter.clockMapping.toWallMs(lastMs)),
     created: isoSeconds(key.createdMs),
     expires: key.expiresMs === undefined ? null : isoSeconds(key.expiresMs),
     graceUntil: key.graceUntilMs === undefined || key.graceUntilMs <= nowMs ? null : isoSeconds(key.graceUntilMs),

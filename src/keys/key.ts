@@ -25,11 +25,11 @@ export interface ApiKey {
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
   /** How often it was unbanned or reset. */
-  readonly reliefCount: number;
+  readonly grantCount: number;
   /** The number of the last reset among them, from 1; 0 if there was none. */
   readonly resetNumber: number;
   /** When it was last unbanned or reset. */
-  readonly relievedMs: number | undefined;
+  readonly grantedMs: number | undefined;
 }
 
 interface EventBase {
@@ -48,7 +48,7 @@ export type KeyEvent =
   | (EventBase & Pick<Choice, "label"> & { readonly event: "label" })
   | (EventBase & Pick<Choice, "expiresMs"> & { readonly event: "expiry" })
   | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
-  | Relief;
+  | Grant;
 
 /** What an event does to a key, for messages. */
 export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
@@ -63,7 +63,7 @@ export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
 };
 
 /** What gives a key requests back. */
-export type Relief = EventBase & { readonly event: "unbanned" | "reset" };
+export type Grant = EventBase & { readonly event: "unbanned" | "reset" };
 
 export type KeyState = "active" | "expired" | "revoked";
 

@@ -7,8 +7,8 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
-import { ownCopy } from "../base/texts.ts";
+import { pluralize } from "../base/pluralize.ts";
+import { detachedCopy } from "../base/texts.ts";
 import { type ApiKey, digestOf, isSecret, type KeyEvent, keyState, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
@@ -82,7 +82,7 @@ export class Keyring {
       if (this.#fields.size >= fieldsMax) {
         this.#fields.clear();
       }
-      this.#fields.set(ownCopy(field), credential);
+      this.#fields.set(detachedCopy(field), credential);
     }
     return result;
   }
@@ -100,7 +100,7 @@ export class Keyring {
   countInWords(): string {
     const keys = this.list();
     const activeCount = keys.filter((key) => keyState(key, this.#clock.wallMs()) === "active").length;
-    const all = counted(keys.length, "key");
+    const all = pluralize(keys.length, "key");
     return activeCount === keys.length ? all : `${activeCount} active of ${all}`;
   }
 
@@ -156,9 +156,9 @@ export class Keyring {
 
   #make(event: KeyEvent & { readonly event: "made" }): void {
     const { id, plan, label, expiresMs, isReadOnly } = event;
-    const never = { revokedMs: undefined, graceUntilMs: undefined, relievedMs: undefined };
-    const reliefs = { reliefCount: 0, resetNumber: 0 };
-    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...reliefs, ...never };
+    const never = { revokedMs: undefined, graceUntilMs: undefined, grantedMs: undefined };
+    const grants = { grantCount: 0, resetNumber: 0 };
+    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...grants, ...never };
     const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
     this.#keys.set(id, held);
     this.#addSecret(held, event.sha256);
@@ -167,7 +167,7 @@ export class Keyring {
   #change(held: HeldKey, event: Exclude<KeyEvent, { readonly event: "made" }>): void {
     const { key } = held.result;
     const { timeMs } = event;
-    const reliefCount = key.reliefCount + 1;
+    const grantCount = key.grantCount + 1;
     const set = (change: Partial<ApiKey>): void => {
       held.result = { kind: "key", key: { ...key, ...change } };
     };
@@ -186,9 +186,9 @@ export class Keyring {
         this.#addSecret(held, event.sha256);
         return set({ graceUntilMs: event.graceUntilMs > timeMs ? event.graceUntilMs : undefined });
       case "unbanned":
-        return set({ reliefCount, relievedMs: timeMs });
+        return set({ grantCount, grantedMs: timeMs });
       case "reset":
-        return set({ reliefCount, resetNumber: reliefCount, relievedMs: timeMs });
+        return set({ grantCount, resetNumber: grantCount, grantedMs: timeMs });
     }
   }
 

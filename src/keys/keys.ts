@@ -1,13 +1,13 @@
 /**
  * What can be asked of keys. Here a choice becomes an event, and secrets are made. A `KeyDecider` decides about the
- * event and appends it: the store of this process (key-store.ts), or the process that holds the folder
- * (folder/commands.ts). So no secret leaves the process that made it.
+ * event and appends it: the store of this process (key-commands.ts), or the process that holds the folder
+ * (folder/control-client.ts). So no secret leaves the process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
-import { checkedLabel, expiryMs } from "./choices.ts";
+import { checkedLabel, expiryMs } from "./key-options.ts";
 import type { KeySummary } from "./key-summary.ts";
 import {
   createKeyId, createSecret, digestOf, isKeyId, type KeyEvent, type RandomBytes, unknownKey, verbs,
@@ -108,7 +108,7 @@ export class Keys {
 
   /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
   async revoke(id: string): Promise<boolean> {
-    return this.#decider.change(this.#happening("revoked", id));
+    return this.#decider.change(this.#eventOf("revoked", id));
   }
 
   /**
@@ -119,7 +119,7 @@ export class Keys {
   async plan(id: string, choice: PlanChoice & { readonly plan: PlanName }): Promise<boolean> {
     checkNames("change", choice, planOptions);
     const plan = createPlan(choice.plan, choice);
-    return this.#decider.change({ ...this.#happening("plan", id), plan });
+    return this.#decider.change({ ...this.#eventOf("plan", id), plan });
   }
 
   /**
@@ -128,7 +128,7 @@ export class Keys {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async label(id: string, label: string): Promise<boolean> {
-    return this.#decider.change({ ...this.#happening("label", id), label: checkedLabel(label) });
+    return this.#decider.change({ ...this.#eventOf("label", id), label: checkedLabel(label) });
   }
 
   /**
@@ -139,9 +139,9 @@ export class Keys {
    * @throws {KeyError} `unknown_key`, `revoked_key`
    */
   async expire(id: string, expires: string | Date): Promise<boolean> {
-    const happening = this.#happening("expiry", id);
-    const expiresMs = expires === "never" ? undefined : expiryMs(expires, happening.timeMs);
-    return this.#decider.change({ ...happening, expiresMs });
+    const event = this.#eventOf("expiry", id);
+    const expiresMs = expires === "never" ? undefined : expiryMs(expires, event.timeMs);
+    return this.#decider.change({ ...event, expiresMs });
   }
 
   /**
@@ -158,24 +158,24 @@ export class Keys {
         `Cannot rotate key: grace must be an integer from 0 to ${graceSecondsMax} seconds, received ${received}`,
       );
     }
-    const happening = this.#happening("rotated", id);
+    const event = this.#eventOf("rotated", id);
     const key = createSecret(this.#options.randomBytes);
-    const graceUntilMs = happening.timeMs + graceSeconds * 1_000;
-    await this.#decider.change({ ...happening, sha256: digestOf(key), graceUntilMs });
+    const graceUntilMs = event.timeMs + graceSeconds * 1_000;
+    await this.#decider.change({ ...event, sha256: digestOf(key), graceUntilMs });
     return { id, key };
   }
 
   /** Lifts the key's ban, if it has one. @throws {KeyError} `unknown_key`, `revoked_key` */
   async unban(id: string): Promise<void> {
-    await this.#decider.change(this.#happening("unbanned", id));
+    await this.#decider.change(this.#eventOf("unbanned", id));
   }
 
   /** Fills both windows, and forgets the key's bans. @throws {KeyError} `unknown_key`, `revoked_key` */
   async reset(id: string): Promise<void> {
-    await this.#decider.change(this.#happening("reset", id));
+    await this.#decider.change(this.#eventOf("reset", id));
   }
 
-  #happening<Name extends KeyEvent["event"]>(event: Name, id: string): { event: Name; timeMs: number; id: string } {
+  #eventOf<Name extends KeyEvent["event"]>(event: Name, id: string): { event: Name; timeMs: number; id: string } {
     if (!isKeyId(id)) {
       throw unknownKey(verbs[event], id);
     }

@@ -1,36 +1,36 @@
 /**
  * Charges failed authentication to the client's address: 60 a minute each, in memory only.
  *
- * An attacker may have any number of addresses, so memory and work are bounded. There are two maps: buckets opened in
- * the current minute, and in the one before. When the minute is over, all buckets of the older map have ended, and it
- * is dropped. No open bucket is ever dropped: when the table is full, new addresses share one bucket.
+ * An attacker may have any number of addresses, so memory and work are bounded. There are two maps: windows opened in
+ * the current minute, and in the one before. When the minute is over, all windows of the older map have ended, and it
+ * is dropped. No open window is ever dropped: when the table is full, new addresses share one window.
  */
 
 import type { Clock } from "../base/clock.ts";
-import { ownCopy } from "../base/texts.ts";
-import { type Bucket, bucketState, closedBucket, isOpen, minuteMs, takeToken } from "./bucket.ts";
-import { bucketStatus, secondsUntil } from "./key-limits.ts";
+import { detachedCopy } from "../base/texts.ts";
+import { secondsUntil, windowStatus } from "./key-limits.ts";
 import type { Allowed, RateStatus, Refusal } from "./limiter.ts";
-import { Timeline } from "./timeline.ts";
+import { WallClockMapping } from "./wall-clock-mapping.ts";
+import { closedWindow, isOpen, minuteMs, takeToken, type Window, windowState } from "./window.ts";
 
 export const failuresPerMinute = 60;
 
 export class AddressLimiter {
-  readonly #timeline: Timeline;
+  readonly #clockMapping: WallClockMapping;
   readonly #addressesMax: number;
-  readonly #sharedBucket = closedBucket();
-  #current = new Map<string, Bucket>();
-  #previous = new Map<string, Bucket>();
+  readonly #sharedWindow = closedWindow();
+  #current = new Map<string, Window>();
+  #previous = new Map<string, Window>();
   #currentEndsMs: number;
 
   /** @param options with 50,000 addresses, the table has about 10 MiB */
   constructor({ clock, addressesMax = 50_000 }: { readonly clock: Clock; readonly addressesMax?: number }) {
-    this.#timeline = new Timeline(clock);
+    this.#clockMapping = new WallClockMapping(clock);
     this.#addressesMax = addressesMax;
-    this.#currentEndsMs = this.#timeline.nowMs() + minuteMs;
+    this.#currentEndsMs = this.#clockMapping.nowMs() + minuteMs;
   }
 
-  /** Buckets in memory, also ended ones. Never more than `addressesMax`. */
+  /** Windows in memory, also ended ones. Never more than `addressesMax`. */
   get count(): number {
     return this.#current.size + this.#previous.size;
   }
@@ -38,38 +38,39 @@ export class AddressLimiter {
   /** Charges a failed authentication to the address, as `clientAddress` returns it. */
   take(address: string): Allowed | Refusal {
     const nowMs = this.#turn();
-    let bucket = this.#find(address, nowMs);
-    if (bucket === undefined) {
-      bucket = closedBucket();
-      this.#current.set(ownCopy(address), bucket);
+    let window = this.#find(address, nowMs);
+    if (window === undefined) {
+      window = closedWindow();
+      this.#current.set(detachedCopy(address), window);
     }
-    const state = bucketState(bucket, failuresPerMinute, minuteMs, nowMs);
+    const state = windowState(window, failuresPerMinute, minuteMs, nowMs);
     if (state.left === 0) {
       const retryAfterSeconds = secondsUntil(state.endsMs, nowMs);
-      return { kind: "rate_limited", ...bucketStatus(state, this.#timeline), waitsFor: "address", retryAfterSeconds };
+      const status = windowStatus(state, this.#clockMapping);
+      return { kind: "rate_limited", ...status, waitsFor: "address", retryAfterSeconds };
     }
-    takeToken(bucket, state);
-    return { kind: "allowed", ...bucketStatus(state, this.#timeline) };
+    takeToken(window, state);
+    return { kind: "allowed", ...windowStatus(state, this.#clockMapping) };
   }
 
   peek(address: string): RateStatus {
     const nowMs = this.#turn();
-    const bucket = this.#find(address, nowMs) ?? closedBucket();
-    return bucketStatus(bucketState(bucket, failuresPerMinute, minuteMs, nowMs), this.#timeline);
+    const window = this.#find(address, nowMs) ?? closedWindow();
+    return windowStatus(windowState(window, failuresPerMinute, minuteMs, nowMs), this.#clockMapping);
   }
 
-  /** Returns the address's open bucket, or the shared one; undefined if there is room for a new one. */
-  #find(address: string, nowMs: number): Bucket | undefined {
-    const bucket = this.#current.get(address) ?? this.#previous.get(address);
-    if (bucket !== undefined && isOpen(bucket, nowMs)) {
-      return bucket;
+  /** Returns the address's open window, or the shared one; undefined if the table can take a new one. */
+  #find(address: string, nowMs: number): Window | undefined {
+    const window = this.#current.get(address) ?? this.#previous.get(address);
+    if (window !== undefined && isOpen(window, nowMs)) {
+      return window;
     }
-    return this.count < this.#addressesMax ? undefined : this.#sharedBucket;
+    return this.count < this.#addressesMax ? undefined : this.#sharedWindow;
   }
 
   /** Returns the time. Starts a new minute if the current one is over. */
   #turn(): number {
-    const nowMs = this.#timeline.nowMs();
+    const nowMs = this.#clockMapping.nowMs();
     if (nowMs >= this.#currentEndsMs) {
       this.#previous = nowMs < this.#currentEndsMs + minuteMs ? this.#current : new Map();
       this.#current = new Map();

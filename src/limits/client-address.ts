@@ -9,7 +9,7 @@ import { isIPv4, isIPv6 } from "node:net";
 const elementCharactersMax = 100;
 
 /**
- * Returns the name of the client's bucket.
+ * Returns the name of the client's window.
  * @param socketAddress the peer of the connection; undefined if that is closed
  * @param trustedProxyCount how many proxies in front append to X-Forwarded-For. Each appends the address of its own
  *   client, so the client's is at that place from the right. Everything to the left of it may be forged. At an element
@@ -20,11 +20,11 @@ export function clientAddress(
   forwardedFor: string | undefined = "",
   trustedProxyCount: number,
 ): string {
-  let address = bucketName(socketAddress ?? "") ?? "unknown";
+  let address = addressName(socketAddress ?? "") ?? "unknown";
   let end = forwardedFor.length;
   for (let hop = 0; hop < trustedProxyCount && end >= 0; hop++) {
     const comma = forwardedFor.lastIndexOf(",", end - 1);
-    const name = bucketName(withoutPort(forwardedFor.slice(comma + 1, end)));
+    const name = addressName(withoutPort(forwardedFor.slice(comma + 1, end)));
     if (name === undefined) {
       break;
     }
@@ -35,7 +35,7 @@ export function clientAddress(
 }
 
 /** Returns undefined if the text is not an address. */
-function bucketName(text: string): string | undefined {
+function addressName(text: string): string | undefined {
   if (isIPv4(text)) {
     return text;
   }

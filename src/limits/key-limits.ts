@@ -1,25 +1,25 @@
 /** The limits of one key, and what a response says of them: arithmetic, without clock or map. */
 
 import { type Ban, banRule, isBanned, noBan } from "./ban.ts";
-import { type Bucket, type BucketState, bucketState, closedBucket, dayMs, minuteMs } from "./bucket.ts";
-import type { Plan } from "./plans.ts";
 import type { Quotas, RateStatus, Refusal } from "./limiter.ts";
+import type { Plan } from "./plans.ts";
+import { closedWindow, dayMs, minuteMs, type Window, type WindowState, windowState } from "./window.ts";
 
 export interface KeyLimits {
-  readonly minute: Bucket;
-  readonly day: Bucket;
+  readonly minute: Window;
+  readonly day: Window;
   readonly ban: Ban;
   /** The last request, served or refused; -Infinity if there was none. */
   lastMs: number;
 }
 
 /** Shows an instant of the limits as Unix seconds, rounded up. */
-export interface Calendar {
+export interface WallClock {
   unixSeconds(instantMs: number): number;
 }
 
 export function unusedLimits(): KeyLimits {
-  return { minute: closedBucket(), day: closedBucket(), ban: noBan(), lastMs: -Infinity };
+  return { minute: closedWindow(), day: closedWindow(), ban: noBan(), lastMs: -Infinity };
 }
 
 /** The limits by another clock. @param map takes each instant, and how far it can be ahead */
@@ -38,8 +38,8 @@ export function withInstants(
 
 /** The limits at an instant, under a plan: the decision, the fields and a refusal follow from it. */
 export interface LimitsState {
-  readonly minute: BucketState;
-  readonly day: BucketState;
+  readonly minute: WindowState;
+  readonly day: WindowState;
   /** The key's own: it is the same once a refusal was counted. */
   readonly ban: Readonly<Ban>;
   readonly nowMs: number;
@@ -47,36 +47,36 @@ export interface LimitsState {
 
 export function limitsState({ minute, day, ban }: Readonly<KeyLimits>, plan: Plan, nowMs: number): LimitsState {
   return {
-    minute: bucketState(minute, plan.perMinute, minuteMs, nowMs),
-    day: bucketState(day, plan.perDay, dayMs, nowMs),
+    minute: windowState(minute, plan.perMinute, minuteMs, nowMs),
+    day: windowState(day, plan.perDay, dayMs, nowMs),
     ban,
     nowMs,
   };
 }
 
-/** The latest end of the empty buckets and of the ban. Not later than now if a request is served now. */
+/** The latest end of the empty windows and of the ban. Not later than now if a request is served now. */
 export function retryAtMs({ minute, day, ban }: LimitsState): number {
   return Math.max(emptyUntilMs(minute), emptyUntilMs(day), ban.untilMs);
 }
 
-function emptyUntilMs({ left, endsMs }: BucketState): number {
+function emptyUntilMs({ left, endsMs }: WindowState): number {
   return left === 0 ? endsMs : -Infinity;
 }
 
-/** The status of the bucket with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
-export function statusOf(state: LimitsState, calendar: Calendar): RateStatus {
+/** The status of the window with fewer tokens left; on a tie, of the one that resets later; if equal, of the day. */
+export function statusOf(state: LimitsState, wallClock: WallClock): RateStatus {
   const { minute, day, nowMs } = state;
   const isMinute = minute.left < day.left || (minute.left === day.left && minute.endsMs > day.endsMs);
   const shown = isMinute ? minute : day;
   const retryMs = retryAtMs(state);
   return retryMs > nowMs
-    ? { limit: shown.limit, remaining: 0, resetSeconds: calendar.unixSeconds(retryMs) }
-    : bucketStatus(shown, calendar);
+    ? { limit: shown.limit, remaining: 0, resetSeconds: wallClock.unixSeconds(retryMs) }
+    : windowStatus(shown, wallClock);
 }
 
 /** @param state once the refusal was counted */
-export function refusalOf(state: LimitsState, calendar: Calendar): Refusal {
-  const { limit, remaining, resetSeconds } = statusOf(state, calendar);
+export function refusalOf(state: LimitsState, wallClock: WallClock): Refusal {
+  const { limit, remaining, resetSeconds } = statusOf(state, wallClock);
   const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";
   const retryMs = retryAtMs(state);
   const waitsFor =
@@ -89,10 +89,10 @@ export function secondsUntil(instantMs: number, nowMs: number): number {
   return Math.ceil((instantMs - nowMs) / 1_000);
 }
 
-export function quotasOf({ minute, day }: LimitsState, calendar: Calendar): Quotas {
-  return { minute: bucketStatus(minute, calendar), day: bucketStatus(day, calendar) };
+export function quotasOf({ minute, day }: LimitsState, wallClock: WallClock): Quotas {
+  return { minute: windowStatus(minute, wallClock), day: windowStatus(day, wallClock) };
 }
 
-export function bucketStatus({ limit, left, endsMs }: BucketState, calendar: Calendar): RateStatus {
-  return { limit, remaining: left, resetSeconds: calendar.unixSeconds(endsMs) };
+export function windowStatus({ limit, left, endsMs }: WindowState, wallClock: WallClock): RateStatus {
+  return { limit, remaining: left, resetSeconds: wallClock.unixSeconds(endsMs) };
 }

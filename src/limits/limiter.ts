@@ -10,7 +10,7 @@ export interface RateStatus {
   readonly limit: number;
   /** 0 if a request would be refused. */
   readonly remaining: number;
-  /** Unix seconds, rounded up: when the bucket is full again, or, if a request would be refused, when one is served. */
+  /** Unix seconds, rounded up: when the window is full again, or, if a request would be refused, when one is served. */
   readonly resetSeconds: number;
 }
 
@@ -18,14 +18,14 @@ export type Allowed = RateStatus & { readonly kind: "allowed" };
 
 export type Refusal = RateStatus & {
   readonly kind: "rate_limited" | "key_banned";
-  /** What ends at the reset: an empty bucket of the key, its ban, or the bucket of the client's address. */
+  /** What ends at the reset: an empty window of the key, its ban, or the window of the client's address. */
   readonly waitsFor: "minute" | "day" | "ban" | "address";
   /** Whole seconds, rounded up, at least 1. */
   readonly retryAfterSeconds: number;
 };
 
 export type Served = Allowed & {
-  /** Both buckets as the request left them. */
+  /** Both windows as the request left them. */
   readonly quotas: () => Quotas;
 };
 
@@ -35,7 +35,7 @@ export type Decision =
   /** Nothing could be decided: the limits cannot be reached. The status is the last one known. */
   | (RateStatus & { readonly kind: "unavailable" });
 
-/** Both buckets of a key. A closed one is full, and its reset is what it would be if it opened now. */
+/** Both windows of a key. A closed one is full, and its reset is what it would be if it opened now. */
 export interface Quotas {
   readonly minute: RateStatus;
   readonly day: RateStatus;

@@ -1,22 +1,22 @@
 /**
  * Decides which request of which key is served, with the limits of all keys in memory.
  *
- * A token is taken from both buckets or from none. There is no timer: the next request sees that a bucket or a ban is
+ * A token is taken from both windows or from none. There is no timer: the next request sees that a window or a ban is
  * over. limits-file.ts keeps the limits across restarts.
  */
 
 import type { Clock } from "../base/clock.ts";
 import { countRefusal, isBanned, liftBan } from "./ban.ts";
-import { takeToken } from "./bucket.ts";
+import { takeToken } from "./window.ts";
 import {
   type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, retryAtMs, statusOf, unusedLimits,
 } from "./key-limits.ts";
+import type { Limiter, Quotas, RateStatus, Refusal, Served } from "./limiter.ts";
 import type { Plan } from "./plans.ts";
-import type { Quotas, Limiter, RateStatus, Refusal, Served } from "./limiter.ts";
-import { Timeline } from "./timeline.ts";
+import { WallClockMapping } from "./wall-clock-mapping.ts";
 
 export class MemoryLimiter implements Limiter {
-  readonly timeline: Timeline;
+  readonly clockMapping: WallClockMapping;
   /** Whoever keeps the limits elsewhere sets and removes them here. */
   readonly keys: Map<string, KeyLimits> = new Map();
   /** Bans set off since the process started. Changed here only, as is the next one. */
@@ -25,16 +25,16 @@ export class MemoryLimiter implements Limiter {
   changeCount = 0;
 
   constructor(options: { readonly clock: Clock }) {
-    this.timeline = new Timeline(options.clock);
+    this.clockMapping = new WallClockMapping(options.clock);
   }
 
   get bannedKeyCount(): number {
-    const nowMs = this.timeline.nowMs();
+    const nowMs = this.clockMapping.nowMs();
     return [...this.keys.values()].filter(({ ban }) => isBanned(ban, nowMs)).length;
   }
 
   take(keyId: string, plan: Plan): Served | Refusal {
-    const nowMs = this.timeline.nowMs();
+    const nowMs = this.clockMapping.nowMs();
     let limits = this.keys.get(keyId);
     if (limits === undefined) {
       limits = unusedLimits();
@@ -47,32 +47,32 @@ export class MemoryLimiter implements Limiter {
       if (!isBanned(limits.ban, nowMs) && countRefusal(limits.ban, nowMs)) {
         this.banCount += 1;
       }
-      return refusalOf(state, this.timeline);
+      return refusalOf(state, this.clockMapping);
     }
     takeToken(limits.minute, state.minute);
     takeToken(limits.day, state.day);
     limits.ban.refusalCount = 0;
-    const { limit, remaining, resetSeconds } = statusOf(state, this.timeline);
-    return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => quotasOf(state, this.timeline) };
+    const { limit, remaining, resetSeconds } = statusOf(state, this.clockMapping);
+    return { kind: "allowed", limit, remaining, resetSeconds, quotas: () => quotasOf(state, this.clockMapping) };
   }
 
   peek(keyId: string, plan: Plan): RateStatus {
-    return statusOf(this.#stateOf(keyId, plan), this.timeline);
+    return statusOf(this.#stateOf(keyId, plan), this.clockMapping);
   }
 
   quotas(keyId: string, plan: Plan): Quotas {
-    return quotasOf(this.#stateOf(keyId, plan), this.timeline);
+    return quotasOf(this.#stateOf(keyId, plan), this.clockMapping);
   }
 
   unban(keyId: string): void {
     const limits = this.keys.get(keyId);
     if (limits !== undefined) {
-      liftBan(limits.ban, this.timeline.nowMs());
+      liftBan(limits.ban, this.clockMapping.nowMs());
       this.changeCount += 1;
     }
   }
 
-  /** Fills the key's buckets, and forgets its bans. */
+  /** Fills the key's windows, and forgets its bans. */
   reset(keyId: string): void {
     const limits = this.keys.get(keyId);
     if (limits !== undefined) {
@@ -82,6 +82,6 @@ export class MemoryLimiter implements Limiter {
   }
 
   #stateOf(keyId: string, plan: Plan): LimitsState {
-    return limitsState(this.keys.get(keyId) ?? unusedLimits(), plan, this.timeline.nowMs());
+    return limitsState(this.keys.get(keyId) ?? unusedLimits(), plan, this.clockMapping.nowMs());
   }
 }

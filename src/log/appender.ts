@@ -12,10 +12,10 @@
 
 import { performance } from "node:perf_hooks";
 
-import type { DiskFile } from "../disk/disk.ts";
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
+import type { DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import type { Tail } from "./tail.ts";
 
@@ -85,7 +85,7 @@ export class Appender {
 
   /** Never rejects. An empty piece makes what was read durable. */
   append(bytes: Uint8Array): Promise<AppendOutcome> {
-    return this.#inTurn(() => this.#append(bytes));
+    return this.#inOrder(() => this.#append(bytes));
   }
 
   async #append(bytes: Uint8Array): Promise<AppendOutcome> {
@@ -122,7 +122,7 @@ export class Appender {
 
   /** Says so, and writes nothing more, if another process has changed the file since the last piece. Never rejects. */
   checkUnchanged(effect?: string): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       try {
         await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax, effect);
       } catch (error) {
@@ -134,7 +134,7 @@ export class Appender {
   }
 
   /** A look at the file during a write would find a part of the piece. @param run never rejects */
-  #inTurn<Result>(run: () => Promise<Result>): Promise<Result> {
+  #inOrder<Result>(run: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(run);
     this.#last = result;
     return result;
@@ -161,8 +161,8 @@ export class Appender {
       return undefined;
     } catch (error) {
       const reason = this.#reportFailure(error);
-      // If this piece has not begun, the bytes after the sound part belong to an earlier one. A cut that fails is tried
-      // again before the next piece.
+      // If this piece has not begun, the bytes after the intact part belong to an earlier one. A cut that fails is
+      // tried again before the next piece.
       const isAbsent = !hasBegun || (await this.#cutExcess().then(() => true, () => false));
       return { kind: isAbsent ? "absent" : "unknown", reason };
     }
@@ -186,25 +186,25 @@ export class Appender {
     if (!(await tail.isUnchanged())) {
       throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
     }
-    await tail.setTornAside();
+    await tail.quarantine();
     await this.#cutExcess();
     await tail.rewrite();
   }
 
   /** By another process. What is written to a file without a path is lost at the next start. */
   async #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0, effect?: string): Promise<void> {
-    const { isInPlace, byteCount: foundBytes } = await this.#file.look();
+    const { isInPlace, byteCount: foundBytes } = await this.#file.stat();
     if (!isInPlace) {
       throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`, effect);
     }
     if (foundBytes < expectedBytes || foundBytes > expectedBytes + excessBytesMax) {
-      const difference = `${counted(foundBytes, "byte")} instead of ${expectedBytes}`;
+      const difference = `${pluralize(foundBytes, "byte")} instead of ${expectedBytes}`;
       throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`, effect);
     }
   }
 
   async #cutExcess(): Promise<void> {
-    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.look()).byteCount - this.lengthBytes : 0;
+    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.lengthBytes : 0;
     // If there are more bytes than the piece had, another process wrote some: all are kept.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
       await this.#file.truncate(this.lengthBytes);

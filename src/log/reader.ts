@@ -2,26 +2,26 @@
  * Reads an append-only log of lines with checksums, and distinguishes a torn tail, which a crash may leave, from
  * corruption.
  *
- * Lines are written in groups, and a group is synced before the next one begins. So a sound line that begins a group,
+ * Lines are written in groups, and a group is synced before the next one begins. So an intact line that begins a group,
  * or belongs to a later group than the damage, proves that all lines before its group were synced: that damage is no
  * crash's work, and the log is corrupt. Damage with no such line after it is a torn tail, from the first damage on.
- * Lines in it may look sound, since the pages of a group reach the disk in any order. A crash cannot damage more than
+ * Lines in it may look intact, since the pages of a group reach the disk in any order. A crash cannot damage more than
  * one group either.
  */
 
 import type { LineFault } from "../base/checksum.ts";
 import { hasCode } from "../base/error-message.ts";
-import { placed, type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
-import { type Chunk, Chunks, chunkBytesMax, createChunk } from "./chunks.ts";
+import { type ReadableFile, readFully, upTo, withPosition } from "../disk/file-bytes.ts";
+import { type Chunk, chunkBytesMax, Chunks, createChunk } from "./chunks.ts";
 
 /** What a line means to the owner of the log. */
 export interface LineReader {
-  /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is sound. */
+  /** Takes the next line `[start, end)`, without its newline. Returns undefined if it is intact. */
   take(bytes: DataView, start: number, end: number): LineFault | undefined;
   /**
-   * Whether a sound line starts at `start`, ends no later than `end`, and proves that the line after the last one taken
-   * was synced. Called only after damage, at each place where an object may start, also within a line: the newline
-   * before it may be lost.
+   * Whether an intact line starts at `start`, ends no later than `end`, and proves that the line after the last one
+   * taken was synced. Called only after damage, at each place where an object may start, also within a line: the
+   * newline before it may be lost.
    */
   provesEarlierLines(bytes: DataView, start: number, end: number): boolean;
 }
@@ -35,7 +35,7 @@ interface WholeEnd {
   readonly lineCount: number;
 }
 
-/** Length and lines are those of the sound part. */
+/** Length and lines are those of the intact part. */
 export interface TornEnd extends Omit<WholeEnd, "kind"> {
   readonly kind: "torn";
   readonly tornBytes: number;
@@ -74,7 +74,7 @@ export async function readLog(log: ReadableFile, reader: LineReader, options: Re
     return await scanLog(log, scan, reader, options);
   } catch (error) {
     const line = `line ${scan.lineCount + 1}${scan.fault === undefined ? "" : " or a later one"},`;
-    throw hasCode(error, "EIO") ? placed(line, error) : error;
+    throw hasCode(error, "EIO") ? withPosition(line, error) : error;
   }
 }
 
@@ -109,7 +109,7 @@ async function scanLog(
   }
   const proof = await findProof(file, reader, offset + 1, options.signal);
   if (proof !== undefined) {
-    return corrupt(`${reason}; a sound line at byte ${proof} shows that it was once whole on disk`);
+    return corrupt(`${reason}; an intact line at byte ${proof} shows that it was once whole on disk`);
   }
   const tornBytes = file.size() - offset;
   const { tornBytesMax } = options;
@@ -126,7 +126,7 @@ export function damageText(path: string, { lineNumber, offset, reason }: Corrupt
 /** Cuts chunks into lines, up to the first fault. */
 class LineScan {
   readonly #reader: LineReader;
-  /** Of the sound lines' end in the file. */
+  /** Of the intact lines' end in the file. */
   offset = 0;
   lineCount = 0;
   /** At the end of the last chunk, without a newline. */

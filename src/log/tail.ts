@@ -15,9 +15,9 @@ export interface TailOptions {
   readonly disk: Disk;
   readonly path: string;
   readonly file: DiskFile;
-  /** Of the sound part. */
+  /** Of the intact part. */
   readonly lengthBytes: number;
-  /** What follows the sound part, also in words. Undefined if nothing does. */
+  /** What follows the intact part, also in words. Undefined if nothing does. */
   readonly torn: { readonly bytes: number; readonly text: string } | undefined;
   readonly groupBytesMax: number;
   readonly report: Report;
@@ -59,7 +59,7 @@ export class Tail {
    * Appends the torn tail to `PATH.torn`. When this resolves, it is on disk there, and may be cut off the log. If it
    * fails it is undone, so that attempts on a full disk take no space.
    */
-  async setTornAside(): Promise<void> {
+  async quarantine(): Promise<void> {
     const { path, torn, report } = this.#options;
     if (torn === undefined || this.#torn.length === 0) {
       return;
@@ -95,7 +95,7 @@ export class Tail {
    * Writes the last group over itself. Not durable before a sync.
    *
    * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
-   * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and a sound line after a
+   * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and an intact line after a
    * hole would look like corruption. Bytes that are written again belong to the next sync.
    */
   async rewrite(): Promise<void> {

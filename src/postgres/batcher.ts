@@ -19,7 +19,7 @@ type Run<Item, Result> = (items: readonly Item[]) => Promise<readonly MaybePromi
 
 export interface BatcherOptions<Item> {
   /** Batches under way at a time. */
-  readonly lanes: number;
+  readonly concurrency: number;
   /** The largest sum of sizes in a batch, by default 1 for each item. A larger item has a batch of its own. */
   readonly sizeMax: () => number;
   readonly sizeOf?: (item: Item) => number;
@@ -34,12 +34,12 @@ export class Batcher<Item, Result> {
   readonly #run: Run<Item, Result>;
   readonly #options: BatcherOptions<Item>;
   #queue: Waiting<Item, Result>[] = [];
-  #idleLanes: number;
+  #idleCount: number;
 
   constructor(run: Run<Item, Result>, options: BatcherOptions<Item>) {
     this.#run = run;
     this.#options = options;
-    this.#idleLanes = options.lanes;
+    this.#idleCount = options.concurrency;
   }
 
   /** @throws {StorageUnavailableError} too many items wait, or nothing works */
@@ -52,8 +52,8 @@ export class Batcher<Item, Result> {
     }
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject });
-      if (this.#idleLanes > 0) {
-        this.#idleLanes--;
+      if (this.#idleCount > 0) {
+        this.#idleCount--;
         setImmediate(() => void this.#runLane());
       }
     });
@@ -69,7 +69,7 @@ export class Batcher<Item, Result> {
         batch.forEach(({ reject }) => reject(error));
       }
     }
-    this.#idleLanes++;
+    this.#idleCount++;
   }
 
   #nextCount(): number {

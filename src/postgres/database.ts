@@ -127,7 +127,7 @@ export class Database {
   }
 
   /** As `attempt`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
-  async insist(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
+  async retryUntil(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
     const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
     while (!end.aborted) {
       const rows = await Promise.race([this.attempt(text, values).catch(ignore), ended]);

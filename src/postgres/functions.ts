@@ -5,7 +5,7 @@
  */
 
 import { banRule } from "../limits/ban.ts";
-import { dayMs, minuteMs } from "../limits/bucket.ts";
+import { dayMs, minuteMs } from "../limits/window.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 import { setDurable } from "./database.ts";
 import { limitsColumns } from "./limits-table.ts";
@@ -33,7 +33,7 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off`;
 
 const decided = `granted, decided_at, ${limitsColumns}`;
 
-/** The holder of a locked row may wait for one that is locked here, or remove it. */
+/** The lock's owner of a locked row may wait for one that is locked here, or remove it. */
 const purge = (table: string, condition: string): string => `DELETE FROM animal_store.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM animal_store.${table}
     WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND ${condition}
@@ -81,7 +81,7 @@ DECLARE now_ms bigint; BEGIN
   RETURN true;
 END $$;
 
--- Decides requests of one key at one instant: the first "granted" are served. As limits/bucket.ts and limits/ban.ts.
+-- Decides requests of one key at one instant: the first "granted" are served. As limits/window.ts and limits/ban.ts.
 CREATE OR REPLACE FUNCTION animal_store.decide(
   l animal_store.limits, asked int, per_minute int, per_day int, now_ms bigint
 ) RETURNS animal_store.limits LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN

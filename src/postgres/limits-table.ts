@@ -23,7 +23,7 @@ SELECT key_id, ${limitsColumns}, animal_store.clock_ms() FROM json_populate_reco
 
 export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimiter> {
   const limiter = new MemoryLimiter({ clock });
-  const aheadMs = (await databaseNowMs(query)) - limiter.timeline.nowMs();
+  const aheadMs = (await databaseNowMs(query)) - limiter.clockMapping.nowMs();
   for (const row of await query(readText)) {
     const numbers = JSON.parse(String(row["numbers"])) as LimitsNumbers;
     limiter.keys.set(String(row["key_id"]), withInstants(limitsOf(numbers), (ms) => ms - aheadMs));
@@ -32,8 +32,8 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
 }
 
 /** Adds the limits of the limiter to the table, which has no rows of these keys. */
-export async function writeLimits(query: Query, { keys, timeline }: MemoryLimiter): Promise<void> {
-  const aheadMs = (await databaseNowMs(query)) - timeline.nowMs();
+export async function writeLimits(query: Query, { keys, clockMapping }: MemoryLimiter): Promise<void> {
+  const aheadMs = (await databaseNowMs(query)) - clockMapping.nowMs();
   const rows = Array.from(keys, ([keyId, limits]) => {
     const numbers = numbersOf(withInstants(limits, (ms) => ms + aheadMs));
     const entries = columns.map((name, place) => [name, Math.max(0, numbers[place]!)]); // 0 or less is never.

@@ -6,7 +6,7 @@ import { clearInterval, setInterval } from "node:timers";
 import type { Clock } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
 import type { Engine } from "../engine.ts";
-import { KeyStore } from "../keys/key-store.ts";
+import { KeyCommands } from "../keys/key-commands.ts";
 import { Database, type Query } from "./database.ts";
 import { readLimits } from "./limits-table.ts";
 import type { DatabasePool } from "./pool.ts";
@@ -47,7 +47,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     let background = Promise.resolve();
     const purgeNext = (): Promise<void> => (background = background.then(() => purge(database, stopping.signal)));
     const timers = [
-      setInterval(() => void keyLog.follow(), keyPollMs).unref(),
+      setInterval(() => void keyLog.poll(), keyPollMs).unref(),
       setInterval(purgeNext, purgeMs).unref(),
     ];
     const close = async (): Promise<void> => {
@@ -81,12 +81,12 @@ export async function purge(database: Database, stopping: AbortSignal): Promise<
 }
 
 /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
-export async function openKeys(options: PostgresKeyLogOptions): Promise<KeyStore> {
+export async function openKeys(options: PostgresKeyLogOptions): Promise<KeyCommands> {
   return keysOver(await PostgresKeyLog.open(options), options.database);
 }
 
-function keysOver(log: PostgresKeyLog, database: Database): KeyStore {
+function keysOver(log: PostgresKeyLog, database: Database): KeyCommands {
   const { clock } = log;
   const query: Query = (text) => database.read(text);
-  return new KeyStore(log, { clock, readLimits: () => readLimits(query, clock) });
+  return new KeyCommands(log, { clock, readLimits: () => readLimits(query, clock) });
 }

@@ -11,15 +11,15 @@
 
 import { randomUUID } from "node:crypto";
 
-import { messageOf } from "../base/error-message.ts";
 import type { Clock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import type { KeyLog } from "../keys/key-commands.ts";
 import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
-import type { KeyLog } from "../keys/key-store.ts";
 import { KeyError, type KeyEvent } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { type Database, decisionMs } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
+import { type Database, decisionMs } from "./database.ts";
 import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {
@@ -71,7 +71,7 @@ export class PostgresKeyLog implements KeyLog {
   /** The event with that number. */
   #lastLine: string | undefined;
   #fault: string | undefined;
-  #following: Promise<void> | undefined;
+  #polling: Promise<void> | undefined;
 
   /** @throws {DatabaseError} @throws {KeyError} `key_file_damaged`: an event cannot be read, so no key may work */
   static async open(options: PostgresKeyLogOptions): Promise<PostgresKeyLog> {
@@ -107,8 +107,8 @@ export class PostgresKeyLog implements KeyLog {
     const { database } = this.#options;
     const seq = this.#seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
-    const relievedId = event.event === "unbanned" || event.event === "reset" ? event.id : null;
-    const values = [seq, line, relievedId, this.#lastLine ?? null];
+    const grantedId = event.event === "unbanned" || event.event === "reset" ? event.id : null;
+    const values = [seq, line, grantedId, this.#lastLine ?? null];
     try {
       return isAppended(await database.attempt(appendText, values));
     } catch (error) {
@@ -116,12 +116,12 @@ export class PostgresKeyLog implements KeyLog {
         throw error;
       }
       const end = AbortSignal.timeout(decisionMs);
-      if (isAppended((await database.insist(appendText, values, end)) ?? [])) {
+      if (isAppended((await database.retryUntil(appendText, values, end)) ?? [])) {
         return true;
       }
-      const [stored] = (await database.insist(readText, [seq - 1, 1], end)) ?? [];
+      const [stored] = (await database.retryUntil(readText, [seq - 1, 1], end)) ?? [];
       // A read waits for no standby. A later commit does, and shows that it has the event, too.
-      if (stored === undefined || (await database.insist(commitText, [randomUUID()], end)) === undefined) {
+      if (stored === undefined || (await database.retryUntil(commitText, [randomUUID()], end)) === undefined) {
         const fault = "the answer was lost, so the change may have been made: list the keys";
         throw new DatabaseError("unknown", new Error(fault, { cause: error }));
       }
@@ -130,28 +130,28 @@ export class PostgresKeyLog implements KeyLog {
   }
 
   /** Applies what other instances have appended, or joins the look that is under way. Never rejects. */
-  follow(): Promise<void> {
-    this.#following ??= this.#look().finally(() => {
-      this.#following = undefined;
+  poll(): Promise<void> {
+    this.#polling ??= this.#poll().finally(() => {
+      this.#polling = undefined;
     });
-    return this.#following;
+    return this.#polling;
   }
 
   /** By a look that begins after this call, so that it sees everything written before. */
   async refresh(): Promise<void> {
-    while (this.#following !== undefined) {
-      await this.#following;
+    while (this.#polling !== undefined) {
+      await this.#polling;
     }
-    await this.follow();
+    await this.poll();
   }
 
   /** Resolves when no look is under way. */
   async close(): Promise<void> {
-    await this.#following;
+    await this.#polling;
   }
 
   /** A database that cannot be reached is reported by `Database`. */
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     try {
       await this.#read();
       if (this.#fault !== undefined) {

@@ -4,17 +4,17 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import type { Bucket } from "../limits/bucket.ts";
+import type { Window } from "../limits/window.ts";
 import {
-  type Calendar, type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, statusOf, unusedLimits,
+  type WallClock, type KeyLimits, type LimitsState, limitsState, quotasOf, refusalOf, statusOf, unusedLimits,
 } from "../limits/key-limits.ts";
-import type { Plan } from "../limits/plans.ts";
 import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
+import type { Plan } from "../limits/plans.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Batcher } from "./batcher.ts";
-import type { Database } from "./database.ts";
 import { DatabaseError } from "./database-error.ts";
-import { limitsOf, type LimitsNumbers } from "./limits-table.ts";
+import type { Database } from "./database.ts";
+import { type LimitsNumbers, limitsOf } from "./limits-table.ts";
 import { answerOf } from "./pool.ts";
 
 interface Request {
@@ -47,7 +47,7 @@ const batchRequestsMax = 1_000;
 /** Keys whose limits are remembered for the time when the database is away: about 4 MB. */
 const lastKnownMax = 10_000;
 
-const unixCalendar: Calendar = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
+const unixWallClock: WallClock = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
 
 const takeText = "SELECT animal_store.take($1, $2, $3, $4)::text AS answer";
 
@@ -55,7 +55,7 @@ export class PostgresLimiter implements Limiter {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #batcher = new Batcher<Request, Decided | undefined>((requests) => this.#decide(requests), {
-    lanes: 1,
+    concurrency: 1,
     sizeMax: () => batchRequestsMax,
     isAvailable: () => this.#database.isAvailable,
   });
@@ -76,13 +76,13 @@ export class PostgresLimiter implements Limiter {
     }
     const { isAllowed, state } = decided;
     return isAllowed
-      ? { kind: "allowed", ...statusOf(state, unixCalendar), quotas: () => quotasOf(state, unixCalendar) }
-      : refusalOf(state, unixCalendar);
+      ? { kind: "allowed", ...statusOf(state, unixWallClock), quotas: () => quotasOf(state, unixWallClock) }
+      : refusalOf(state, unixWallClock);
   }
 
   async peek(keyId: string, plan: Plan): Promise<RateStatus> {
     const decided = await this.#ask({ keyId, plan, tokens: 0 });
-    return decided === undefined ? this.#lastStatus(keyId, plan) : statusOf(decided.state, unixCalendar);
+    return decided === undefined ? this.#lastStatus(keyId, plan) : statusOf(decided.state, unixWallClock);
   }
 
   /** Returns undefined if the database cannot be used. It is not asked again, because that might take two tokens. */
@@ -103,7 +103,7 @@ export class PostgresLimiter implements Limiter {
 
   #lastStatus(keyId: string, plan: Plan): RateStatus {
     const limits = this.#lastKnown.get(keyId) ?? unusedLimits();
-    return statusOf(limitsState(limits, plan, this.#clock.wallMs()), unixCalendar);
+    return statusOf(limitsState(limits, plan, this.#clock.wallMs()), unixWallClock);
   }
 
   /** Returns undefined for each request that has to be decided again. */
@@ -160,6 +160,6 @@ export class PostgresLimiter implements Limiter {
 
 /** The limits as they were before the last `tokens` of them were taken. */
 function withTokens({ minute, day, ban, lastMs }: KeyLimits, tokens: number): KeyLimits {
-  const before = ({ used, endsMs }: Bucket): Bucket => ({ used: used - tokens, endsMs });
+  const before = ({ used, endsMs }: Window): Window => ({ used: used - tokens, endsMs });
   return { minute: before(minute), day: before(day), ban, lastMs };
 }

@@ -9,10 +9,10 @@ import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, type PetPage, type PetQuery, type PetStore,
   type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, petToJson, type PetStatus } from "../pets/pet.ts";
+import { type NewPet, type PetStatus, petToJson } from "../pets/pet.ts";
 import { Batcher } from "./batcher.ts";
-import { type Commit, Commits } from "./commits.ts";
 import type { Database } from "./database.ts";
+import { type Commit, Commits } from "./in-doubt.ts";
 import { answerOf } from "./pool.ts";
 
 interface Addition {
@@ -54,19 +54,19 @@ const getText = "SELECT animal_store.get($1)::text AS answer";
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #commits: Commits;
-  readonly #lane = { lanes: 1, isAvailable: () => this.#database.isAvailable };
+  readonly #serial = { concurrency: 1, isAvailable: () => this.#database.isAvailable };
   readonly #adds = new Batcher((items: readonly Addition[]) => this.#addAll(items), {
-    ...this.#lane,
+    ...this.#serial,
     sizeMax: () => batchLength,
   });
   readonly #changes = new Batcher((items: readonly Change[]) => this.#changeAll(items), {
-    ...this.#lane,
+    ...this.#serial,
     sizeMax: () => changesMax,
   });
-  readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { ...this.#lane, sizeMax: () => getsMax });
+  readonly #gets = new Batcher((ids: readonly number[]) => this.#get(ids), { ...this.#serial, sizeMax: () => getsMax });
   readonly #lists = new Batcher((queries: readonly PetQuery[]) => this.#list(queries), {
-    ...this.#lane,
-    lanes: 2,
+    ...this.#serial,
+    concurrency: 2,
     sizeMax: () => this.#listedMax,
     sizeOf: ({ limit }) => limit,
   });

@@ -8,15 +8,15 @@
  */
 
 import type { Clock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
 import { catalogueFunctions, type ChangedTo } from "./catalogue-functions.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions as otherFunctions } from "./functions.ts";
+import { auditRows, oddOfOnce, oddOfPet, type OddRows } from "./invalid-rows.ts";
+import { lockTables } from "./lock-tables.ts";
 import { migrations } from "./migrations.ts";
-import { auditRows, oddOfOnce, oddOfPet, type OddRows } from "./odd-rows.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
-import { takeTables } from "./take-tables.ts";
 
 const schemaVersion = migrations.length;
 /** Of release 2.0: commands work on it, so that a leaked key can be revoked in the middle of an upgrade. */
@@ -46,7 +46,7 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
   const [earlier, version] = await database.transaction(async (query) => {
     await checkSession(query);
     const found = await readSchemaVersion(query);
-    // A schema that is up to date needs no lock: its holder may have stalled.
+    // A schema that is up to date needs no lock: its owner may have stalled.
     const isOld = work === "migrate" ? found < schemaVersion : work === "make" && found === 0;
     const versions = isOld ? await migrate(query, work) : ([found, found] as const);
     const [, now] = versions;
@@ -92,9 +92,9 @@ export async function inspect(database: Database, clock: Clock): Promise<Inspect
   const { version, animalCount, odd } = found;
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
   const migration = `; a start would migrate its schema from version ${version} to ${schemaVersion}`;
-  const holds = `the database is sound: ${counted(animalCount, "animal")}, ${keyring.countInWords()}`;
+  const holds = `the database is intact: ${pluralize(animalCount, "animal")}, ${keyring.countInWords()}`;
   const remarks = Array.from(odd, ([column, { count, first }]) => {
-    const rows = counted(count, "row");
+    const rows = pluralize(count, "row");
     return `export refuses ${rows} with a ${column} that no release writes, first that of ${first}`;
   });
   return { inWords: holds + (version < schemaVersion ? migration : ""), remarks };
@@ -137,7 +137,7 @@ async function migrate(query: Query, work: SchemaWork): Promise<readonly [number
   }
   if (version > 0) {
     await checkMayMigrate(query);
-    await takeTables(query);
+    await lockTables(query);
   } else {
     if (!(await checkMayCreate(query))) {
       await query("CREATE SCHEMA animal_store");

@@ -78,7 +78,7 @@ export class Pipeline implements RequestHandler {
     return this.#admission.keyOf(incoming);
   }
 
-  /** It takes no token and shows the address's bucket. */
+  /** It takes no token and shows the address's window. */
   onClientError(code: ErrorCode, socketAddress: string | undefined, ageMs: number): () => string {
     const { addresses, clock } = this.#dependencies;
     const address = clientAddress(socketAddress, undefined, 0);

@@ -2,7 +2,7 @@
 
 import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
-import { counted } from "../base/counted.ts";
+import { pluralize } from "../base/pluralize.ts";
 import { decimal } from "../base/texts.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Cors } from "../http/cors.ts";
@@ -28,7 +28,7 @@ function challenge(code: ErrorCode, parameters: string): Response {
 /** The fields show one limit, and the message says which (RFC 6585, 4). */
 export function overLimit({ kind, waitsFor, retryAfterSeconds }: Refusal): Response {
   const alsoBanned = kind === "key_banned" && waitsFor !== "ban" ? `${reasons.ban} ` : "";
-  const message = `${alsoBanned}${reasons[waitsFor]} Wait ${counted(retryAfterSeconds, "second")}.`;
+  const message = `${alsoBanned}${reasons[waitsFor]} Wait ${pluralize(retryAfterSeconds, "second")}.`;
   return errorResponse(kind, ["Retry-After", String(retryAfterSeconds)], message);
 }
 

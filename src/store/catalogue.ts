@@ -14,7 +14,7 @@
 import { viewOf } from "../base/checksum.ts";
 import { type Chunk, createChunk } from "../log/chunks.ts";
 import type { PetPage } from "../pets/pet-store.ts";
-import { IdSet } from "./id-set.ts";
+import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import { petLineBytesMax } from "./pet-line.ts";
 
 /** The upper bits of an index are a block, and the lower 12 a place in it. */
@@ -50,7 +50,7 @@ interface Ending {
 export class Catalogue {
   readonly #blocks: Block[] = [];
   readonly #endings: readonly Ending[];
-  readonly #byStatus: readonly IdSet[];
+  readonly #byStatus: readonly HierarchicalBitSet[];
   readonly #counts: number[];
   #page: Chunk = createChunk(0);
   /** Of the animals. Changed here only, as is `lastId`. */
@@ -60,7 +60,7 @@ export class Catalogue {
   /** @param statuses ASCII; 511 at most */
   constructor(statuses: readonly string[]) {
     this.#endings = statuses.map(endingOf);
-    this.#byStatus = statuses.map(() => new IdSet());
+    this.#byStatus = statuses.map(() => new HierarchicalBitSet());
     this.#counts = statuses.map(() => 0);
   }
 

@@ -12,9 +12,9 @@ import { join } from "node:path";
 
 import { type Clock, reportProgress, systemClock } from "../base/clock.ts";
 import { hasCode } from "../base/error-message.ts";
+import { checkWhole } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { readError } from "../disk/file-errors.ts";
-import { checkWhole } from "../disk/whole-folder.ts";
 import { Appender, type AppendTimes } from "../log/appender.ts";
 import type { Chunk } from "../log/chunks.ts";
 import { type EncodedGroup, groupBytesMax, GroupWriter } from "../log/group-writer.ts";
@@ -24,7 +24,7 @@ import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
   type PetStore, type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, petToJson, petStatuses } from "../pets/pet.ts";
+import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { IdempotencyHashes, seedBytes } from "./idempotency-hashes.ts";
 import { loadPets, petFileName, tornText } from "./load-pets.ts";

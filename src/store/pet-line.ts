@@ -117,7 +117,7 @@ const beforeAt = new Literal('","at":');
 /** With what follows a status, so that none is taken for a longer one that begins with it. */
 const statusLiterals: readonly Literal[] = petStatuses.map((status) => new Literal(`${status}","`));
 
-/** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is sound. */
+/** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is intact. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
   if (!hasChecksum(bytes, start, end)) {
     return { kind: "damage", reason: "not a line with its right checksum" };

@@ -4,8 +4,8 @@ import type { Socket } from "node:net";
 import type { Server, TLSSocket } from "node:tls";
 
 import type { Clock } from "../base/clock.ts";
-import { counted } from "../base/counted.ts";
 import { codeOf, messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
 
 /** Each is a label of the metric, and a message that an operator gets. What is none of them is `other`. */
@@ -53,7 +53,7 @@ export class HandshakeWatch {
     if (nowMs >= failures.nextMs) {
       const { remoteAddress } = socket;
       const client = remoteAddress === undefined ? "" : ` (${remoteAddress})`; // A closed socket has none.
-      this.#report(`${counted(failures.untold, "TLS handshake")} failed: ${meaning}${client}`, "warning");
+      this.#report(`${pluralize(failures.untold, "TLS handshake")} failed: ${meaning}${client}`, "warning");
       failures.untold = 0;
       failures.nextMs = nowMs + tellMs;
     }

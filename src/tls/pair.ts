@@ -4,8 +4,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 
-import { counted } from "../base/counted.ts";
 import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
 import type { Level } from "../base/report.ts";
 import { explain, readError } from "../disk/file-errors.ts";
 
@@ -98,7 +98,7 @@ function timeRemark({ validFrom, validTo }: X509Certificate, nowMs: number): str
     return `is expired since ${at(endMs)}`;
   }
   const days = (endMs - nowMs) / dayMs;
-  return days > endsSoonDays ? undefined : `expires in ${counted(Math.floor(days), "day")}, at ${at(endMs)}`;
+  return days > endsSoonDays ? undefined : `expires in ${pluralize(Math.floor(days), "day")}, at ${at(endMs)}`;
 }
 
 /** Browsers find a certificate that is missing by themselves, so its absence is noticed late. */

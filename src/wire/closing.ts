@@ -18,7 +18,7 @@ interface ParsedSocket extends Socket {
 }
 
 /** No further request is taken, or even parsed: Node would keep objects of each of the 2,600 that a packet may have. */
-export function takeNoMore(socket: ParsedSocket): void {
+export function stopParsing(socket: ParsedSocket): void {
   if (socket.parser) {
     socket.parser.onIncoming = dropRest;
   }
@@ -43,12 +43,12 @@ export function cutOffStalledReader(socket: Socket, stalledReaderMs: number): vo
 
 /** The next response is the last one. Node calls `destroySoon` when it has been sent. */
 export function closeAfterResponse(socket: Socket): void {
-  takeNoMore(socket);
-  socket.destroySoon = () => closeInStages(socket);
+  stopParsing(socket);
+  socket.destroySoon = () => lingeringClose(socket);
 }
 
-export function closeInStages(socket: Socket): void {
-  takeNoMore(socket);
+export function lingeringClose(socket: Socket): void {
+  stopParsing(socket);
   socket.end();
   const timer = setTimeout(() => socket.destroy(), drainMs).unref();
   socket.once("close", () => clearTimeout(timer));

@@ -8,7 +8,7 @@ import type { Socket } from "node:net";
 
 import type { ErrorCode } from "../http/errors.ts";
 import type { RequestHandler } from "../http/exchange.ts";
-import { closeInStages, takeNoMore } from "./closing.ts";
+import { lingeringClose, stopParsing } from "./closing.ts";
 import { NodeExchange } from "./node-exchange.ts";
 
 /** `close` wins over `keep-alive` (RFC 9112, 9.3), which Node obeys only in HTTP/1.1. */
@@ -46,7 +46,7 @@ export class Connection {
       outgoing.shouldKeepAlive = false;
     }
     if (!outgoing.shouldKeepAlive) {
-      this.#takeNoMore();
+      this.#stopParsing();
     }
     this.#request = new NodeExchange(incoming, outgoing, expectsContinue);
     this.#handler.onRequest(this.#request);
@@ -67,16 +67,16 @@ export class Connection {
     }
     const request = this.#request;
     if (request?.incoming.complete === false) {
-      this.#takeNoMore();
+      this.#stopParsing();
       request.failContent(code); // Its response closes the connection, since its content has not come.
     } else if (this.#takesMore && request?.outgoing.shouldKeepAlive !== false) {
-      this.#takeNoMore();
+      this.#stopParsing();
       const ageMs = code === "request_timeout" ? fieldsMs : 0;
       const respond = this.#handler.onClientError(code, this.#socket.remoteAddress, ageMs);
       this.#afterResponse(() => {
         const bytes = respond(); // Also if nobody receives it: it is counted.
         if (this.#socket.writable) {
-          this.#socket.write(bytes, () => closeInStages(this.#socket));
+          this.#socket.write(bytes, () => lingeringClose(this.#socket));
         }
       });
     }
@@ -102,12 +102,12 @@ export class Connection {
 
   /** The response that is due is the last one, and says so unless its fields have been sent. */
   endWithResponse(): void {
-    this.#takeNoMore();
+    this.#stopParsing();
     const outgoing = this.#request?.outgoing;
     if (outgoing !== undefined && this.owesResponse() && !outgoing.headersSent) {
       outgoing.shouldKeepAlive = false;
     } else {
-      this.#afterResponse(() => closeInStages(this.#socket));
+      this.#afterResponse(() => lingeringClose(this.#socket));
     }
   }
 
@@ -119,9 +119,9 @@ export class Connection {
     }
   }
 
-  #takeNoMore(): void {
+  #stopParsing(): void {
     this.#takesMore = false;
-    takeNoMore(this.#socket);
+    stopParsing(this.#socket);
   }
 }
 

@@ -11,7 +11,7 @@ import type { Server, Socket } from "node:net";
 import { setImmediate } from "node:timers";
 
 import { clientGone, type RequestHandler } from "../http/exchange.ts";
-import { closeInStages, cutOffStalledReader } from "./closing.ts";
+import { cutOffStalledReader, lingeringClose } from "./closing.ts";
 import type { ListenerLimits } from "./listener-limits.ts";
 import { CommonLines, PlainExchange } from "./plain-exchange.ts";
 import { type PlainFields, readPlain } from "./plain-request.ts";
@@ -192,7 +192,7 @@ class Lane {
     if (!keepsConnection) {
       this.#unread = undefined;
       this.#socket.off("data", this.#onData);
-      this.#socket.end(() => closeInStages(this.#socket)); // Its time begins when the system has the response.
+      this.#socket.end(() => lingeringClose(this.#socket)); // Its time begins when the system has the response.
     } else if (this.#unread !== undefined) {
       this.#readLater();
     } else if (this.#hasEnded) {

@@ -11,7 +11,7 @@ export const listenerLimits = {
   /** How long a stop keeps idle connections open, so that a request that a proxy sends on one is not lost. */
   stopIdleMs: 250,
   /** How long a stop takes new connections, if each turn brings one: the system may hold thousands. */
-  stopTakingMs: 2_000,
+  drainBacklogMs: 2_000,
 } as const;
 
 export type ListenerLimits = Readonly<Record<keyof typeof listenerLimits, number>>;

@@ -124,7 +124,7 @@ export class Listener {
     this.#isStopping = true;
     this.#lanes?.stop();
     this.#connections.forEach((connection) => connection.stop());
-    await takeWaiting(this.server, this.#limits.stopTakingMs);
+    await drainBacklog(this.server, this.#limits.drainBacklogMs);
     // Not the method of node:http: that destroys connections whose response is written but not yet read by the client.
     const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(this.server, () => resolve()));
     // Idle connections are closed only every `stopIdleMs`: a request may be on its way.
@@ -178,7 +178,7 @@ function everyInterval(step: () => void, ms: number): NodeJS.Timeout {
 }
 
 /** Takes the connections that the system holds, of which it gives one or more a turn: closing would reset them. */
-async function takeWaiting(server: Server | TlsServer, maxMs: number): Promise<void> {
+async function drainBacklog(server: Server | TlsServer, maxMs: number): Promise<void> {
   let takenCount = 0;
   const count = (): void => void takenCount++;
   server.on("connection", count);

@@ -3,14 +3,14 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { JoinedBytes } from "../base/joined-bytes.ts";
+import { ByteBuilder } from "../base/byte-builder.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Content, type Exchange } from "../http/exchange.ts";
 import { countField, type MessageFault, messageFault } from "../http/message.ts";
 import type { Response } from "../http/response.ts";
-import { closeAfterResponse, takeNoMore } from "./closing.ts";
+import { closeAfterResponse, stopParsing } from "./closing.ts";
 
 export class NodeExchange implements Exchange {
   readonly incoming: IncomingMessage;
@@ -77,7 +77,7 @@ export class NodeExchange implements Exchange {
   #collect(bytesMax: number): Promise<Content> {
     const { incoming } = this;
     return new Promise((resolve) => {
-      const content = new JoinedBytes();
+      const content = new ByteBuilder();
       this.#onContentError = resolve;
       incoming.read(0); // Otherwise Node drops content that came with the header fields once more after the response.
       incoming.on("data", (piece: Uint8Array) => {
@@ -99,7 +99,7 @@ export class NodeExchange implements Exchange {
   }
 
   endConnection(): void {
-    takeNoMore(this.incoming.socket);
+    stopParsing(this.incoming.socket);
     this.outgoing.shouldKeepAlive = false;
   }
 

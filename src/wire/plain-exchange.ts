@@ -3,7 +3,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 
-import { JoinedBytes } from "../base/joined-bytes.ts";
+import { ByteBuilder } from "../base/byte-builder.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import type { Content, Exchange } from "../http/exchange.ts";
 import { headLines, type Response } from "../http/response.ts";
@@ -41,7 +41,7 @@ export class PlainExchange implements Exchange {
   /** Undefined as long as it is not whole. */
   #content: Content | undefined;
   /** What has come of it then. */
-  #joined: JoinedBytes | undefined = undefined;
+  #joined: ByteBuilder | undefined = undefined;
   #missingBytes: number;
   #onContent: ((content: Content) => void) | undefined = undefined;
   readonly #onSent: (exchange: PlainExchange) => void;
@@ -63,7 +63,7 @@ export class PlainExchange implements Exchange {
     this.#content = content;
     if (this.#missingBytes > 0) {
       this.#content = undefined;
-      this.#joined = new JoinedBytes();
+      this.#joined = new ByteBuilder();
       this.#joined.append(content);
     }
     this.#onSent = onSent;

@@ -127,7 +127,7 @@ function onceOf(id) {
   return `,"once":"${token}","at":${Math.floor(Date.now() / 1_000)}`;
 }
 
-/** Writes a sound log; returns how many bytes of it clients get to see. */
+/** Writes an intact log; returns how many bytes of it clients get to see. */
 function writeLog(path, count) {
   const descriptor = openSync(path, "w");
   const statuses = ["available", "pending", "sold"];

@@ -126,7 +126,7 @@ test("a ban counts down to its end", { skip }, async (context) => {
   await page.getByRole("button", { name: "List animals" }).click();
   await page.locator("#list-notice", { hasText: /^This key is banned for a while.* Wait 5 min 0 s\.$/ }).waitFor();
   assert.match(await page.locator("#wait").innerText(), /^This key is banned until .*\d+:\d\d:\d\d/);
-  assert.equal(await page.locator("#minute-left").innerText(), "58 of 60", "a ban's end is no bucket's");
+  assert.equal(await page.locator("#minute-left").innerText(), "58 of 60", "a ban's end is no window's");
   await page.clock.pauseAt(Date.now() + 5_000);
   const left = await clockSeconds(page, "#wait-left", / left$/);
   assert.ok(left > 260 && left <= 300, `${left} s`);

@@ -1,6 +1,6 @@
 /**
  * `export` from a data folder: what it writes starts, short, with the same animals, next id, replays, keys and limits as
- * of one instant. From a database: test/postgres/moving.test.js. An export that is killed: test/fault/export.test.ts.
+ * of one instant. From a database: test/postgres/transfer.test.js. An export that is killed: test/fault/export.test.ts.
  */
 
 import assert from "node:assert/strict";
@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import { lineWithChecksum } from "../../src/base/checksum.ts";
-import { exportFolder } from "../../src/moving/export-folder.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
+import { exportFolder } from "../../src/transfer/export-folder.ts";
 import { newClient } from "../support/client.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { createKey, start } from "../support/program.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { runHere } from "../support/terminal.ts";

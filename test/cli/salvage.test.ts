@@ -1,5 +1,5 @@
 /**
- * `check --salvage`: what is sound in a damaged data folder goes to a new one, which is served. Which lines are sound is
+ * `check --salvage`: what is intact in a damaged data folder goes to a new one, which is served. Which lines are intact is
  * tested in test/fault/damage-salvage.test.ts.
  */
 
@@ -133,10 +133,10 @@ test("what a start has set aside can be put back and salvaged: without a crash, 
 
 test("keys are never taken from a keys.jsonl with a damaged line, the last one too: any key may have been revoked by it", async (context) => {
   const { data, target } = await damagedFolder(context);
-  const sound = readFileSync(join(data, "keys.jsonl"), "utf8");
+  const intact = readFileSync(join(data, "keys.jsonl"), "utf8");
   spoil(join(data, "limits.json"), '"version":1', '"version":2');
-  const spoilt = sound.replace('"made"', '"Made"');
-  for (const damaged of [`${sound}{"event":"re`, spoilt, `${spoilt}${sound}`, sound.slice(0, -1)]) {
+  const spoilt = intact.replace('"made"', '"Made"');
+  for (const damaged of [`${intact}{"event":"re`, spoilt, `${spoilt}${intact}`, intact.slice(0, -1)]) {
     writeFileSync(join(data, "keys.jsonl"), damaged);
     const empty = temporaryFolder(context);
     const { code, stderr } = await runHere(["check", "--data", data, "--salvage", empty]);

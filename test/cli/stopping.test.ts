@@ -157,7 +157,7 @@ test("a stop succeeds on a disk that has become read-only or unreadable, and say
   const service = await openService(options, {
     disk: {
       ...nodeDisk,
-      openToAppend: async (path) => Object.assign(await nodeDisk.openToAppend(path), { look: async () => fail("stat")() }),
+      openToAppend: async (path) => Object.assign(await nodeDisk.openToAppend(path), { stat: async () => fail("stat")() }),
       lock: async (path) => {
         const lock = (await nodeDisk.lock(path)) ?? assert.fail();
         const release = lock.release.bind(lock);

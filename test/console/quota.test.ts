@@ -42,7 +42,7 @@ test("readLimits() counts from Reset minus Date, so that a browser's clock may b
   assert.deepEqual(readLimits(shown, fields(), nowMs), quota(59, 999));
 });
 
-test("readRate() reads one bucket, and prefers Retry-After to Reset", () => {
+test("readRate() reads one window, and prefers Retry-After to Reset", () => {
   assert.deepEqual(readRate(fields(rateFields(60, 3, 42)), nowMs), rate(60, 3, 42));
   const refused = fields({ ...rateFields(60, 0, 42), "Retry-After": "41" });
   assert.deepEqual(readRate(refused, nowMs), { ...rate(60, 0, 42), leftMs: 41_000 });
@@ -57,17 +57,17 @@ test("readRate() takes Reset if Retry-After is no number, and does without Date"
 });
 
 function after(before: Quota, reported: Rate): Quota {
-  return afterResponse(before, reported, nowMs) ?? assert.fail("neither bucket");
+  return afterResponse(before, reported, nowMs) ?? assert.fail("neither window");
 }
 
-test("afterResponse() sets the bucket that the fields report; the other stays as the service said it last", () => {
+test("afterResponse() sets the window that the fields report; the other stays as the service said it last", () => {
   assert.deepEqual(after(quota(50, 900), rate(60, 48, 42)), quota(48, 900));
   assert.deepEqual(after(quota(50, 3), rate(1_000, 2, 80_000)), quota(50, 2));
   const next = after(quota(3, 900), rate(60, 59, 60));
   assert.deepEqual(next, { ...quota(3, 900), minute: { limit: 60, remaining: 59, reset: reset(60), endsAtMs: nowMs + 60_000 } });
 });
 
-test("afterResponse() distinguishes buckets of equal limits by their resets", () => {
+test("afterResponse() distinguishes windows of equal limits by their resets", () => {
   const both = { ...quota(50, 50), day: { ...quota(50, 50).day, limit: 60 } };
   for (const [leftSeconds, left] of [[80_000, [50, 49]], [42, [49, 50]]] as const) {
     const { minute, day } = after(both, rate(60, 49, leftSeconds));
@@ -75,7 +75,7 @@ test("afterResponse() distinguishes buckets of equal limits by their resets", ()
   }
 });
 
-test("afterResponse() knows nothing more if the fields are of neither bucket: the plan has changed", () => {
+test("afterResponse() knows nothing more if the fields are of neither window: the plan has changed", () => {
   assert.equal(afterResponse(quota(50, 900), rate(300, 299, 42), nowMs), undefined);
   // From Free to Business: its minute has as many requests as the day of Free.
   assert.equal(afterResponse(quota(50, 900), rate(1_000, 996, 42), nowMs), undefined);
@@ -87,9 +87,9 @@ test("afterResponse() does not set a countdown back because of rounding", () => 
 });
 
 test("isLimits() is true of what GET /limits promises, and of nothing else that may come from a proxy", () => {
-  const bucket = { limit: "60", remaining: "59", reset: "1" };
-  assert.ok(isLimits({ plan: "free", readOnly: false, minute: bucket, day: bucket }));
-  for (const body of [{}, [], [null], "x", { plan: {}, minute: bucket, day: bucket }, { plan: "free", minute: null, day: 1 }]) {
+  const window = { limit: "60", remaining: "59", reset: "1" };
+  assert.ok(isLimits({ plan: "free", readOnly: false, minute: window, day: window }));
+  for (const body of [{}, [], [null], "x", { plan: {}, minute: window, day: window }, { plan: "free", minute: null, day: 1 }]) {
     assert.ok(!isLimits(body), JSON.stringify(body));
   }
 });

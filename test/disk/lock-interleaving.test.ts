@@ -9,9 +9,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
-import { lock, isLocked } from "../../src/disk/lock.ts";
 import { inFolderOf } from "../../src/disk/lock-socket.ts";
-import { type SeededRandom, seeded } from "../support/seeded-random.ts";
+import { isLocked, lock } from "../../src/disk/lock.ts";
+import { seeded, type SeededRandom } from "../support/seeded-random.ts";
 import { makeLocksStepwise, StepwiseLock } from "./stepwise-lock.ts";
 
 makeLocksStepwise();
@@ -31,7 +31,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What a killed holder leaves. */
+/** What a killed owner leaves. */
 async function leaveStale(): Promise<void> {
   const socket = await inFolderOf(path, (sockets) => sockets.listen("dead", path));
   await link(join(folder, "dead"), path);
@@ -106,12 +106,12 @@ async function raceInRandomOrder(random: SeededRandom): Promise<number> {
     const winners = contenders.filter(({ outcome, isDead }) => outcome === "won" && !isDead);
     assert.ok(winners.length <= 1, "two hold the name");
   }
-  const holder = contenders.find(({ outcome, isDead }) => outcome === "won" && !isDead);
-  assert.equal(await isLocked(path), holder !== undefined);
+  const owner = contenders.find(({ outcome, isDead }) => outcome === "won" && !isDead);
+  assert.equal(await isLocked(path), owner !== undefined);
   const next = await lock(path);
-  assert.equal(next === undefined, holder !== undefined);
+  assert.equal(next === undefined, owner !== undefined);
   await next?.release();
-  await holder?.release();
+  await owner?.release();
   return contenders.filter(({ isDead }) => isDead).length;
 }
 

@@ -10,7 +10,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 
-import { lock, isLocked, reach } from "../../src/disk/lock.ts";
+import { isLocked, lock, reach } from "../../src/disk/lock.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -86,7 +86,7 @@ test("lock() works in a folder whose path is too long for a socket", async (t) =
 });
 
 const skip = canUnshare ? false : "needs root and unshare";
-test("lock() holds in another network namespace, which also notices the holder's death", { skip }, async (t) => {
+test("lock() holds in another network namespace, which also notices the lock's owner's death", { skip }, async (t) => {
   const path = join(temporaryFolder(t), name);
   const elsewhere = await ready(t, path, ["unshare", "-n"]);
   assert.equal(await elsewhere.go(), "won");
@@ -146,28 +146,28 @@ test("lock() removes the temporary sockets of a dead process, also of another us
   assert.deepEqual(await readdir(folder), []);
 });
 
-test("reach() leads to the holder of a name, also if it answers only later, and to nobody where there is none", async (t) => {
+test("reach() leads to the lock's owner of a name, also if it answers only later, and to nobody where there is none", async (t) => {
   const path = join(temporaryFolder(t), name);
   assert.equal(await reach(path), undefined);
-  const holder = await lock(path);
+  const owner = await lock(path);
   const connections = [await reach(path), await reach(path)];
-  holder?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)), "");
+  owner?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)), "");
   for (const connection of connections) {
     connection?.end("hello");
     assert.equal(String(await connection?.toArray()), "hello!");
   }
-  await holder?.release();
+  await owner?.release();
   await leaveStale(t, path);
   assert.equal(await reach(path), undefined, "its process is dead");
 });
 
-test("a holder's socket is for whoever may write to the folder, and for nobody else", async (t) => {
+test("the lock owner's socket is for whoever may write to the folder, and for nobody else", async (t) => {
   for (const [mode, expected] of [[0o700, 0o600], [0o755, 0o600], [0o770, 0o660], [0o777, 0o666]] as const) {
     const folder = temporaryFolder(t);
     await chmod(folder, mode);
-    const holder = await lock(join(folder, name));
+    const owner = await lock(join(folder, name));
     assert.equal((await stat(join(folder, name))).mode & 0o777, expected, mode.toString(8));
-    await holder?.release();
+    await owner?.release();
   }
 });
 

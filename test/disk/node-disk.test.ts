@@ -30,11 +30,11 @@ test("no call for a file waits on the event loop's thread, where it would stop a
     assert.equal(await file.append(Buffer.from("one\n")), 4);
     await file.overwrite(Buffer.from("two\n"), 0);
     await file.sync();
-    assert.deepEqual(await file.look(), { isInPlace: true, byteCount: 4 });
+    assert.deepEqual(await file.stat(), { isInPlace: true, byteCount: 4 });
     assert.equal(await file.read(Buffer.alloc(9), 0), 4);
     await file.truncate(3);
     await nodeDisk.rename(path, `${path}.new`);
-    assert.deepEqual(await file.look(), { isInPlace: false, byteCount: 3 });
+    assert.deepEqual(await file.stat(), { isInPlace: false, byteCount: 3 });
     await file.close();
     assert.deepEqual([await nodeDisk.exists(path), await nodeDisk.openToRead(path)], [false, undefined]);
     await nodeDisk.remove(`${path}.new`);

@@ -1,5 +1,5 @@
 /**
- * What a salvage makes of a damaged log of animals and changes: a log that is served, with all that is sound, and with
+ * What a salvage makes of a damaged log of animals and changes: a log that is served, with all that is intact, and with
  * no animal that has another's id. The command is tested in test/cli/salvage.test.ts.
  */
 
@@ -13,11 +13,11 @@ import { snapshotPieces } from "../../src/folder/limits-file.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
-import { PetFileLines } from "../../src/moving/pet-file-lines.ts";
-import { otherLines, salvagePets } from "../../src/moving/salvage-pets.ts";
-import { chooseLines } from "../../src/moving/sound-lines.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { chooseLines } from "../../src/transfer/intact-lines.ts";
+import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
+import { otherLines, salvagePets } from "../../src/transfer/salvage-pets.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { animalsOf, changeLines, damageOnce, dataDir, flippedBits, longLines, path, rex } from "./damaged-start.ts";
 
@@ -33,7 +33,7 @@ interface Salvaged {
   readonly reports: readonly string[];
 }
 
-/** Salvages, and opens what was written, which has to be sound. */
+/** Salvages, and opens what was written, which has to be intact. */
 async function salvage(damaged: Buffer | ReadableFile): Promise<Salvaged> {
   const reports: string[] = [];
   const chosen = await chooseLines("read" in damaged ? damaged : fileOf(damaged));
@@ -61,7 +61,7 @@ function animalsWithout(lost: readonly number[], all = lines): string {
   return animalsOf(all.filter((_, index) => !lost.includes(index)));
 }
 
-test("of a sound log nothing is left out, and hashes keep their times", async () => {
+test("of an intact log nothing is left out, and hashes keep their times", async () => {
   const { content, served, nextId, reports } = await salvage(log);
   assert.deepEqual([served, nextId, reports], [animalsWithout([]), 5, []]);
   assert.deepEqual(content.toString().match(/"once":"\w+","at":\d+/g), log.toString().match(/"once":"\w+","at":\d+/g));
@@ -243,7 +243,7 @@ test("a log of several chunks loses what is damaged, wherever that is", async ()
   }
 });
 
-test("whatever is moved, doubled, exchanged, blank or missing, all sound animals have their last sound status", seeded(async (random) => {
+test("whatever is moved, doubled, exchanged, blank or missing, all intact animals have their last intact status", seeded(async (random) => {
   const all = await longLines(random);
   for (let round = 0; round < fuzzCount; round++) {
     let damaged: Buffer = Buffer.from(all.join(""));

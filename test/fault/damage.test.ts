@@ -1,6 +1,6 @@
 /**
  * Small logs of several groups, cut at every byte, with single bits flipped, and with lines and blocks in other places:
- * each time either the start is refused, or the sound part is served and the rest is set aside. `check` says the same,
+ * each time either the start is refused, or the intact part is served and the rest is set aside. `check` says the same,
  * being a start.
  */
 
@@ -12,7 +12,7 @@ import { check } from "../../src/cli/check.ts";
 import { groupBytesMax } from "../../src/log/group-writer.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 import { animalLines, animalsOf, changeLines, damageOnce, dataDir, flippedBits, lastGroup, longLines, path, start } from "./damaged-start.ts";
@@ -79,16 +79,16 @@ test("whatever is moved, doubled, exchanged, blank or missing, the start is refu
   for (let round = 0; round < fuzzCount; round++) {
     const content = damageOnce(random, whole);
     const { served, disk } = await start(content);
-    const sound = disk.kept(path);
+    const intact = disk.kept(path);
     if (served === undefined) {
-      assert.deepEqual([sound, disk.names()], [content, [path]], "the file stays as it was");
+      assert.deepEqual([intact, disk.names()], [content, [path]], "the file stays as it was");
     } else {
-      const count = sound.toString().split("\n").length - 1;
-      assert.deepEqual(sound, whole.subarray(0, sound.length), `round ${round}`);
+      const count = intact.toString().split("\n").length - 1;
+      assert.deepEqual(intact, whole.subarray(0, intact.length), `round ${round}`);
       assert.equal(served, animalsOf(all.slice(0, count)), `round ${round}`);
       const aside = disk.kept(`${path}.torn`);
-      assert.deepEqual(Buffer.concat([sound, aside]), content, `round ${round}`);
-      assert.ok(all.slice(count).every((line) => !aside.includes(line.slice(0, -1))), `round ${round}: no sound line is set aside`);
+      assert.deepEqual(Buffer.concat([intact, aside]), content, `round ${round}`);
+      assert.ok(all.slice(count).every((line) => !aside.includes(line.slice(0, -1))), `round ${round}: no intact line is set aside`);
     }
   }
 }));
@@ -129,7 +129,7 @@ for (const [title, between] of [
   });
 }
 
-test("the start is refused for a sound line that a newer release wrote, says so, and leaves the file as it was", async () => {
+test("the start is refused for an intact line that a newer release wrote, says so, and leaves the file as it was", async () => {
   const newer = (lines[4] ?? "").slice(0, -checksumBytes).replace(',"group"', ',"colour":"red","group"');
   const content = Buffer.from([...lines.slice(0, 4), lineWithChecksum(`${newer}}`), ...lines.slice(5)].join(""));
   const { refusal, disk } = await start(content);
@@ -151,7 +151,7 @@ test("the start is refused if a line before those of a newer release is damaged,
   const content = Buffer.from(newer.join(""));
   content[Buffer.byteLength(newer.slice(0, 5).join("")) + 10]! ^= 1; // In line 6.
   const { refusal, disk } = await start(content);
-  assert.match(refusal ?? "served", /^Cannot start: .* is damaged at line 6, byte \d+: .* a sound line at byte \d+ shows/);
+  assert.match(refusal ?? "served", /^Cannot start: .* is damaged at line 6, byte \d+: .* an intact line at byte \d+ shows/);
   assert.deepEqual(disk.seen(path), content);
 });
 

@@ -70,7 +70,7 @@ export function damageOnce(random: SeededRandom, content: Buffer): Buffer {
   const [from, to] = [random.integer(0, all.length - 1), random.integer(0, all.length - 1)];
   const [one, other] = [all[from]!, all[to]!]; // Both are of the array.
   const damaged = random.pick([
-    () => all.toSpliced(from, 1).toSpliced(to, 0, one), // Moved.
+    () => all.toSpliced(from, 1).toSpliced(to, 0, one), // Transferred.
     () => all.toSpliced(to, 0, one), // Doubled.
     () => all.with(to, one), // Written to another place, too.
     () => all.with(from, other).with(to, one), // Exchanged.

@@ -9,15 +9,15 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { systemClock } from "../../src/base/clock.ts";
+import { fillFolder } from "../../src/disk/atomic-folder.ts";
 import type { Disk } from "../../src/disk/disk.ts";
 import { writeFile } from "../../src/disk/file-bytes.ts";
-import { fillFolder } from "../../src/disk/whole-folder.ts";
 import type { Engine } from "../../src/engine.ts";
 import { openFolder } from "../../src/folder/engine.ts";
 import { KeyFile } from "../../src/folder/key-file.ts";
 import { Keys } from "../../src/keys/keys.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 
 const dataDir = "/backup";

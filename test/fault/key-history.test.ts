@@ -15,7 +15,7 @@ import { KeyError } from "../../src/keys/key.ts";
 import { keysOver, type OpenKeys } from "../support/key-folder.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { seededBytes } from "../support/random-bytes.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, type Plan, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const historyCount = Number(process.env["HISTORIES"] ?? 150);
@@ -130,7 +130,7 @@ function randomPlan(random: SeededRandom): Plan {
   return () => (random.oneIn(rarity) ? random.pick(kinds) : "none");
 }
 
-test("KeyStore loses no acknowledged change of a key, whatever the disk does and whenever the process dies", seeded(
+test("KeyCommands loses no acknowledged change of a key, whatever the disk does and whenever the process dies", seeded(
   async (random) => {
     const counts: Counts = { acknowledged: 0, rejected: 0, deaths: 0, setAside: 0 };
     for (let index = 0; index < historyCount; index++) {

@@ -46,7 +46,7 @@ const backups: Readonly<Record<string, (own: readonly string[], other: readonly 
   "an empty file": () => "",
   "an undamaged copy": (own) => own.join(""),
   "a longer catalogue": (own, other) => [...own, ...other].join(""),
-  "another catalogue as long as the sound part": (_, other) => other.slice(0, 2).join(""),
+  "another catalogue as long as the intact part": (_, other) => other.slice(0, 2).join(""),
   "another catalogue of the same length": (_, other) => other.join(""),
   "another torn one of the same length": (_, other) => other.join("").slice(0, -tornBytes),
 };

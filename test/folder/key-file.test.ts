@@ -39,7 +39,7 @@ async function withThreeKeys(folder: KeyFolder): Promise<Opened> {
   return { file, store, keys: made.map(({ key }) => key), ids: made.map(({ id }) => id), lines };
 }
 
-test("KeyFile.open() rejects damage before a sound line, and names its line and byte", async (context) => {
+test("KeyFile.open() rejects damage before an intact line, and names its line and byte", async (context) => {
   const folder = new KeyFolder(context);
   const { lines } = await withThreeKeys(folder);
   const place = `line 2, byte ${lines[0]?.length}`;
@@ -128,7 +128,7 @@ test("a torn last line has no effect, is reported, and is put aside before the n
   const revoked = encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id: ids[0] ?? "" });
   await folder.overwrite(`${lines.join("")}${revoked.slice(0, -1)}`);
   const store = await folder.open();
-  assert.match(folder.reports.join("\n"), /ends in \d+ bytes that are not a sound line: .*; the last change of a key has no effect$/);
+  assert.match(folder.reports.join("\n"), /ends in \d+ bytes that are not an intact line: .*; the last change of a key has no effect$/);
   assert.deepEqual(keys.map((key) => ask(store, key)), ids);
   await store.revoke(ids[1] ?? "");
   assert.match(folder.reports[1] ?? "", /^the last line of \S+keys\.jsonl is unfinished; it was moved to \S+\.torn, /);

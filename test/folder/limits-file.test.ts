@@ -57,7 +57,7 @@ class Folder {
     };
     const report = (message: string): void => void this.reports.push(message);
     const lock = { isInPlace: async () => true };
-    return openLimitsFile({ disk, dataDir, lock, limiter, report, reliefs: new Map(), ...options });
+    return openLimitsFile({ disk, dataDir, lock, limiter, report, grants: new Map(), ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
@@ -94,7 +94,7 @@ test("LimitsFile keeps used tokens and their reset times across a restart", asyn
   assert.equal(folder.take(), "rate_limited 0 56");
 });
 
-test("LimitsFile restores no bucket or ban that ends later than its length from now", async (context) => {
+test("LimitsFile restores no window or ban that ends later than its length from now", async (context) => {
   const folder = new Folder(context);
   const savedMs = folder.clock.wallMs();
   const farMs = savedMs + year;
@@ -118,29 +118,29 @@ test("LimitsFile restores no bucket or ban that ends later than its length from 
 });
 
 /** As a log tells them of the key. */
-function reliefsOf(reliefCount: number, resetNumber = 0, relievedMs?: number): LimitsFileOptions["reliefs"] {
-  return new Map([["key", { reliefCount, resetNumber, relievedMs }]]);
+function grantsOf(grantCount: number, resetNumber = 0, grantedMs?: number): LimitsFileOptions["grants"] {
+  return new Map([["key", { grantCount, resetNumber, grantedMs }]]);
 }
 
 const steps = [[0, "as it was"], [-2 * minute, "two minutes behind"], [30 * day, "30 days ahead"], [-year, "a year behind"]] as const;
 for (const [stepMs, clock] of steps) {
   test(`LimitsFile applies each unban and reset once, whenever it was made, with a clock that is ${clock} at the restarts`, async (context) => {
     const folder = new Folder(context);
-    let file = await folder.start(0, { reliefs: reliefsOf(1) });
+    let file = await folder.start(0, { grants: grantsOf(1) });
     folder.ban();
     await file.save();
-    file = await folder.start(stepMs, { reliefs: reliefsOf(1) });
+    file = await folder.start(stepMs, { grants: grantsOf(1) });
     assert.match(folder.take(), stepMs > 0 ? /allowed/ : /key_banned/, "the first unban came before the ban");
     folder.ban();
     await file.save();
-    file = await folder.start(0, { reliefs: reliefsOf(2) });
+    file = await folder.start(0, { grants: grantsOf(2) });
     assert.match(folder.take(), /rate_limited/, "an unban has come since");
     await file.save();
-    file = await folder.start(0, { reliefs: reliefsOf(4, 3) });
+    file = await folder.start(0, { grants: grantsOf(4, 3) });
     assert.equal(folder.take(), "allowed 59 0", "a reset has come since, and an unban after it");
     assert.equal(folder.limiter.keys.get("key")?.ban.durationMs, 0);
     await file.save();
-    file = await folder.start(stepMs, { reliefs: reliefsOf(4, 3) });
+    file = await folder.start(stepMs, { grants: grantsOf(4, 3) });
     assert.equal(folder.take(), stepMs > 0 ? "allowed 59 0" : "allowed 58 0", "nothing is given back twice");
     await file.save();
   });
@@ -151,15 +151,15 @@ test("LimitsFile takes an unban as applied that an older release saved, and appl
   const savedMs = folder.clock.wallMs();
   const keys = [{ id: "key", ban: { untilMs: savedMs + 4 * minute, durationMs: 5 * minute } }];
   await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keys })));
-  const file = await folder.start(0, { reliefs: reliefsOf(1) });
+  const file = await folder.start(0, { grants: grantsOf(1) });
   assert.match((await folder.limiter.peek("key", free)).remaining.toString(), /^0$/);
   await file.save();
-  await folder.start(0, { reliefs: reliefsOf(2) });
+  await folder.start(0, { grants: grantsOf(2) });
   assert.match(folder.take(), /allowed/);
 });
 
 /** The ban of the file began a minute before it was saved. An older release wrote no `reliefs`. */
-for (const [what, relievedAgoMs, reliefs, isBanned] of [
+for (const [what, grantedAgoMs, reliefs, isBanned] of [
   ["after the ban began, that an older release saved", minute / 2, undefined, false],
   ["at the instant that the ban began, that an older release saved", minute, undefined, false],
   ["before the ban began, that an older release saved", 2 * minute, undefined, true],
@@ -171,7 +171,7 @@ for (const [what, relievedAgoMs, reliefs, isBanned] of [
     const ban = { untilMs: savedMs + 4 * minute, durationMs: 5 * minute };
     const keys = [{ id: "key", day: { used: 7, endsMs: savedMs + day / 2 }, ban, reliefs }];
     await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keys })));
-    const options = { reliefs: reliefsOf(1, 0, savedMs - relievedAgoMs) };
+    const options = { grants: grantsOf(1, 0, savedMs - grantedAgoMs) };
     const file = await folder.start(0, options);
     assert.equal(folder.limiter.bannedKeyCount, Number(isBanned));
     assert.equal(folder.limiter.quotas("key", free).day.remaining, free.perDay - 7);
@@ -265,13 +265,13 @@ test("a service leaves the limits of another folder in the place of its own as t
 test("decodeSnapshot() reports any cut and any flipped bit as damage", () => {
   const limiter = new MemoryLimiter({ clock: new ManualClock() });
   limiter.take("key", free);
-  const sound = Buffer.from([...snapshotPieces(limiter)].join(""));
-  assert.ok(typeof decodeSnapshot(sound) !== "string");
-  for (let size = 0; size < sound.length; size++) {
-    assert.equal(decodeSnapshot(sound.subarray(0, size)), "is damaged", `cut at ${size}`);
+  const intact = Buffer.from([...snapshotPieces(limiter)].join(""));
+  assert.ok(typeof decodeSnapshot(intact) !== "string");
+  for (let size = 0; size < intact.length; size++) {
+    assert.equal(decodeSnapshot(intact.subarray(0, size)), "is damaged", `cut at ${size}`);
   }
-  for (let bit = 0; bit < sound.length * 8; bit++) {
-    const flipped = Buffer.from(sound);
+  for (let bit = 0; bit < intact.length * 8; bit++) {
+    const flipped = Buffer.from(intact);
     flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     assert.equal(decodeSnapshot(flipped), "is damaged", `bit ${bit}`);
   }
@@ -317,7 +317,7 @@ test("snapshotPieces() leaves out limits that have ended, and forgets keys witho
 
 test("LimitsFile keeps the time of a key's last request for a day, and knows none from an older release's file", async (context) => {
   const folder = new Folder(context);
-  const lastRequestMs = (): number => folder.limiter.timeline.toWallMs(folder.limiter.keys.get("key")?.lastMs ?? -Infinity);
+  const lastRequestMs = (): number => folder.limiter.clockMapping.toWallMs(folder.limiter.keys.get("key")?.lastMs ?? -Infinity);
   let snapshot = await folder.start();
   folder.take();
   folder.clock.advance(day - 1);
@@ -343,13 +343,13 @@ test("LimitsFile sets a damaged file aside with a warning, and starts", async (c
   const snapshot = await folder.start();
   folder.take(3);
   await snapshot.save();
-  const sound = await readFile(folder.file);
-  await writeFile(folder.file, sound.subarray(0, 50));
+  const intact = await readFile(folder.file);
+  await writeFile(folder.file, intact.subarray(0, 50));
   const restarted = await folder.start();
   assert.deepEqual(folder.reports, [
     `${folder.file} is damaged and was moved to ${folder.file}.damaged; all limits start unused`,
   ]);
-  assert.deepEqual(await readFile(`${folder.file}.damaged`), sound.subarray(0, 50));
+  assert.deepEqual(await readFile(`${folder.file}.damaged`), intact.subarray(0, 50));
   assert.equal(folder.take(), "allowed 59 0");
   await restarted.save();
   await folder.start();

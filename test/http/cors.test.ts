@@ -20,7 +20,7 @@ test("CORS is off by default: no CORS fields, and a preflight is an OPTIONS with
   assert.equal(refused.status, 401);
 });
 
-test("a preflight from an allowed origin is free, needs no key, and shows the address's bucket", async (context) => {
+test("a preflight from an allowed origin is free, needs no key, and shows the address's window", async (context) => {
   const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
   for (const target of ["/v1/pets", "/v1/pets/1", "/v1/nothing"]) {
     const response = await exchange(port, request({ method: "OPTIONS", target, fields: [`Origin: ${shop}`, ...preflight] }));
@@ -52,10 +52,10 @@ test("a preflight for a public page is answered as one, without rate fields", as
   }
 });
 
-test("a preflight gets its response even if the address's bucket is empty", async (context) => {
+test("a preflight gets its response even if the address's window is empty", async (context) => {
   const { port } = await runningService(context, { options: { corsOrigins: [shop] } });
   while ((await exchange(port, request({}))).status === 401) {
-    // Uses up the bucket.
+    // Uses up the window.
   }
   const response = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${shop}`, ...preflight] }));
   assert.equal(response.status, 204);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { expiryMs } from "../../src/keys/choices.ts";
+import { expiryMs } from "../../src/keys/key-options.ts";
 
 const nowMs = Date.UTC(2026, 10, 21, 12);
 

@@ -47,9 +47,9 @@ test("Keys.create() keeps plan, label and expiry", async (context) => {
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,
     graceUntilMs: undefined,
-    reliefCount: 0,
+    grantCount: 0,
     resetNumber: 0,
-    relievedMs: undefined,
+    grantedMs: undefined,
   };
   assert.deepEqual(store.keyring.list(), [expected]);
   assert.deepEqual((await folder.open()).keyring.list(), [expected]);
@@ -293,14 +293,14 @@ test("KeyFile.open() treats an empty or torn file as existing, and reports that 
   }
 });
 
-test("Keys.unban() and reset() call onRelief once each, when the change is durable", async (context) => {
+test("Keys.unban() and reset() call onGrant once each, when the change is durable", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const { id } = await store.create();
   await store.unban(id);
   await store.reset(id);
   await folder.open();
-  assert.deepEqual(folder.reliefs, [`unbanned ${id}`, `reset ${id}`]);
+  assert.deepEqual(folder.grants, [`unbanned ${id}`, `reset ${id}`]);
 });
 
 test("Keys makes a change at the time of whoever decides, however wrong the clock is of whoever asks", async (context) => {
@@ -333,7 +333,7 @@ test("Keys refuses an event that would make its log unreadable, and writes nothi
   assert.equal(await folder.content(), before);
 });
 
-test("KeyStore.close() waits for the change under way, and no other can begin", async (context) => {
+test("KeyCommands.close() waits for the change under way, and no other can begin", async (context) => {
   const folder = new KeyFolder(context);
   const store = await folder.open();
   const making = store.create();

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { checkedLabel } from "../../src/keys/key-options.ts";
 import { createSecret } from "../../src/keys/key.ts";
-import { checkedLabel } from "../../src/keys/choices.ts";
 
 test("checkedLabel() counts code points up to 64", () => {
   for (const letter of ["x", "ä", "🐕"]) {

@@ -7,7 +7,7 @@ import { seeded } from "../support/seeded-random.ts";
 
 const minute = 60_000;
 
-test("AddressLimiter has a bucket for each address up to its bound, and one shared by all others", () => {
+test("AddressLimiter has a window for each address up to its bound, and one shared by all others", () => {
   for (const [addressCount, remaining] of [[9, 59], [10, 59], [11, 59], [12, 58], [70, 0], [71, 0]] as const) {
     const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 10 });
     const decisions = Array.from({ length: addressCount }, (_, index) => addresses.take(`address ${index}`));
@@ -17,13 +17,13 @@ test("AddressLimiter has a bucket for each address up to its bound, and one shar
   }
 });
 
-test("AddressLimiter.peek() shows the shared bucket to an address beyond the bound", () => {
+test("AddressLimiter.peek() shows the shared window to an address beyond the bound", () => {
   const addresses = new AddressLimiter({ clock: new ManualClock(), addressesMax: 1 });
   ["one", "two", "three"].forEach((address) => addresses.take(address));
   assert.deepEqual([addresses.peek("one").remaining, addresses.peek("four").remaining], [59, 58]);
 });
 
-test("AddressLimiter.take() drops no used-up bucket in a flood, whose addresses get no new one", () => {
+test("AddressLimiter.take() drops no used-up window in a flood, whose addresses get no new one", () => {
   const clock = new ManualClock();
   const addresses = new AddressLimiter({ clock, addressesMax: 100 });
   clock.advance(minute / 2);
@@ -38,7 +38,7 @@ test("AddressLimiter.take() drops no used-up bucket in a flood, whose addresses 
     }
     clock.advance(100);
   }
-  assert.equal(admittedCount, 99 + 60); // those with a bucket of their own, and what the others share
+  assert.equal(admittedCount, 99 + 60); // those with a window of their own, and what the others share
 });
 
 test("AddressLimiter keeps at most 50,000 addresses in a flood of 400,000, and recovers after it", () => {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { clientAddress } from "../../src/limits/client-address.ts";
 
-/** Address of the socket -> name of the bucket. */
+/** Address of the socket -> name of the window. */
 const sockets: ReadonlyMap<string | undefined, string> = new Map([
   ["192.0.2.1", "192.0.2.1"],
   ["::ffff:192.0.2.1", "192.0.2.1"],
@@ -23,14 +23,14 @@ const sockets: ReadonlyMap<string | undefined, string> = new Map([
   [undefined, "unknown"],
 ]);
 
-for (const [socket, bucket] of sockets) {
-  test(`clientAddress() of the socket ${socket ?? "that is closed"} is ${bucket}`, () => {
-    assert.equal(clientAddress(socket, undefined, 0), bucket);
+for (const [socket, window] of sockets) {
+  test(`clientAddress() of the socket ${socket ?? "that is closed"} is ${window}`, () => {
+    assert.equal(clientAddress(socket, undefined, 0), window);
   });
 }
 
-/** X-Forwarded-For and how many proxies are trusted -> the bucket, with the socket 10.0.0.1. */
-const forwarded: readonly (readonly [field: string, trustedProxyCount: number, bucket: string, why: string])[] = [
+/** X-Forwarded-For and how many proxies are trusted -> the window, with the socket 10.0.0.1. */
+const forwarded: readonly (readonly [field: string, trustedProxyCount: number, window: string, why: string])[] = [
   ["192.0.2.1", 0, "10.0.0.1", "no proxy is trusted"],
   ["192.0.2.1", 1, "192.0.2.1", "the only proxy wrote it"],
   ["198.51.100.9, 192.0.2.1", 1, "192.0.2.1", "the left one is the client's own invention"],
@@ -61,9 +61,9 @@ const forwarded: readonly (readonly [field: string, trustedProxyCount: number, b
   [`${" ".repeat(16_000)}192.0.2.1`, 1, "10.0.0.1", "an element that long is not looked at"],
 ];
 
-for (const [field, trustedProxyCount, bucket, why] of forwarded) {
+for (const [field, trustedProxyCount, window, why] of forwarded) {
   const shown = field.length > 40 ? `of ${field.length} characters` : JSON.stringify(field);
-  test(`clientAddress() with ${trustedProxyCount} trusted and X-Forwarded-For ${shown} is ${bucket}: ${why}`, () => {
-    assert.equal(clientAddress("10.0.0.1", field, trustedProxyCount), bucket);
+  test(`clientAddress() with ${trustedProxyCount} trusted and X-Forwarded-For ${shown} is ${window}: ${why}`, () => {
+    assert.equal(clientAddress("10.0.0.1", field, trustedProxyCount), window);
   });
 }

@@ -8,14 +8,14 @@ import { test } from "node:test";
 
 import { checksumBytes, endOfChecksummedLine, hasChecksum, lineWithChecksum } from "../../src/base/checksum.ts";
 import type { LineFault } from "../../src/base/checksum.ts";
-import { type LineReader, lineBytesMax, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
+import { lineBytesMax, type LineReader, type LogEnd, readLog, type ReadLogOptions } from "../../src/log/reader.ts";
 import { memoryFile } from "../support/memory-file.ts";
 import { seeded } from "../support/seeded-random.ts";
 
 /** As in the reader: what it reads at a time. */
 const chunkBytes = 4_194_304;
 
-/** Takes sound lines, and knows where each began. */
+/** Takes intact lines, and knows where each began. */
 class TestLines implements LineReader {
   readonly taken: string[] = [];
 
@@ -44,7 +44,7 @@ function groupLine(number: number): string {
   return lineWithChecksum(`{"group":${number}}`);
 }
 
-/** A sound line of so many bytes, its newline not counted. */
+/** An intact line of so many bytes, its newline not counted. */
 function lineOf(byteCount: number, name = "n"): string {
   const frame = `{"${name}":""}`;
   const text = lineWithChecksum(`{"${name}":"${"x".repeat(byteCount - frame.length - checksumBytes + 2)}"}`);
@@ -110,15 +110,15 @@ test("readLog() finds a line that proves earlier ones wherever two search window
       const gap = Buffer.alloc(searchStart + border + place - damage.length, "z");
       const content = Buffer.concat([Buffer.from(damage), gap, Buffer.from(groupLine(9)), Buffer.alloc(chunkBytes, "z")]);
       const { end } = await read(content);
-      const reason = new RegExp(`a sound line at byte ${damage.length + gap.length} shows`);
+      const reason = new RegExp(`an intact line at byte ${damage.length + gap.length} shows`);
       assert.ok(end.kind === "corrupt" && reason.test(end.reason), `${border} ${place}: ${JSON.stringify(end)}`);
     }
   }
 });
 
 test("readLog() gives the same results with short reads", seeded(async (random) => {
-  const sound = groupLine(1) + Array.from({ length: 300 }, (_, index) => line(index)).join("") + lineOf(lineBytesMax);
-  for (const content of [sound, `${sound}torn`, `${sound}damage\n${line(1)}`, `${sound}damage\n${groupLine(2)}${line(3)}`]) {
+  const intact = groupLine(1) + Array.from({ length: 300 }, (_, index) => line(index)).join("") + lineOf(lineBytesMax);
+  for (const content of [intact, `${intact}torn`, `${intact}damage\n${line(1)}`, `${intact}damage\n${groupLine(2)}${line(3)}`]) {
     const expected = await read(content);
     for (const readMax of [7, 1_000, 40_000]) {
       const file = memoryFile(Buffer.from(content));

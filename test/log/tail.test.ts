@@ -10,13 +10,13 @@ import type { Disk } from "../../src/disk/disk.ts";
 import { readWholeFile, replaceFile } from "../../src/disk/file-bytes.ts";
 import { Appender } from "../../src/log/appender.ts";
 import { Tail } from "../../src/log/tail.ts";
-import { SeededRandom, seeded } from "../support/seeded-random.ts";
+import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
 
 const path = "/kept/file";
 const attemptCount = 20;
 
-/** As a start does whose log is sound up to `lengthBytes`. */
+/** As a start does whose log is intact up to `lengthBytes`. */
 async function setAside(disk: Disk, lengthBytes: number): Promise<void> {
   const file = await disk.openToAppend(path);
   const torn = { bytes: file.size() - lengthBytes, text: "torn" };
@@ -36,7 +36,7 @@ interface Outcome {
 /** The work on a disk whose `nth` call has that fault. */
 async function withFault(work: (disk: Disk) => Promise<unknown>, fault: Fault, nth: number, seed: number): Promise<Outcome> {
   const disk = new SimulatedDisk(new SeededRandom(seed));
-  disk.place(path, Buffer.from("sound.torn tail"));
+  disk.place(path, Buffer.from("intact.torn tail"));
   disk.plan = (call) => (call === nth ? fault : "none");
   const working = work(disk.boot()).then(
     () => "done" as const,
@@ -63,28 +63,28 @@ function testFaults(title: string, work: (disk: Disk) => Promise<unknown>, check
   }
 }
 
-testFaults("a torn tail is in the log or beside it", (disk) => setAside(disk, "sound.".length), ({ outcome, disk }, about) => {
+testFaults("a torn tail is in the log or beside it", (disk) => setAside(disk, "intact.".length), ({ outcome, disk }, about) => {
   const log = disk.seen(path).toString();
   const aside = disk.seen(`${path}.torn`).toString();
-  assert.ok(log === "sound.torn tail" || aside === "torn tail", `${about}: ${log}, ${aside}`);
-  assert.ok(log.startsWith("sound."), about);
-  assert.ok(outcome !== "done" || log === "sound.", about);
+  assert.ok(log === "intact.torn tail" || aside === "torn tail", `${about}: ${log}, ${aside}`);
+  assert.ok(log.startsWith("intact."), about);
+  assert.ok(outcome !== "done" || log === "intact.", about);
 });
 
 testFaults("a replaced file has the old content or the new one", (disk) => replaceFile(disk, path, ["new ", "content"]),
   ({ outcome, disk }, about) => {
     const content = disk.seen(path).toString();
-    assert.ok(content === "new content" || (content === "sound.torn tail" && outcome !== "done"), `${about}: ${content}`);
+    assert.ok(content === "new content" || (content === "intact.torn tail" && outcome !== "done"), `${about}: ${content}`);
   },
 );
 
-test("Tail.setTornAside() appends the torn tails of several crashes to one file, long ones too", async () => {
+test("Tail.quarantine() appends the torn tails of several crashes to one file, long ones too", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const ends = ["first end".repeat(200_000), "second end"];
   for (const end of ends) {
-    disk.place(path, Buffer.from(`sound.${end}`));
-    await setAside(disk.boot(), "sound.".length);
-    assert.equal(disk.kept(path).toString(), "sound.");
+    disk.place(path, Buffer.from(`intact.${end}`));
+    await setAside(disk.boot(), "intact.".length);
+    assert.equal(disk.kept(path).toString(), "intact.");
   }
   assert.equal(disk.kept(`${path}.torn`).toString(), ends.join(""));
 });
@@ -112,20 +112,20 @@ test("readWholeFile() reads all of a file, also in short reads, and returns unde
   assert.equal(await readWholeFile(stingy, `${path}.no`), undefined);
 });
 
-test("Tail.setTornAside() leaves .torn as it was if the disk is full, however often it is tried", async () => {
+test("Tail.quarantine() leaves .torn as it was if the disk is full, however often it is tried", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
-  disk.place(path, Buffer.from("sound.torn tail"));
+  disk.place(path, Buffer.from("intact.torn tail"));
   disk.place(`${path}.torn`, Buffer.from("earlier"));
   const process = disk.boot();
   for (const call of ["append", "sync", "syncFolder"]) {
     for (let attempt = 0; attempt < 10; attempt++) {
       disk.plan = (_, name) => (name !== call ? "none" : name === "append" ? "short" : "error");
-      await assert.rejects(setAside(process, "sound.".length));
+      await assert.rejects(setAside(process, "intact.".length));
       assert.equal(disk.seen(`${path}.torn`).toString(), "earlier", `${call}, attempt ${attempt}`);
     }
   }
   disk.plan = () => "none";
-  await setAside(process, "sound.".length);
+  await setAside(process, "intact.".length);
   assert.equal(disk.kept(`${path}.torn`).toString(), "earliertorn tail");
 });
 

@@ -273,7 +273,7 @@ function documented(heading: string, cellCount: number): readonly (readonly stri
   return table.split("\n").slice(2).map((row) => row.split("|").slice(1, 1 + cellCount).map((cell) => cell.replaceAll("`", "").trim()));
 }
 
-test("the README of this room lists exactly the metrics that are exposed, with their types and labels", async (context) => {
+test("the README of this module lists exactly the metrics that are exposed, with their types and labels", async (context) => {
   const { port, key, service, observers } = await watched(context);
   await exchange(port, request({ key }));
   const text = observers.metrics?.expose({ ...service.gauges, certificateEndSeconds: 1, failedHandshakes: { closed: 0 } }) ?? "";
@@ -285,7 +285,7 @@ test("the README of this room lists exactly the metrics that are exposed, with t
   assert.deepEqual(documented("metric | type | labels | meaning", 3), exposed);
 });
 
-test("the README of this room lists exactly the fields of a line in the request log, in their order", async (context) => {
+test("the README of this module lists exactly the fields of a line in the request log, in their order", async (context) => {
   const { port, key, observers, writes } = await watched(context);
   await exchange(port, request({ key }));
   observers.flush();

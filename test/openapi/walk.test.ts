@@ -33,18 +33,18 @@ const failingStore = new FailingStore();
 const walk = new Walk(published(), "/v1");
 /** Time-outs as short as can be: the walk waits for them. */
 const limits = { fieldsMs: 250, requestMs: 500, timeoutCheckMs: 20 };
-let sound: RunningService;
+let healthy: RunningService;
 let broken: RunningService;
 
 before(async () => {
-  sound = await startService({ clock, limits });
+  healthy = await startService({ clock, limits });
   broken = await startService({ clock, limits, options: { store: failingStore } });
   for (const status of ["available", "pending", "sold"]) {
     await ask("POST", "/v1/pets", { content: JSON.stringify({ name: "Rex", categoryId: 5, status }) });
   }
 });
 
-after(() => Promise.all([sound, broken].map((running) => running.close())));
+after(() => Promise.all([healthy, broken].map((running) => running.close())));
 
 interface Asked {
   readonly query?: string;
@@ -59,7 +59,7 @@ interface Asked {
 
 /** Sends the request, and fails unless the response is as described. */
 async function ask(method: string, target: string, asked: Asked = {}): Promise<WireResponse> {
-  const { to = sound, key = to.key, fields = [], content = "", query = "", ending } = asked;
+  const { to = healthy, key = to.key, fields = [], content = "", query = "", ending } = asked;
   const bytes = request({ method, target: `${target}${query}`, key, fields, content });
   const response = await exchange(to.port, ending === undefined ? bytes : `${bytes.subarray(0, -2).toString()}${ending}`);
   assert.deepEqual(walk.judge(method, target, response), [], JSON.stringify(asked).slice(0, 200));
@@ -78,16 +78,16 @@ async function askAll(status: number, all: readonly Place[], asked: Asked): Prom
 
 /** A key whose quota of one request a minute is used up. */
 async function usedUpKey(): Promise<string> {
-  const { key } = await sound.service.keys.create({ plan: "enterprise", perMinute: 1, perDay: 1_000 });
+  const { key } = await healthy.service.keys.create({ plan: "enterprise", perMinute: 1, perDay: 1_000 });
   await ask("GET", "/v1/pets", { key });
   return key;
 }
 
 test("/openapi.json and the service's description are the one that the responses are compared with", async () => {
-  const page = await exchange(sound.port, request({ target: "/openapi.json" }));
+  const page = await exchange(healthy.port, request({ target: "/openapi.json" }));
   assert.equal(page.status, 200);
   assert.deepEqual(JSON.parse(page.content), published());
-  assert.deepEqual(JSON.parse(JSON.stringify(sound.service.description)), published());
+  assert.deepEqual(JSON.parse(JSON.stringify(healthy.service.description)), published());
 });
 
 test("the description is true of requests that succeed", async () => {
@@ -97,7 +97,7 @@ test("the description is true of requests that succeed", async () => {
 });
 
 test("the description is true of a read-only key", async () => {
-  const { key } = await sound.service.keys.create({ readOnly: true });
+  const { key } = await healthy.service.keys.create({ readOnly: true });
   await askAll(403, writing, { key });
   await askAll(200, [listPets, getPet, getLimits], { key });
 });

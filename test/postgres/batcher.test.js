@@ -9,7 +9,7 @@ test("while the database is slow, a bounded number of items waits, and the rest 
     batches.push(items.length);
     return batches.length > 1 ? Promise.resolve(items) : new Promise((resolve) => (answer = () => resolve(items)));
   };
-  const batcher = new Batcher(run, { lanes: 1, sizeMax: () => 100, isAvailable: () => true });
+  const batcher = new Batcher(run, { concurrency: 1, sizeMax: () => 100, isAvailable: () => true });
   const first = batcher.add("first");
   await new Promise((resolve) => setImmediate(resolve)); // It is under way.
   const waiting = Array.from({ length: waitingMax }, (_, index) => batcher.add(index));
@@ -23,7 +23,7 @@ test("while the database is slow, a bounded number of items waits, and the rest 
 
 test("while the database is away, an item is refused at once, although a batch waits", async () => {
   let isAvailable = true;
-  const batcher = new Batcher(() => new Promise(() => undefined), { lanes: 1, sizeMax: () => 100, isAvailable: () => isAvailable });
+  const batcher = new Batcher(() => new Promise(() => undefined), { concurrency: 1, sizeMax: () => 100, isAvailable: () => isAvailable });
   void batcher.add("first");
   isAvailable = false;
   await assert.rejects(batcher.add("second"), { name: "StorageUnavailableError" });

@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
-import { skip, skipFaults, startPostgres } from "./postgres-server.js";
-import { guardedFolder } from "./guarded-folder.js";
 import { addingBatch, lock, lockCounter, lockWaits } from "./faults.js";
-import { startProxy } from "./proxy.js";
+import { guardedFolder } from "./guarded-folder.js";
+import { skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { createKey, runCommand, startProgram } from "./program.js";
+import { startProxy } from "./proxy.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());
@@ -78,7 +78,7 @@ test("import adds new animals after those that are there, and names lines that a
   const refused = await runCommand(["import", file, ...store]);
   assert.deepEqual([refused.code, refused.stdout], [1, ""]);
   assert.match(refused.stderr, /line 2: .*\nCannot import .*: 1 of 2 lines is not valid; nothing was imported\n$/s);
-  assert.match((await runCommand(["check", ...store])).stdout, /^the database is sound: 2400 animals, 0 keys\n/);
+  assert.match((await runCommand(["check", ...store])).stdout, /^the database is intact: 2400 animals, 0 keys\n/);
 });
 
 test("a list that the API gave is no pets.jsonl: its import fails and says so", { skip }, async () => {
@@ -168,10 +168,10 @@ test("check says that a start would make the schema, makes nothing, and then wha
   assert.deepEqual(await check(), { code: 0, stdout, stderr: "" });
   assert.equal((await postgres.query("SELECT FROM pg_namespace WHERE nspname = 'animal_store'", [], url)).length, 0);
   await createKey(["--database", url]);
-  assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 key\nthe server would start\n$/);
+  assert.match((await check()).stdout, /^the database is intact: 0 animals, 1 key\nthe server would start\n$/);
   const [, id] = /^made (\S+)/.exec((await runCommand(["keys", "create", "--database", url])).stderr);
   await runCommand(["keys", "revoke", id, "--database", url]);
-  assert.match((await check()).stdout, /^the database is sound: 0 animals, 1 active of 2 keys\n/);
+  assert.match((await check()).stdout, /^the database is intact: 0 animals, 1 active of 2 keys\n/);
   await postgres.query("UPDATE animal_store.key_events SET line = replace(line, 'made', 'Made')", [], url);
   const damaged = await check();
   assert.deepEqual([damaged.code, /key event 1 in the database: its checksum does not match/.test(damaged.stdout)], [1, true]);
@@ -182,10 +182,10 @@ test("check counts the animals of a database, however many they are and whatever
   await createKey(store);
   await postgres.query("INSERT INTO animal_store.pets SELECT id, 'Rex', 1, 'sold' FROM generate_series(1, 250000) AS id", [], store[1]);
   await postgres.query("UPDATE animal_store.counter SET last = 250000", [], store[1]);
-  assert.match((await runCommand(["check", ...store])).stdout, /^the database is sound: 250000 animals, 1 key\nthe server would start\n$/);
+  assert.match((await runCommand(["check", ...store])).stdout, /^the database is intact: 250000 animals, 1 key\nthe server would start\n$/);
   await postgres.query("DELETE FROM animal_store.pets WHERE id IN (1, 120000, 250000)", [], store[1]);
   const { stdout } = await runCommand(["check", ...store]);
-  assert.equal(stdout, "the database is sound: 249997 animals, 1 key\nthe server would start\n");
+  assert.equal(stdout, "the database is intact: 249997 animals, 1 key\nthe server would start\n");
 });
 
 test("a database that cannot be reached is one line within 3 s, and no command prints a password", { skip }, async () => {

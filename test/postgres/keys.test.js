@@ -7,8 +7,8 @@ import { randomBytes } from "node:crypto";
 import { test } from "node:test";
 import { systemClock as clock } from "../../build/src/base/clock.js";
 import { encodeKeyEvent } from "../../build/src/keys/key-line.js";
+import { KeyCommands } from "../../build/src/keys/key-store.js";
 import { createKeyId, digestOf } from "../../build/src/keys/key.js";
-import { KeyStore } from "../../build/src/keys/key-store.js";
 import { Keys } from "../../build/src/keys/keys.js";
 import { createPlan } from "../../build/src/limits/plans.js";
 import { Database } from "../../build/src/postgres/database.js";
@@ -16,8 +16,8 @@ import { PostgresKeyLog } from "../../build/src/postgres/postgres-key-log.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { keysOver } from "../../build/test/support/key-folder.js";
 import { ManualClock } from "../../build/test/support/manual-clock.js";
-import { skip } from "./postgres-server.js";
 import { createPlace, withQuery } from "./places.js";
+import { skip } from "./postgres-server.js";
 
 /** Two instances on a new database, with two keys. */
 async function start(context, query = (client, statement) => client.query(statement)) {
@@ -192,7 +192,7 @@ test("the expiry and the grace period of a key follow the database's clock, what
   const open = async (aheadMs) => {
     const own = { wallMs: () => time.wallMs() + aheadMs, monotonicMs: () => time.monotonicMs() };
     const log = await PostgresKeyLog.open({ database, clock: own, report: assert.fail });
-    const store = new KeyStore(log, { clock: log.clock });
+    const store = new KeyCommands(log, { clock: log.clock });
     return { log, keys: new Keys(store, { clock: own, randomBytes }), store };
   };
   const first = await open(0);

@@ -13,9 +13,9 @@ import { systemClock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
 import { prepareSchema } from "../../build/src/postgres/schema.js";
-import { openPool, skip, startPostgres } from "./postgres-server.js";
 import { lock } from "./faults.js";
 import { guardedFolder } from "./guarded-folder.js";
+import { openPool, skip, startPostgres } from "./postgres-server.js";
 import { runCommand, startProgram } from "./program.js";
 
 const postgres = await startPostgres();
@@ -95,7 +95,7 @@ test("keys, check and export work on a database of release 2.0, and change nothi
     assert.equal(code, 0, stderr);
     return stdout + stderr;
   };
-  assert.match(await run("check"), /^the database is sound: 2 animals, .*; a start would migrate its schema from version 3 to 4\nthe server would start\n$/);
+  assert.match(await run("check"), /^the database is intact: 2 animals, .*; a start would migrate its schema from version 3 to 4\nthe server would start\n$/);
   assert.match(await run("keys", "list"), new RegExp(keyId));
   assert.match(await run("keys", "show", keyId), /active/);
   assert.match(await run("keys", "create"), /as_/);

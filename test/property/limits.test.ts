@@ -169,13 +169,13 @@ class World {
   #restart(clockStepMs: number, reset?: Key): void {
     const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter, new Map())].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
-    const reliefs = new Map(reset && [[reset.id, { reliefCount: 1, resetNumber: 1, relievedMs: undefined }]]);
+    const grants = new Map(reset && [[reset.id, { grantCount: 1, resetNumber: 1, grantedMs: undefined }]]);
     reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
     this.#nowMs += Math.max(0, downMs);
     this.#limiter = new MemoryLimiter({ clock: this.#clock });
-    restoreLimits(this.#limiter, saved, reliefs);
+    restoreLimits(this.#limiter, saved, grants);
   }
 
   /** A machine that has been up for a while, with a fraction that whole milliseconds leave off. */

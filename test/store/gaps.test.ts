@@ -10,10 +10,10 @@ import { test, type TestContext } from "node:test";
 
 import { lineWithChecksum } from "../../src/base/checksum.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
-import { PetFileLines } from "../../src/moving/pet-file-lines.ts";
 import { petStatuses } from "../../src/pets/pet.ts";
 import { DamagedLogError, type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { Gaps } from "../../src/store/load-pets.ts";
+import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const once = "a".repeat(22);

@@ -1,6 +1,6 @@
 /**
  * The grammar of a line of pets.jsonl: what is written is read back. Of other lines, damage, which a crash or a flipped
- * bit may leave, is distinguished from sound lines that this program did not write.
+ * bit may leave, is distinguished from intact lines that this program did not write.
  */
 
 import assert from "node:assert/strict";

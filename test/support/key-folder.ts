@@ -9,7 +9,7 @@ import type { TestContext } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { KeyFile, type KeyFileOptions } from "../../src/folder/key-file.ts";
-import { type KeyLog, KeyStore, type KeyStoreOptions } from "../../src/keys/key-store.ts";
+import { KeyCommands, type KeyCommandsOptions, type KeyLog } from "../../src/keys/key-commands.ts";
 import type { RandomBytes } from "../../src/keys/key.ts";
 import { Keys, type KeysOptions } from "../../src/keys/keys.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -17,12 +17,12 @@ import { seededBytes } from "./random-bytes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Keys as a server has them: what can be asked of them, and who decides. */
-export type OpenKeys = Keys & Pick<KeyStore, "keyring" | "exists" | "change" | "close">;
+export type OpenKeys = Keys & Pick<KeyCommands, "keyring" | "exists" | "change" | "close">;
 
-export function keysOver(log: KeyLog, options: KeyStoreOptions & KeysOptions): OpenKeys {
-  const store = new KeyStore(log, options);
+export function keysOver(log: KeyLog, options: KeyCommandsOptions & KeysOptions): OpenKeys {
+  const store = new KeyCommands(log, options);
   const { keyring, exists } = store;
-  const change: KeyStore["change"] = (event, isFirst) => store.change(event, isFirst);
+  const change: KeyCommands["change"] = (event, isFirst) => store.change(event, isFirst);
   return Object.assign(new Keys(store, options), { keyring, exists, change, close: () => store.close() });
 }
 
@@ -33,7 +33,7 @@ export class KeyFolder {
   readonly file: string;
   readonly reports: string[] = [];
   /** As "reset key_…". */
-  readonly reliefs: string[] = [];
+  readonly grants: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
   /** Removed when the test is over. */
@@ -50,14 +50,14 @@ export class KeyFolder {
       clock: this.clock,
       dataDir: this.path,
       report: (message) => this.reports.push(message),
-      onRelief: ({ event, id }) => this.reliefs.push(`${event} ${id}`),
+      onGrant: ({ event, id }) => this.grants.push(`${event} ${id}`),
       ...options,
     });
     this.context.after(() => file.close());
     return file;
   }
 
-  async open(options: Partial<KeyFileOptions & KeyStoreOptions & KeysOptions> = {}): Promise<OpenKeys> {
+  async open(options: Partial<KeyFileOptions & KeyCommandsOptions & KeysOptions> = {}): Promise<OpenKeys> {
     const { clock, randomBytes } = this;
     return keysOver(await this.openFile(options), { clock, randomBytes, ...options });
   }

@@ -21,7 +21,7 @@ export function memoryFile(content: Buffer): MemoryFile {
       return file.content.subarray(position, end).copy(target);
     },
     size: () => file.content.length,
-    look: async () => ({ isInPlace: true, byteCount: file.content.length }),
+    stat: async () => ({ isInPlace: true, byteCount: file.content.length }),
     append: refused,
     overwrite: refused,
     sync: refused,

@@ -13,7 +13,7 @@
 
 import { dirname } from "node:path";
 
-import type { Lock, Disk, DiskFile } from "../../src/disk/disk.ts";
+import type { Disk, DiskFile, Lock } from "../../src/disk/disk.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
@@ -206,7 +206,7 @@ export class SimulatedDisk {
       sync: () => call("sync", (isFailing) => this.#sync(file, isFailing)),
       truncate: (size) => call("truncate", () => this.#truncate(file, size)),
       size: () => size,
-      look: () =>
+      stat: () =>
         call("look", () => ({ isInPlace: this.#seenNames.get(path) === file, byteCount: file.seen.length })),
       close: () => call("close", () => undefined),
     };

@@ -1,4 +1,0 @@
-/** "1 key", "2 keys". @param noun in the singular */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}

@@ -1,0 +1,66 @@
+/**
+ * A folder that gets several files at once, or none. Their names cannot appear at one instant, so a commit marker is
+ * there until all have theirs: nobody uses the folder meanwhile, nor after a crash.
+ */
+
+import { join } from "node:path";
+
+import type { Disk } from "./disk.ts";
+import { lockFolder } from "./lock.ts";
+
+/** While the marker is there, the folder's files are those of an earlier try. */
+export const markerName = "export.unfinished";
+
+/** @throws {Error} the folder is not whole */
+export async function checkWhole(disk: Disk, folder: string): Promise<void> {
+  if (await disk.exists(join(folder, markerName))) {
+    throw new Error(`Cannot use ${folder}: an export or a salvage into it was not finished; run it again`);
+  }
+}
+
+/**
+ * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier try left
+ * is removed first.
+ * @param like as for `makeFolder`
+ * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
+ */
+export async function fillFolder<Result>(
+  disk: Disk,
+  folder: string,
+  names: readonly string[],
+  write: () => Promise<Result>,
+  like?: string,
+): Promise<Result> {
+  await disk.makeFolder(folder, like);
+  const lock = await lockFolder(disk, folder);
+  const marker = join(folder, markerName);
+  const clear = async (): Promise<void> => {
+    for (const name of names) {
+      await disk.remove(join(folder, name));
+    }
+  };
+  const unmark = async (): Promise<void> => {
+    await disk.syncFolder(folder);
+    await disk.remove(marker);
+    await disk.syncFolder(folder);
+  };
+  try {
+    for (const name of (await disk.exists(marker)) ? [] : names) {
+      if (await disk.exists(join(folder, name))) {
+        throw new Error(`Cannot export to ${folder}: it has a ${name} already`);
+      }
+    }
+    await (await disk.openToAppend(marker)).close();
+    await disk.syncFolder(folder);
+    await clear();
+    const result = await write().catch(async (error: unknown) => {
+      await clear();
+      await unmark();
+      throw error;
+    });
+    await unmark();
+    return result;
+  } finally {
+    await lock.release();
+  }
+}

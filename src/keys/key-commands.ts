@@ -1,0 +1,140 @@
+/**
+ * The keys that this process decides about.
+ *
+ * A change is one event in their log. When its promise resolves, it survives a loss of power and is in effect in this
+ * process.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+
+import type { Clock } from "../base/clock.ts";
+import { forEachYielding } from "../base/for-each-yielding.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { type KeySummary, summaryOf } from "./key-summary.ts";
+import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey, verbs } from "./key.ts";
+import type { Keyring } from "./keyring.ts";
+import type { KeyDecider } from "./keys.ts";
+
+/**
+ * @internal The log of key events. One log is a file (key-file.ts), another one a table that several processes share
+ * (postgres/postgres-key-log.ts).
+ */
+export interface KeyLog {
+  /** The keys that the events read so far give. Always the same object. */
+  readonly keyring: Keyring;
+  /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
+  readonly exists: boolean;
+  /** Applies what others have appended, if any can. Never rejects. */
+  refresh?(): Promise<void>;
+  /**
+   * Appends the event that `decide` returns, if any, before anybody else appends one. `decide` may be called several
+   * times. When this resolves, the event is durable, and the keyring has it. One call at a time.
+   * @throws {Error} what `decide` throws, or why the log cannot be read or written
+   */
+  append(decide: () => KeyEvent | undefined): Promise<void>;
+  /** Resolves when every resource is released. */
+  close(): Promise<void>;
+}
+
+/** @internal */
+export interface KeyCommandsOptions {
+  readonly clock: Clock;
+  /** For lists (default: as if nothing were used). */
+  readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
+}
+
+/** @internal */
+export class KeyCommands implements KeyDecider {
+  /** Whether there was a log when this store was made, even an empty one. If not, this is a first start. */
+  readonly exists: boolean;
+  readonly keyring: Keyring;
+  readonly #options: KeyCommandsOptions;
+  readonly #log: KeyLog;
+  #isClosed = false;
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(log: KeyLog, options: KeyCommandsOptions) {
+    this.#options = options;
+    this.#log = log;
+    this.exists = log.exists;
+    this.keyring = log.keyring;
+  }
+
+  async list(): Promise<KeySummary[]> {
+    const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
+    await this.#log.refresh?.();
+    const limiter = await readLimits(this.keyring);
+    const summaries: KeySummary[] = [];
+    await forEachYielding(this.keyring.list(), (key) => void summaries.push(summaryOf(key, limiter, clock.wallMs())));
+    return summaries;
+  }
+
+  async change(event: KeyEvent, isFirst = false): Promise<boolean> {
+    if (this.#isClosed) {
+      throw new Error("Cannot change keys: the service is closed");
+    }
+    let isChanged = false;
+    const changing = this.#changing.then(() => this.#log.append(() => {
+      const isWanted = !isFirst || this.keyring.list().length === 0;
+      const decided = isWanted ? decide(this.keyring, event, this.#options.clock.wallMs()) : undefined;
+      isChanged = decided !== undefined;
+      return decided;
+    }));
+    // The caller handles the failure. The next change does not depend on it.
+    this.#changing = changing.catch(() => undefined);
+    await changing;
+    return isChanged;
+  }
+
+  /** Resolves when no change is under way, and the log is closed. No other change can begin. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#changing;
+    await this.#log.close();
+  }
+}
+
+/**
+ * The event as it happens now: whoever asked for it may have another clock. Undefined if it would change nothing.
+ * @throws {KeyError} why it cannot happen
+ */
+function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | undefined {
+  const { id } = event;
+  const verb = verbs[event.event];
+  const key = keyring.get(id);
+  if (event.event === "made") {
+    if (key !== undefined) {
+      throw new Error("Cannot create key: generated an id that exists");
+    }
+  } else if (key === undefined) {
+    throw unknownKey(verb, id);
+  } else if (key.revokedMs !== undefined && event.event !== "revoked") {
+    throw new KeyError("revoked_key", `Cannot ${verb} key: ${id} is revoked`);
+  } else if (isNoOp(key, event)) {
+    return undefined;
+  } else if (event.event === "rotated" && keyState(key, nowMs) === "expired") {
+    throw new KeyError("expired_key", `Cannot rotate key: ${id} has expired`);
+  }
+  const fault = keyring.faultOf(event);
+  if (fault !== undefined) {
+    throw new Error(`Cannot ${verb} key: ${fault}`);
+  }
+  return event.event === "rotated"
+    ? { ...event, timeMs: nowMs, graceUntilMs: nowMs + event.graceUntilMs - event.timeMs }
+    : { ...event, timeMs: nowMs };
+}
+
+function isNoOp(key: ApiKey, event: KeyEvent): boolean {
+  switch (event.event) {
+    case "revoked":
+      return key.revokedMs !== undefined;
+    case "plan":
+      return isDeepStrictEqual(key.plan, event.plan);
+    case "label":
+      return key.label === event.label;
+    case "expiry":
+      return key.expiresMs === event.expiresMs;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
+ *
+ * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is
+ * stepped. A step changes the wall times shown, not the instants. Time servers slew both clocks alike.
+ */
+
+import type { Clock } from "../base/clock.ts";
+
+/** Without a step, differences are less than 1 ms apart: the wall clock has whole milliseconds. The rest: rounding. */
+const jitterMs = 1.1;
+
+export class WallClockMapping {
+  readonly #clock: Clock;
+  /** Wall clock minus monotonic clock, as measured. */
+  #differenceMs = 0;
+  /** The same in whole milliseconds, to be added to an instant. */
+  #wallOffsetMs = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#adopt(clock.monotonicMs(), clock.wallMs());
+  }
+
+  /** Whole monotonic milliseconds. Each call checks for a step. */
+  nowMs(): number {
+    const monotonicMs = this.#clock.monotonicMs();
+    if (this.#isStep(monotonicMs, this.#clock.wallMs())) {
+      this.#measureAgain();
+    }
+    return Math.floor(monotonicMs);
+  }
+
+  toWallMs(instantMs: number): number {
+    return instantMs + this.#wallOffsetMs;
+  }
+
+  /** Seconds since the Unix epoch, rounded up, so that the instant has come when that second begins. */
+  unixSeconds(instantMs: number): number {
+    return Math.ceil(this.toWallMs(instantMs) / 1_000);
+  }
+
+  /** The process may have paused between the two readings. If it does so again, the next call measures once more. */
+  #measureAgain(): void {
+    const monotonicMs = this.#clock.monotonicMs();
+    const wallMs = this.#clock.wallMs();
+    const hasPaused = this.#clock.monotonicMs() - monotonicMs >= 1;
+    if (!hasPaused && this.#isStep(monotonicMs, wallMs)) {
+      this.#adopt(monotonicMs, wallMs);
+    }
+  }
+
+  #isStep(monotonicMs: number, wallMs: number): boolean {
+    return Math.abs(wallMs - monotonicMs - this.#differenceMs) > jitterMs;
+  }
+
+  #adopt(monotonicMs: number, wallMs: number): void {
+    this.#differenceMs = wallMs - monotonicMs;
+    this.#wallOffsetMs = Math.floor(wallMs) - Math.floor(monotonicMs);
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Batches that are stored once, whatever becomes of their answers.
+ *
+ * A batch carries a random id that is stored with it. If the answer is lost, storing that id once more decides: if it
+ * is new, the batch was not stored and never will be. If not, the row says what came of the batch.
+ */
+
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers";
+
+import { bounds } from "../base/bounds.ts";
+import type { Clock } from "../base/clock.ts";
+import type { MaybePromise } from "../base/when-ready.ts";
+import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
+import { DatabaseError } from "./database-error.ts";
+import { type Database, decisionMs } from "./database.ts";
+import { answerOf, type Row } from "./pool.ts";
+
+/** A batch that was stored, or given up: then `last` is null. */
+export interface Commit<Replay> {
+  /** The last id in the catalogue. */
+  readonly last: number | null;
+  /** What came of the items that stored nothing themselves, by their places in the batch, from 1. */
+  readonly replays: Readonly<Record<string, Replay>> | null;
+}
+
+/** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
+const commitMs = 1_800_000;
+
+/** How long a batch may stay in doubt after a stop began: 2 s are left to send its responses. */
+const stopDecisionMs = bounds.stopMs - 2_000;
+
+const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
+
+export class Commits {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  /** Resolves when a stop has no time left for decisions. */
+  readonly #stopEnd: Promise<undefined>;
+
+  /** @param stopping aborted when the server begins to stop */
+  constructor(database: Database, clock: Clock, stopping: AbortSignal | undefined) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#stopEnd = new Promise((resolve) => {
+      stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined));
+    });
+  }
+
+  /**
+   * Stores a batch, and resolves to the result of each item. One in doubt is decided later, while the next batch is
+   * sent, so that others do not wait for it.
+   * @param text a statement whose first value is the commit's id, and the others are `values`
+   * @throws {StorageUnavailableError} nothing was stored
+   */
+  async store<Item, Replay, Result>(
+    text: string,
+    values: readonly unknown[],
+    items: readonly Item[],
+    resultsOf: (items: readonly Item[], commit: Commit<Replay>) => readonly Result[],
+  ): Promise<readonly MaybePromise<Result>[]> {
+    const id = randomUUID();
+    const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock it goes on while a machine sleeps.
+    let rows: readonly Row[];
+    try {
+      rows = await this.#database.run(text, [id, ...values]);
+    } catch (error) {
+      if (!(error instanceof DatabaseError) || error.effect === "none") {
+        throw notStored(error);
+      }
+      const deciding = this.#decide<Replay>(id, sentMs, error).then((commit) => resultsOf(items, commit));
+      return items.map(async (_item, index) => (await deciding)[index]!); // One for each item.
+    }
+    return resultsOf(items, answerOf(rows) as Commit<Replay>);
+  }
+
+  /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */
+  async #decide<Replay>(id: string, sentMs: number, cause: unknown): Promise<Commit<Replay>> {
+    const deciding = this.#database.retryUntil(decideText, [id], AbortSignal.timeout(decisionMs));
+    const rows = await Promise.race([deciding, this.#stopEnd]);
+    const commit = rows && (answerOf(rows) as Commit<Replay>);
+    if (commit !== undefined && commit.last !== null) {
+      return commit;
+    }
+    if (commit !== undefined && Math.abs(this.#clock.wallMs() - sentMs) < commitMs) {
+      throw notStored(cause);
+    }
+    throw new OutcomeUnknownError("the answer of the database was lost", { cause });
+  }
+}
+
+function notStored(cause: unknown): StorageUnavailableError {
+  return new StorageUnavailableError("the database stored nothing", { cause });
+}

@@ -1,0 +1,126 @@
+/** Writes what a database holds as the files of a data folder, ids kept, as of one instant. */
+
+import { join } from "node:path";
+
+import { type Clock, reportProgress } from "../base/clock.ts";
+import type { Surroundings } from "../disk/disk.ts";
+import { writeFile } from "../disk/file-bytes.ts";
+import { keyFileName } from "../folder/key-file.ts";
+import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
+import { decodeKeyText } from "../keys/key-line.ts";
+import { Keyring } from "../keys/keyring.ts";
+import { type PetStatus, petStatuses, petToJson } from "../pets/pet.ts";
+import type { ChangedTo } from "../postgres/catalogue-functions.ts";
+import type { Query } from "../postgres/database.ts";
+import { onceAge } from "../postgres/functions.ts";
+import { oddOfOnce, oddOfPet } from "../postgres/invalid-rows.ts";
+import { readLimits } from "../postgres/limits-table.ts";
+import type { Row } from "../postgres/pool.ts";
+import { readChangedTo, readLastId } from "../postgres/schema.ts";
+import { petFileName } from "../store/load-pets.ts";
+import type { LineContent } from "../store/pet-line.ts";
+import type { Transferred } from "./import-to-postgres.ts";
+import { PetFileLines } from "./pet-file-lines.ts";
+
+const rowsMax = 5_000;
+
+/** The files are synced, their names are not. @param query of a transaction that has not run a statement yet */
+export async function exportDatabase(query: Query, folder: string, options: Surroundings): Promise<Transferred> {
+  const { disk, clock } = options;
+  await query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
+  const keyRows = await query("SELECT line FROM animal_store.key_events ORDER BY seq");
+  if (keyRows.length > 0) {
+    await writeFile(disk, join(folder, keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
+  }
+  const limiter = await readLimits(query, clock);
+  const keyring = keyringOf(keyRows, clock);
+  await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter, keyring));
+  const lines = new PetFileLines();
+  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, lines, options));
+  return { animalCount: lines.animalCount, keyring };
+}
+
+/** A line that cannot be read is exported as it is. */
+function keyringOf(keyRows: readonly Row[], clock: Clock): Keyring {
+  const keyring = new Keyring({ clock });
+  for (const { line } of keyRows) {
+    const reading = decodeKeyText(String(line));
+    if (reading.kind === "event") {
+      keyring.apply(reading.event);
+    }
+  }
+  return keyring;
+}
+
+/** A hash counts from the end of its second, as an import takes it. */
+const onceColumns = "hash, (ceil(extract(epoch FROM at)) - 1)::text AS at_seconds";
+
+/**
+ * Animals have the statuses that they were added with, and one hash at most. The plan of a cursor begins with the first
+ * rows instead of sorting all of them.
+ */
+const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id, name, category_id::text AS category_id,
+    coalesce(added, pets.status) AS status, ${onceColumns}, coalesce(${oddOfPet}, ${oddOfOnce(changedTo)}) AS odd
+  FROM animal_store.pets LEFT JOIN animal_store.once
+    ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
+  ORDER BY pets.id`;
+
+/** The changes whose hashes count, but of removed animals, and then what has become of each animal that was changed. */
+const changesTexts = (changedTo: ChangedTo): readonly string[] => [
+  `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}, ${oddOfOnce(changedTo)} AS odd
+    FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
+      AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`,
+  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds, NULL AS odd
+    FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`,
+];
+
+async function* rowsOf(query: Query, text: string): AsyncGenerator<readonly Row[]> {
+  await query(`DECLARE exported NO SCROLL CURSOR FOR ${text}`);
+  for (let count = rowsMax; count === rowsMax; ) {
+    const rows = await query(`FETCH ${rowsMax} FROM exported`);
+    count = rows.length;
+    yield rows;
+  }
+  await query("CLOSE exported");
+}
+
+/**
+ * An id without a row, because it is in a gap of what was imported or somebody removed it, is in a gap.
+ * @throws {Error} a row was written by hand, so that a start would refuse its line
+ */
+async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: Surroundings) {
+  const lastId = await readLastId(query);
+  const onProgress = reportProgress(clock, (done) => report(`exported animals up to id ${done} of ${lastId}`));
+  const changedTo = await readChangedTo(query);
+  const adds = addsText(changedTo);
+  for (const text of [adds, ...changesTexts(changedTo)]) {
+    const kind = text === adds ? "create" : "change";
+    for await (const rows of rowsOf(query, text)) {
+      for (const row of rows) {
+        if (lines.isFull) {
+          yield lines.take();
+        }
+        const isTwice = kind === "create" && Number(row["id"]) <= lines.lastId; // By two hashes.
+        const odd = row["odd"] ?? (isTwice ? "once.pet_id" : null);
+        if (odd !== null) {
+          const id = String(row["id"]);
+          throw new Error(`the animal with the id ${id} has a ${String(odd)} that no release writes: mend it by hand`);
+        }
+        lines.add(contentOf(row, kind), Number(row["at_seconds"]));
+      }
+      onProgress(lines.lastId);
+    }
+    lines.skipTo(lastId);
+  }
+  yield lines.take();
+}
+
+function contentOf(row: Row, kind: "create" | "change"): LineContent {
+  const id = Number(row["id"]);
+  const status = row["status"] as PetStatus; // No other is ours.
+  const { name, category_id: categoryId, hash } = row;
+  const json =
+    kind === "change" ? "" : petToJson({ id, name: String(name), categoryId: BigInt(String(categoryId)), status });
+  const idempotencyHash = hash === null ? undefined : String(hash);
+  return { id, kind, statusIndex: petStatuses.indexOf(status), json, idempotencyHash };
+}

@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, test } from "node:test";
+import { here, runTool } from "./running-service.js";
+
+const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
+const installed = join(here, "node_modules", "animal-store");
+const tarball = join(here, "generated", report.filename);
+const folder = await mkdtemp(join(tmpdir(), "animal-store-install-"));
+
+after(() => rm(folder, { recursive: true }));
+
+const paths = report.files.map(({ path }) => path);
+
+test("the tarball holds JavaScript, types, README, manual and recipes, and no test of its own", () => {
+  console.log(`${report.filename}: ${report.size} bytes, ${report.unpackedSize} unpacked, ${paths.length} files`);
+  const built = /^(dist\/[a-z0-9/-]+\.(d\.ts|js|html|css)|src\/manual\/([a-z-]+\.md|recipes\/.*))$/;
+  const documents = ["LICENSE", "README.md", "package.json", "src/observe/README.md"];
+  assert.deepEqual(paths.filter((path) => !built.test(path)).sort(), documents);
+  assert.deepEqual(paths.filter((path) => /\.test\.|^dist\/test\//.test(path) && !path.startsWith("src/manual/recipes/")), []);
+});
+
+test("the types of each export compile alone, by both resolutions", () => {
+  const { exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
+  const entries = Object.values(exports).flatMap(({ types = [] }) => types).map((path) => join(installed, path));
+  assert.equal(entries.length, 3);
+  for (const resolution of ["nodenext", "bundler"]) {
+    const module = resolution === "nodenext" ? resolution : "esnext";
+    const flags = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--module", module, "--moduleResolution", resolution];
+    assert.equal(runTool("tsc", [...flags, ...entries]).output, "");
+  }
+});
+
+/** The README's picture shows what an installed program serves at `/`: it is not worth its bytes there. */
+test("every relative link of the README and the manual, except the picture's, leads to a file of the tarball", async () => {
+  for (const document of paths.filter((path) => path === "README.md" || /^src\/manual\/[a-z-]+\.md$/.test(path))) {
+    const text = await readFile(join(here, "node_modules", "animal-store", document), "utf8");
+    for (const [, link] of text.matchAll(/(?<!!\[[^\]]*)\]\((?!https?:|#)([^)#]+)/g)) {
+      assert.ok(paths.includes(join(dirname(document), link)), `${document} links ${link}`);
+    }
+  }
+});
+
+test("publint finds no fault in the package", () => {
+  const { output, status } = runTool("publint", ["--strict", tarball]);
+  console.log(output);
+  assert.equal(status, 0);
+  assert.match(output, /All good/);
+});
+
+test("attw finds no fault in the types", () => {
+  // The package is for import alone: Node >= 20.15 cannot require it in every release.
+  const plain = ["--format", "ascii", "--no-emoji", "--no-color"];
+  const { output, status } = runTool("attw", [tarball, "--profile", "esm-only", ...plain]);
+  console.log(output);
+  assert.equal(status, 0);
+  assert.match(output, /"animal-store"/);
+});
+
+test("the tarball installs alone in an empty folder, with no dependency, and runs", async () => {
+  await writeFile(join(folder, "package.json"), '{"private":true}');
+  execFileSync("npm", ["install", "--offline", "--no-audit", "--no-fund", tarball], { cwd: folder, stdio: "pipe" });
+  const installed = (await readdir(join(folder, "node_modules"))).filter((name) => !name.startsWith("."));
+  assert.deepEqual(installed, ["animal-store"]);
+  const { version } = JSON.parse(await readFile(join(here, "..", "..", "package.json"), "utf8"));
+  const said = execFileSync("npx", ["--no-install", "animal-store", "--version"], { cwd: folder, encoding: "utf8" });
+  assert.match(said, new RegExp(`(^|\\s)${version.replaceAll(".", "\\.")}\\n$`));
+});

@@ -1,0 +1,167 @@
+/**
+ * The manual's recipes and the command of `check --help`, run as they are written.
+ */
+
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { cp, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { test } from "node:test";
+import { keepPair, one } from "../../build/test/support/certificates.js";
+import { hasIpv6Loopback } from "../../build/test/support/ipv6.js";
+import { createKey, start } from "../../build/test/support/program.js";
+import { here, programPath, recipes } from "./running-service.js";
+
+const project = join(here, "..", "..");
+
+/** @returns the recipe's text */
+function recipe(name) {
+  return readFile(join(recipes, name), "utf8");
+}
+
+const skipSystemd = spawnSync("systemd-analyze", ["--version"]).error && "systemd-analyze is not installed (Debian: systemd)";
+const skipTrace = skipSystemd ?? (spawnSync("strace", ["-f", "true"]).status !== 0 && "strace cannot be used here");
+
+test("systemd-analyze finds no fault in the systemd unit, and an exposure of 1.1 at most", { skip: skipSystemd }, async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "animal-store.service");
+  const unit = await recipe("animal-store.service");
+  await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
+  const { stdout, stderr, status } = spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" });
+  // It also checks the machine's own units that this one names.
+  const faults = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
+  assert.deepEqual([status, faults], [0, []]);
+  const security = ["security", "--no-pager", "--offline=true", "--threshold=11", path]; // In tenths.
+  const rating = spawnSync("systemd-analyze", security, { encoding: "utf8" });
+  assert.equal(rating.status, 0, rating.stdout + rating.stderr);
+});
+
+/** The unit cannot run here. So what it allows is compared with what the service does. */
+test("the systemd unit allows each system call and each kind of socket that the service uses", { skip: skipTrace }, async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-calls-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const trace = join(folder, "trace");
+  const data = ["--data", join(folder, "data")];
+  const how = { program: programPath };
+  const key = await createKey(data, "free", how);
+  const service = await start(context, data, { ...how, wrapper: ["strace", "-f", "-q", "-o", trace] });
+  await createKey(data, "free", how); // By the Unix socket.
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  const response = await fetch(`${service.url}/pets`, { method: "POST", headers, body: '{"name":"Rex","categoryId":1}' });
+  assert.equal(response.status, 201);
+  assert.equal(await service.stop("SIGTERM"), 0);
+
+  const unit = await recipe("animal-store.service");
+  const [allowed, refused] = Array.from(unit.matchAll(/^SystemCallFilter=~?(.*)$/gm), ([, names]) => callsOf(names.split(" ")));
+  const calls = await readFile(trace, "utf8");
+  const used = new Set(Array.from(calls.matchAll(/^\d+ +(\w+)\(/gm), ([, name]) => name));
+  assert.deepEqual([...used].filter((name) => !allowed.has(name) || refused.has(name)), []);
+  const [, families] = /^RestrictAddressFamilies=(.*)$/m.exec(unit);
+  const opened = new Set(Array.from(calls.matchAll(/ socket(?:pair)?\((\w+)/g), ([, family]) => family));
+  assert.ok(opened.has("AF_UNIX") && opened.has("AF_INET"));
+  assert.deepEqual([...opened].filter((family) => !families.split(" ").includes(family)), []);
+});
+
+/** The calls that systemd's names mean: a set has calls and other sets. */
+function callsOf(names) {
+  const { stdout } = spawnSync("systemd-analyze", ["syscall-filter", "--no-pager", ...names], { encoding: "utf8" });
+  const members = Array.from(stdout.matchAll(/^ {4}([@\w-]+)$/gm), ([, name]) => name);
+  const sets = members.filter((name) => name.startsWith("@"));
+  return new Set([...members, ...(sets.length === 0 ? [] : callsOf(sets))]);
+}
+
+/** Follows the Dockerfile without Docker: what it copies is all that the build gets. */
+test("the Dockerfile copies all that the build needs, and starts the program that it makes", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-image-"));
+  const [build, image] = (await recipe("Dockerfile")).split(/^FROM /m).slice(1);
+  for (const [, instruction, rest] of build.matchAll(/^(COPY|RUN) (.*)$/gm)) {
+    if (instruction === "RUN") {
+      execFileSync("sh", ["-c", rest], { cwd: folder, stdio: "pipe" });
+      continue;
+    }
+    const paths = rest.split(" ");
+    const target = join(folder, paths.pop());
+    for (const path of paths) {
+      const isFolder = (await stat(join(project, path))).isDirectory();
+      await cp(join(project, path), isFolder ? target : join(target, basename(path)), { recursive: true });
+    }
+  }
+  const root = join(folder, "image");
+  for (const [, from, to] of image.matchAll(/^COPY --from=build \/app\/(\S+) (\S+)$/gm)) {
+    const target = to.endsWith("/") ? join(root, to, basename(from)) : join(root, to);
+    await mkdir(dirname(target), { recursive: true });
+    await cp(join(folder, from), target, { recursive: true });
+  }
+  const [program] = JSON.parse(/^CMD (.*)$/m.exec(image)[1]).slice(1);
+  const { version } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
+  const printed = execFileSync(process.execPath, [join(root, program), "--version"], { encoding: "utf8" });
+  assert.equal(printed, `${version}\n`);
+  await rm(folder, { recursive: true });
+});
+
+test("the Dockerfile's health check works with TLS and with any host, and fails once the service has ended", async (context) => {
+  const text = await recipe("Dockerfile");
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-health-"));
+  context.after(() => rm(folder, { recursive: true }));
+  for (const [, path] of text.matchAll(/^COPY (?:--from=build \/app\/)?(\S+\.js(?:on)?) \/app\/$/gm)) {
+    await cp(join(project, path), join(folder, basename(path)));
+  }
+  const [command, ...args] = JSON.parse(/^HEALTHCHECK .* CMD (\[.*\])$/m.exec(text)[1]);
+  assert.equal(command, "node");
+  const inFolder = args.map((arg) => arg.replace(/^\/app/, folder));
+  const { cert, key } = keepPair(folder, one);
+  const [, image] = /^ENV ANIMAL_STORE_HOST=(.*)$/m.exec(text);
+  const https = { ANIMAL_STORE_TLS_CERT: cert, ANIMAL_STORE_TLS_KEY: key };
+  for (const variables of [
+    { ANIMAL_STORE_HOST: hasIpv6Loopback ? image : "0.0.0.0" },
+    { ANIMAL_STORE_HOST: "" },
+    { ANIMAL_STORE_HOST: "127.0.0.2" },
+    { ANIMAL_STORE_HOST: hasIpv6Loopback ? "::1" : "localhost", ...https },
+    { ANIMAL_STORE_HOST: "0.0.0.0", ...https },
+  ]) {
+    const service = await start(context, ["--data", join(folder, "data")], { program: programPath, env: variables });
+    const env = { ...process.env, ...variables, PORT: new URL(service.url).port };
+    const status = () => spawnSync(process.execPath, inFolder, { env, timeout: 20_000 }).status;
+    assert.equal(status(), 0, JSON.stringify(variables));
+    assert.equal(await service.stop(), 0);
+    assert.equal(status(), 1, JSON.stringify(variables));
+  }
+});
+
+test("the command of check --help salvages what is intact in a damaged log, and it is served", async (context) => {
+  const folder = await mkdtemp(join(tmpdir(), "animal-store-damaged-"));
+  context.after(() => rm(folder, { recursive: true }));
+  const ending = { encoding: "utf8", timeout: 30_000, cwd: folder };
+  const run = (...args) => spawnSync(process.execPath, [programPath, ...args], ending);
+  for (let count = 0; count < 2; count += 1) { // With a second group after it, damage in the first is corruption.
+    assert.equal(run("import", join(project, "data", "sample.jsonl"), "--data", "DAMAGED").status, 0);
+  }
+  const path = join(folder, "DAMAGED", "pets.jsonl");
+  const lines = (await readFile(path, "utf8")).split("\n");
+  lines[9] = lines[9].replace('"id":10', '"id":11');
+  await writeFile(path, lines.join("\n"));
+
+  const rejected = run("--port", "0", "--data", "DAMAGED");
+  assert.deepEqual([rejected.status, /line 10, byte \d+/.test(rejected.stderr)], [1, true], rejected.stderr);
+  const [, command] = /^ *animal-store (check .*--salvage FOLDER)$/m.exec(run("check", "--help").stdout);
+  assert.equal(run(...command.split(" ")).status, 1); // An animal is lost.
+  assert.match(run("check", "--data", "FOLDER").stdout, new RegExp(`has ${lines.length - 2} animals`));
+});
+
+test("the programs of the bench run to their end", () => {
+  const dist = join(project, "dist");
+  const bench = (file, ...args) => spawnSync(process.execPath, [join(here, "..", "bench", file), ...args], { encoding: "utf8" });
+  const ownTime = bench("own-time.js", dist, dist, "--only", "W3", "--launches", "1", "--seconds", "1");
+  assert.equal(ownTime.status, 0, ownTime.stderr);
+  assert.match(ownTime.stdout, /^ {2}A\/B \d+\.\d+$/m);
+  // Without better-sqlite3, which takes minutes to compile.
+  const [npm, ...flags] = "npm run bench -- --quick --only W3 --peers= --no-tail --no-start-up".split(" ");
+  const whole = spawnSync(npm, flags, { cwd: project, encoding: "utf8", env: { ...process.env, npm_config_omit: "optional" } });
+  assert.equal(whole.status, 0, whole.stdout + whole.stderr);
+  assert.match(whole.stdout, /^\| W3 .*\*\*\d+\.\d+\*\*/m);
+  const startUp = bench("start-up.js", "--animals", "1000", "--rounds", "1", "--dist", dist);
+  assert.equal(startUp.status, 0, startUp.stderr);
+  assert.match(startUp.stdout, /^\| this service \|/m);
+});
