@@ -3,25 +3,25 @@
  * connection broke or the outcome stayed unknown, never adds it twice.
  */
 
+import { onClick, onSubmit } from "./buttons.ts";
+import { type CallRequest, writeFields } from "./call-request.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
-import { type ApiRequest, writeFields } from "./api-request.ts";
 import { byId, element, type Field, notify } from "./dom.ts";
 import { isPet, newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { nameOf } from "./pet-table.ts";
-import { guard, onSubmit } from "./press.ts";
-import { type Exchange, explain, type Session } from "./session.ts";
+import { type ApiCall, explain, type Session } from "./session.ts";
 
 export function startAddView(session: Session, catalogue: CatalogueView): void {
   /** The request that failed, or whose response was lost: with the same content it goes out once more. */
-  let failed: ApiRequest | undefined;
+  let failed: CallRequest | undefined;
 
-  function show(exchange: Exchange): void {
-    const { request, response, body } = exchange;
+  function show(call: ApiCall): void {
+    const { request, response, body } = call;
     const { activeElement } = document;
     const isAdded = response?.status === 201 && isPet(body);
     failed = isAdded ? undefined : request;
     if (!isAdded) {
-      notify("add-notice", "bad", ...explain(exchange));
+      notify("add-notice", "bad", ...explain(call));
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
@@ -40,7 +40,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
 
   function showButton({ id }: Pet): HTMLElement {
     const button = element("button.small.sends", "Show it");
-    guard(button, () => catalogue.find(id));
+    onClick(button, () => catalogue.find(id));
     return button;
   }
 

@@ -3,11 +3,11 @@
  * is what the service has: it never leaves out an animal between two that it shows.
  */
 
-import { nextQuery } from "./api-request.ts";
+import { acceptPress, onPress, onSubmit, setAtEnd } from "./buttons.ts";
+import { nextQuery } from "./call-request.ts";
 import { byId, type Field, notify, setText } from "./dom.ts";
 import { isPet, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { PetTable } from "./pet-table.ts";
-import { mayPress, onPress, onSubmit, setAtEnd } from "./press.ts";
 import { explain, type Session } from "./session.ts";
 
 export type CatalogueView = ReturnType<typeof createCatalogueView>;
@@ -23,10 +23,10 @@ export function createCatalogueView(session: Session) {
   /** @param wanted the number of the animal that the page should begin with */
   async function openPages(pages: readonly string[], wanted?: string): Promise<void> {
     asked = filter.value;
-    const exchange = await session.request(`/pets${pages.at(-1)}`);
-    const { response, body } = exchange;
+    const call = await session.request(`/pets${pages.at(-1)}`);
+    const { response, body } = call;
     if (!response?.ok || !Array.isArray(body) || !body.every(isPet)) {
-      notify("list-notice", "bad", ...explain(exchange));
+      notify("list-notice", "bad", ...explain(call));
       return;
     }
     trail = pages;
@@ -78,7 +78,7 @@ export function createCatalogueView(session: Session) {
   onSubmit("find-form", () => (Number(wanted()) > 0 ? find(wanted()) : complain()));
   onPress("next", () => openPages([...trail, next ?? ""]));
   onPress("back", () => openPages(trail.slice(0, -1)));
-  onChoice(filter, () => session.key && filter.value !== asked && mayPress(byId("list")) && list());
+  onChoice(filter, () => session.key && filter.value !== asked && acceptPress(byId("list")) && list());
   forget();
   return { list, add, find, forget };
 }

@@ -1,6 +1,6 @@
 /** The only ways in which this page changes its document: elements, attributes and text. No markup is ever parsed. */
 
-import { visibleParts } from "./visible.ts";
+import { markInvisible } from "./invisible-characters.ts";
 
 export type Child = Node | string;
 
@@ -22,7 +22,7 @@ export function byId<Kind extends HTMLElement>(id: string): Kind {
 
 /** Text from outside: characters that would not be seen are shown by their code points. */
 export function shown(text = ""): readonly Child[] {
-  return visibleParts(text).map((part, index) => (index % 2 === 0 ? part : element("span.code-point", part)));
+  return markInvisible(text).map((part, index) => (index % 2 === 0 ? part : element("span.code-point", part)));
 }
 
 /** As `shown`, but lines stay lines. */

@@ -2,7 +2,7 @@
  * JSON whose numbers keep every digit. `JSON.parse` rounds an int64 beyond 2^53; here a number becomes its own text.
  */
 
-import { escapeHidden } from "./visible.ts";
+import { escapeInvisible } from "./invisible-characters.ts";
 
 /** An animal as the API shows it. */
 export interface Pet {
@@ -63,6 +63,6 @@ export function parseWholeNumber(text: string): string | undefined {
 
 /** A NewPet body. `categoryId` is the text of a whole number, and goes in digit by digit. */
 export function newPetJson({ name, categoryId, status }: Omit<Pet, "id">): string {
-  const nameJson = escapeHidden(JSON.stringify(name));
+  const nameJson = escapeInvisible(JSON.stringify(name));
   return `{"name":${nameJson},"categoryId":${categoryId},"status":${JSON.stringify(status)}}`;
 }

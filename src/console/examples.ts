@@ -1,6 +1,6 @@
 /** The example of each operation: as curl, with the client, and in Python. Each reads the key from `KEY`. */
 
-import { type ApiRequest, curlLine } from "./api-request.ts";
+import { type CallRequest, curlLine } from "./call-request.ts";
 
 interface Example {
   /** Below the address of the API. */
@@ -43,7 +43,7 @@ type Code = readonly [language: string, code: string];
  * @param api the address of the API
  */
 export function codeOf({ target, call, ...more }: Example, method: string, api: string): readonly Code[] {
-  const request = { ...more, url: api + target, method: method as ApiRequest["method"] };
+  const request = { ...more, url: api + target, method: method as CallRequest["method"] };
   return [["curl", curlLine(request)], ["JavaScript", javaScript(call, api)], ["Python", python(request)]];
 }
 
@@ -54,7 +54,7 @@ const client = new AnimalStoreClient({ url: "${api}", key: process.env.KEY });
 console.log(await client.${call});`;
 }
 
-function python({ url, method, fields, content }: ApiRequest): string {
+function python({ url, method, fields, content }: CallRequest): string {
   const more = Object.entries(fields ?? {}).map(([name, value]) => `    "${name}": '${value}',\n`).join("");
   const data = content === undefined ? "" : `method="${method}", data=b'${content}', `;
   return `import json, os

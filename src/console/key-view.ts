@@ -3,13 +3,13 @@
  * the key is kept in the tab: then a reload enters it again.
  */
 
+import { onPress, onSubmit, showCooldown } from "./buttons.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, type Child, type Field, notify, setText } from "./dom.ts";
-import { onPress, onSubmit, showRests } from "./press.ts";
-import { isLimits } from "./quota.ts";
 import type { QuotaView } from "./quota-view.ts";
-import { type Exchange, explain, isUnknownKey, type Session } from "./session.ts";
-import { keep, kept } from "./tab.ts";
+import { isLimits } from "./quota.ts";
+import { store, stored } from "./session-storage.ts";
+import { type ApiCall, explain, isUnknownKey, type Session } from "./session.ts";
 
 export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
   const form = byId<HTMLFormElement>("key-form");
@@ -27,7 +27,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
 
   function forget(): void {
     session.key = "";
-    keep("key", "");
+    store("key", "");
     showKey("");
     quotaView.forget();
     catalogue.forget();
@@ -43,24 +43,24 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
       return;
     }
     session.key = key;
-    const exchange = await session.request("/limits");
-    keep("key", stay.checked && !isUnknownKey(exchange) ? key : "");
-    if (!isKeyTaken(exchange)) {
-      refuse(...explain(exchange));
+    const call = await session.request("/limits");
+    store("key", stay.checked && !isUnknownKey(call) ? key : "");
+    if (!isKeyTaken(call)) {
+      refuse(...explain(call));
       return;
     }
     showKey(key);
-    if (showPlan(exchange, "list-notice")) {
+    if (showPlan(call, "list-notice")) {
       await catalogue.list();
     }
   });
   onPress("refresh", async () => {
-    const exchange = await session.request("/limits");
-    if (isUnknownKey(exchange)) {
+    const call = await session.request("/limits");
+    if (isUnknownKey(call)) {
       forget();
-      refuse(...explain(exchange));
+      refuse(...explain(call));
     } else {
-      showPlan(exchange, "key-notice");
+      showPlan(call, "key-notice");
     }
   });
   onPress("forget", () => {
@@ -68,8 +68,8 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     notify("key-reason", "good", "Forgotten.");
   });
   see.onchange = () => (input.type = see.checked ? "text" : "password");
-  showRests();
-  input.value = kept("key");
+  showCooldown();
+  input.value = stored("key");
   if (input.value !== "") {
     stay.checked = true;
     form.requestSubmit();
@@ -77,17 +77,17 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
 }
 
 /** Whether the service has judged the key and not refused it, or cannot judge any. */
-function isKeyTaken(exchange: Exchange): boolean {
-  const { response, body, code } = exchange;
+function isKeyTaken(call: ApiCall): boolean {
+  const { response, body, code } = call;
   const isJudged = isLimits(body) || code !== "" || (response?.status ?? 0) >= 500;
-  return response !== undefined && isJudged && !isUnknownKey(exchange);
+  return response !== undefined && isJudged && !isUnknownKey(call);
 }
 
 /** Returns whether the response tells what the key may do. If not, the notice says why. */
-function showPlan(exchange: Exchange, notice: string): boolean {
-  const { response, body } = exchange;
+function showPlan(call: ApiCall, notice: string): boolean {
+  const { response, body } = call;
   if (!response?.ok || !isLimits(body)) {
-    notify(notice, "bad", ...explain(exchange));
+    notify(notice, "bad", ...explain(call));
     return false;
   }
   setText("plan", `${body.plan} plan`);
@@ -101,7 +101,7 @@ function showKey(key: string): void {
   const isFocused = byId(hasKey ? "access" : "key-in-use").contains(document.activeElement);
   byId("access").hidden = hasKey;
   byId("key-in-use").hidden = !hasKey;
-  showRests();
+  showCooldown();
   byId<HTMLFormElement>("key-form").reset(); // From here on the key is in memory alone, or in the tab.
   byId<Field>("key").type = "password";
   byId<Field>("key").ariaInvalid = "false";

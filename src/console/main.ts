@@ -1,15 +1,15 @@
 /** Puts the page together: the description for the reference and the API's address, then the views. */
 
 import { startAddView } from "./add-view.ts";
-import { apiAddress } from "./api-request.ts";
+import { apiAddress } from "./call-request.ts";
 import { createCatalogueView } from "./catalogue-view.ts";
 import { byId, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
-import type { Description } from "./reference.ts";
 import { showReference } from "./reference-view.ts";
-import { showExchange, startRequestsView } from "./requests-view.ts";
+import type { Description } from "./reference.ts";
+import { showCall, startRequestsView } from "./requests-view.ts";
 import { Session } from "./session.ts";
 
 /** Returns the address of the API. The description is part of the page: it is read without a key. */
@@ -29,12 +29,12 @@ async function loadDescription(): Promise<string> {
 
 document.onkeydown = ({ key, repeat }) => key !== "Enter" || !repeat; // A held Enter is one press.
 const quotaView = createQuotaView();
-const session = new Session(loadDescription(), (exchange) => {
-  showExchange(exchange);
-  if (exchange.code === "insufficient_scope") {
+const session = new Session(loadDescription(), (call) => {
+  showCall(call);
+  if (call.code === "insufficient_scope") {
     byId("desk").toggleAttribute("data-read-only", true); // As of a key of which GET /limits has not told.
   }
-  quotaView.show(exchange);
+  quotaView.show(call);
 });
 const catalogue = createCatalogueView(session);
 startKeyView(session, quotaView, catalogue);

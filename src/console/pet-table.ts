@@ -3,11 +3,11 @@
  * `If-Match` says. If another was faster, the response tells what it is now.
  */
 
-import { writeFields } from "./api-request.ts";
+import { onClick } from "./buttons.ts";
+import { writeFields } from "./call-request.ts";
 import { byId, element, notify, shown } from "./dom.ts";
 import { isPet, type Pet } from "./exact-json.ts";
-import { guard } from "./press.ts";
-import { type Exchange, explain, type Session } from "./session.ts";
+import { type ApiCall, explain, type Session } from "./session.ts";
 
 /** The status that each button gives an animal, and what the animal then is. */
 const actions = [
@@ -31,7 +31,7 @@ export class PetTable {
   #addedId = "";
   #changedId = "";
   /** Changes that failed, or whose response was lost: pressed once more, the same request goes out. */
-  #failed = new Map<Pet, Exchange>();
+  #failed = new Map<Pet, ApiCall>();
 
   constructor(session: Session) {
     this.#session = session;
@@ -65,10 +65,10 @@ export class PetTable {
     const fields = { ...writeFields(), "If-Match": `"${pet.status}"` };
     const last = this.#failed.get(pet);
     const isAgain = last?.request.content === content;
-    const exchange = await (isAgain
+    const call = await (isAgain
       ? this.#session.send(last.request)
       : this.#session.request(`/pets/${pet.id}`, { method: "PATCH", fields, content }));
-    const { response, body } = exchange;
+    const { response, body } = call;
     const found = /"([a-z]+)/.exec(response?.headers.get("ETag") ?? "")?.[1];
     if (response?.ok && isPet(body) && body.id === pet.id) {
       const isPast = response.headers.has("Idempotent-Replayed");
@@ -84,14 +84,14 @@ export class PetTable {
       const reason = ` is ${found} now, no longer ${pet.status}: ${who}.`;
       notify("change-notice", "bad", `Not ${done}: `, nameOf(pet), reason);
     } else {
-      this.#failed.set(pet, exchange);
-      notify("change-notice", "bad", ...explain(exchange));
+      this.#failed.set(pet, call);
+      notify("change-notice", "bad", ...explain(call));
     }
   }
 
   #undoButton(pet: Shown): HTMLElement {
     const button = element("button.small.sends", "Free ", nameOf(pet));
-    guard(button, async () => {
+    onClick(button, async () => {
       await this.#change(pet, actions[2]);
       this.focus(pet.id); // The pressed button is gone.
     });
@@ -133,7 +133,7 @@ export class PetTable {
     const button = element("button.small.sends", text) as HTMLButtonElement;
     button.ariaLabel = `${text} animal ${pet.id}`;
     button.disabled = next === pet.status || (pet.status === "sold" && next === "pending");
-    guard(button, () => this.#change(pet, action));
+    onClick(button, () => this.#change(pet, action));
     return button;
   }
 }
@@ -143,7 +143,7 @@ function contentFor(status: string): string {
 }
 
 /** Whether nobody knows if the change was made. */
-function isOpen({ response }: Exchange): boolean {
+function isOpen({ response }: ApiCall): boolean {
   return response === undefined || response.ok || response.status >= 500;
 }
 

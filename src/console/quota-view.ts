@@ -1,12 +1,12 @@
 /**
- * The quota as two meters with a countdown each, and the wait after a 429, for which the buttons rest. A tick sends
+ * The quota as two meters with a countdown each, and the wait after a 429, which is the buttons' cooldown. A tick sends
  * nothing and moves no focus. A live region announces only that a wait begins and that it is over.
  */
 
+import { setCooldown } from "./buttons.ts";
 import { byId, setText } from "./dom.ts";
-import { setRest } from "./press.ts";
 import { afterResponse, countdown, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
-import { type Exchange, isUnknownKey } from "./session.ts";
+import { type ApiCall, isUnknownKey } from "./session.ts";
 
 const tickMs = 1_000;
 
@@ -21,7 +21,7 @@ export function createQuotaView() {
     refusedUntilMs = untilMs;
     const until = untilMs === undefined ? "" : clockTime(untilMs);
     setText("wait", until === "" ? text : `${text} until ${until}.`);
-    setRest(until);
+    setCooldown(until);
   }
 
   function tick(): void {
@@ -38,10 +38,10 @@ export function createQuotaView() {
   }
 
   /** Takes in what a response says of the quota of the key. */
-  function show(exchange: Exchange): void {
-    const { request, response, body, code } = exchange;
+  function show(call: ApiCall): void {
+    const { request, response, body, code } = call;
     const nowMs = Date.now();
-    const rate = response && isAboutKey(exchange) ? readRate(response.headers, nowMs) : undefined;
+    const rate = response && isAboutKey(call) ? readRate(response.headers, nowMs) : undefined;
     if (response === undefined || rate === undefined) {
       return;
     }
@@ -71,9 +71,9 @@ export function createQuotaView() {
 }
 
 /** Other responses have the fields of the client's address, or are made before it is known whose request it is. */
-function isAboutKey(exchange: Exchange): boolean {
-  const { response, code } = exchange;
-  return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(exchange);
+function isAboutKey(call: ApiCall): boolean {
+  const { response, code } = call;
+  return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(call);
 }
 
 /** With the date, unless that is today. */

@@ -1,8 +1,8 @@
 /** The reference, drawn from the service's own description. Each operation can fill a form with its example. */
 
 import { byId, type Child, element, type Field, fold, requestLine, shown } from "./dom.ts";
-import { codeOf, examples } from "./examples.ts";
 import { parseExact, type Pet } from "./exact-json.ts";
+import { codeOf, examples } from "./examples.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
 import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";

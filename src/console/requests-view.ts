@@ -4,36 +4,36 @@
  * press away. A form sends any other GET.
  */
 
-import { curlLine } from "./api-request.ts";
+import { onClick, onSubmit } from "./buttons.ts";
+import { curlLine } from "./call-request.ts";
 import { byId, type Child, element, type Field, fold, notify, requestLine, shown, shownLines } from "./dom.ts";
 import { layOutJson } from "./exact-json.ts";
-import { guard, onSubmit } from "./press.ts";
-import { explain, type Exchange, type Session } from "./session.ts";
-import { keep, kept } from "./tab.ts";
+import { store, stored } from "./session-storage.ts";
+import { explain, type ApiCall, type Session } from "./session.ts";
 
-const exchangesMax = 10;
+const callsMax = 10;
 
 export function startRequestsView(session: Session): void {
   const part = byId<HTMLDetailsElement>("wire");
-  part.open = kept("folded") === "";
-  part.ontoggle = () => keep("folded", part.open ? "" : "yes");
+  part.open = stored("folded") === "";
+  part.ontoggle = () => store("folded", part.open ? "" : "yes");
   byId("links").onclick = () => (part.open = true); // They lead into it.
   onSubmit("get-form", async () => {
-    const exchange = await session.get(byId<Field>("path").value);
-    const isOk = exchange.response?.ok;
-    notify("wire-notice", isOk ? "good" : "bad", ...(isOk ? ["Answered."] : explain(exchange)));
+    const call = await session.get(byId<Field>("path").value);
+    const isOk = call.response?.ok;
+    notify("wire-notice", isOk ? "good" : "bad", ...(isOk ? ["Answered."] : explain(call)));
   });
 }
 
-export function showExchange(exchange: Exchange): void {
+export function showCall(call: ApiCall): void {
   const list = byId("requests");
   // The newest is the one to read.
   list.querySelector(":scope > li > [open]:not(:focus-within)")?.removeAttribute("open");
-  list.prepend(element("li", exchangeElement(exchange)));
-  list.children[exchangesMax]?.remove();
+  list.prepend(element("li", callElement(call)));
+  list.children[callsMax]?.remove();
 }
 
-function exchangeElement({ request, response, content, ms }: Exchange): HTMLElement {
+function callElement({ request, response, content, ms }: ApiCall): HTMLElement {
   const { pathname, search } = new URL(request.url);
   const status = response === undefined ? "no response" : `${response.status} ${response.statusText}`;
   const kind = response?.ok ? "good" : "bad";
@@ -42,7 +42,7 @@ function exchangeElement({ request, response, content, ms }: Exchange): HTMLElem
   const curlText = element("pre", line);
   const curl = fold(["curl"], curlText);
   const copy = element("button.small", "Copy curl");
-  guard(copy, () => copyText(line, curlText, curl));
+  onClick(copy, () => copyText(line, curlText, curl));
   const details = fold(
     requestLine(request.method, pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
     ...(content === "" ? [] : [contentElement(content)]),

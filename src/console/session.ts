@@ -4,14 +4,14 @@
  */
 
 import { adviceFor } from "./advice.ts";
-import { type ApiRequest, targetOf } from "./api-request.ts";
+import { setBusy } from "./buttons.ts";
+import { type CallRequest, targetOf } from "./call-request.ts";
 import { type Child, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
-import { setBusy } from "./press.ts";
 import { countdown } from "./quota.ts";
 
-export interface Exchange {
-  readonly request: ApiRequest;
+export interface ApiCall {
+  readonly request: CallRequest;
   /** Milliseconds until the whole response was there. */
   readonly ms: number;
   /** Undefined unless the whole response arrived. */
@@ -29,32 +29,32 @@ export class Session {
   key = "";
   /** The address of the API. */
   readonly #api: Promise<string>;
-  readonly #watch: (exchange: Exchange) => void;
+  readonly #watch: (call: ApiCall) => void;
 
-  constructor(api: Promise<string>, watch: (exchange: Exchange) => void) {
+  constructor(api: Promise<string>, watch: (call: ApiCall) => void) {
     this.#api = api;
     this.#watch = watch;
   }
 
-  async request(path: string, more: Partial<ApiRequest> = {}): Promise<Exchange> {
+  async request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
     setBusy(true);
     return this.send({ url: (await this.#api) + path, method: "GET", ...more });
   }
 
-  async get(typed: string): Promise<Exchange> {
+  async get(typed: string): Promise<ApiCall> {
     return this.request(targetOf(typed, await this.#api));
   }
 
-  async send(request: ApiRequest): Promise<Exchange> {
+  async send(request: CallRequest): Promise<ApiCall> {
     setBusy(true);
-    const exchange = await transfer(request, this.key);
+    const call = await transfer(request, this.key);
     setBusy(false);
-    this.#watch(exchange);
-    return exchange;
+    this.#watch(call);
+    return call;
   }
 }
 
-async function transfer(request: ApiRequest, key: string): Promise<Exchange> {
+async function transfer(request: CallRequest, key: string): Promise<ApiCall> {
   const { url, method, fields, content: sent = null } = request;
   const begunMs = performance.now();
   let response: Response | undefined;
@@ -93,20 +93,20 @@ function read(content: string): { readonly code?: unknown } {
   }
 }
 
-function messageOf({ body }: Exchange): string {
+function messageOf({ body }: ApiCall): string {
   return plain((body as { readonly message?: unknown }).message ?? "");
 }
 
 /** Whether the service does not know the key. Where an address has sent many such keys, it says 429 instead of 401. */
-export function isUnknownKey(exchange: Exchange): boolean {
-  const { response } = exchange;
-  return response?.status === 401 || (response?.status === 429 && messageOf(exchange).includes("from this address"));
+export function isUnknownKey(call: ApiCall): boolean {
+  const { response } = call;
+  return response?.status === 401 || (response?.status === 429 && messageOf(call).includes("from this address"));
 }
 
 /** What went wrong and what to do, for a notice. Codes and fields are for programmers, who see the response. */
-export function explain(exchange: Exchange): readonly Child[] {
-  const { response, code } = exchange;
+export function explain(call: ApiCall): readonly Child[] {
+  const { response, code } = call;
   const waitMs = Number(response?.headers.get("Retry-After")) * 1_000;
   const wait = waitMs > 0 ? ` Wait ${countdown(waitMs)}.` : "";
-  return shown(adviceFor(isUnknownKey(exchange) ? "invalid_api_key" : code, messageOf(exchange)) + wait);
+  return shown(adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call)) + wait);
 }

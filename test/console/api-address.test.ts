@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { apiAddress, nextQuery, targetOf } from "../../src/console/api-request.ts";
+import { apiAddress, nextQuery, targetOf } from "../../src/console/call-request.ts";
 
 test("apiAddress() finds the API beside the page, below any prefix that a proxy adds", () => {
   const table = [

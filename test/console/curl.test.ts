@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { test } from "node:test";
 
-import { curlLine, quoteForShell } from "../../src/console/api-request.ts";
+import { curlLine, quoteForShell } from "../../src/console/call-request.ts";
 
 /** The arguments that `sh` hands to `curl`, with KEY set. */
 function argumentsInShell(line: string): readonly string[] {

@@ -8,16 +8,16 @@
  * pictographs to one sign.
  */
 const joint = /(?<=\p{ExtPict}[\ufe0f\p{EMod}]?)\u200d(?=\p{ExtPict})|(?<=\p{ExtPict})\ufe0f/u.source;
-const hiddenCharacters = new RegExp(`((?!${joint})[\\p{C}\\p{DI}\\p{Zl}\\p{Zp}\\u2800]|(?! )\\p{Zs})`, "u");
+const invisibleCharacters = new RegExp(`((?!${joint})[\\p{C}\\p{DI}\\p{Zl}\\p{Zp}\\u2800]|(?! )\\p{Zs})`, "u");
 
 /** Parts of the text: those at even indexes are plain, those at odd indexes are code points as "U+202E". */
-export function visibleParts(text: string): readonly string[] {
-  return text.split(hiddenCharacters).map((part, index) => (index % 2 === 0 ? part : codePoint(part)));
+export function markInvisible(text: string): readonly string[] {
+  return text.split(invisibleCharacters).map((part, index) => (index % 2 === 0 ? part : codePoint(part)));
 }
 
 /** The same JSON, with each hidden character as an escape. */
-export function escapeHidden(json: string): string {
-  return json.replace(new RegExp(hiddenCharacters, "gu"), (character) =>
+export function escapeInvisible(json: string): string {
+  return json.replace(new RegExp(invisibleCharacters, "gu"), (character) =>
     Array.from({ length: character.length }, (_, index) => `\\u${hexadecimal(character.charCodeAt(index))}`).join(""),
   );
 }

@@ -1,7 +1,7 @@
 /** A request to the API, its `curl` line for a POSIX shell in which `KEY` holds the API key, and where the API is. */
 
 /** Without the key, which is added where the request is sent. */
-export interface ApiRequest {
+export interface CallRequest {
   /** Absolute address. */
   readonly url: string;
   readonly method: "GET" | "POST" | "PATCH";
@@ -17,7 +17,7 @@ export function writeFields(): Readonly<Record<string, string>> {
 }
 
 /** With -g, brackets in the path are no pattern. The address is what the browser sends. */
-export function curlLine({ url, method, fields = {}, content }: ApiRequest): string {
+export function curlLine({ url, method, fields = {}, content }: CallRequest): string {
   return [
     `curl -gi${method === "PATCH" ? "X PATCH" : ""} ${quoteForShell(new URL(url).href)}`,
     '-H "Authorization: Bearer $KEY"',
