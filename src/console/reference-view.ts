@@ -1,8 +1,9 @@
 /** The reference, drawn from the service's own description. Each operation can fill a form with its example. */
 
+import { type CallRequest, curlLine } from "./call-request.ts";
 import { byId, type Child, element, type Field, fold, requestLine, shown } from "./dom.ts";
 import { parseExact, type Pet } from "./exact-json.ts";
-import { codeOf, examples } from "./examples.ts";
+import { examples } from "./examples.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
 import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";
@@ -55,12 +56,12 @@ function columns(...children: readonly Child[]): HTMLElement {
 
 function exampleElements({ operationId = "", method }: Operation, api: string): readonly HTMLElement[] {
   const example = examples[operationId];
-  return (example === undefined ? [] : codeOf(example, method, api)).map(([language, code], index) => {
-    const one = fold([language], element("pre", code));
-    one.toggleAttribute("open", index === 0);
-    one.setAttribute("name", operationId); // Of folds with the same name, one is open.
-    return one;
-  });
+  if (example === undefined) {
+    return [];
+  }
+  const { target, ...more } = example;
+  const line = curlLine({ ...more, url: api + target, method: method as CallRequest["method"] }); // One that is shown.
+  return [element("h3", "curl"), element("pre", line)];
 }
 
 function lists(members: readonly Listed[]): readonly HTMLElement[] {

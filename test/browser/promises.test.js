@@ -214,7 +214,7 @@ for (const [colorScheme, paper] of [["light", "rgb(255, 255, 255)"], ["dark", "r
   });
 }
 
-/** Opens all of the reference; of the languages the last one stays open. */
+/** Opens all of the reference. */
 function openFolds(page) {
   return page.locator("#reference details").evaluateAll((all) => all.forEach((fold) => (fold.open = true)));
 }
