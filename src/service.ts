@@ -5,7 +5,6 @@
 
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { type Clock, systemClock } from "./base/clock.ts";
@@ -30,8 +29,8 @@ import { shareOutcomes } from "./pets/shared-outcomes.ts";
 import { locate } from "./request/mount.ts";
 import { Pipeline } from "./request/pipeline.ts";
 import { programCalls } from "./request/program-calls.ts";
-import { stopParsing } from "./wire/closing.ts";
 import { NodeExchange } from "./wire/node-exchange.ts";
+import { ProgramConnections } from "./wire/program-connections.ts";
 
 /** What an embedder does with keys. A change is durable when its promise resolves. */
 export type KeyAdministration = Pick<
@@ -116,8 +115,7 @@ export class Service implements AnimalStore {
   readonly keys: Keys;
   readonly pets: Pets;
   readonly #observers: Observers | undefined;
-  /** Of the connections that `handle` or `guard` has seen. */
-  readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
+  readonly #connections = new ProgramConnections();
   #description: OpenApiDescription | undefined;
   #page: Response | undefined;
   #isStopping = false;
@@ -200,23 +198,13 @@ export class Service implements AnimalStore {
 
   readonly keyOf: AnimalStore["keyOf"] = (incoming) => this.pipeline.keyOf(incoming);
 
-  /** Returns false if the request is not to go on. If it is, its connection may have to end with its response. */
+  /** Returns false if the request is not to go on. */
   #takes(incoming: IncomingMessage, outgoing: ServerResponse, next: ((error?: Error) => void) | undefined): boolean {
     if (Number(incoming.httpVersionMajor) >= 2) { // Adapters set a string, or nothing.
       this.#refuseHttp2(outgoing, next);
       return false;
     }
-    const { socket } = incoming;
-    const last = this.#lastResponses.get(socket) ?? outgoing;
-    if (outgoing.headersSent || (last !== outgoing && !last.shouldKeepAlive)) {
-      return false; // A middleware has responded already, or the connection is about to close (RFC 9112, 9.6).
-    }
-    this.#lastResponses.set(socket, outgoing);
-    if (incoming.headers.upgrade !== undefined || this.#isStopping) {
-      outgoing.shouldKeepAlive = false;
-      stopParsing(socket);
-    }
-    return true;
+    return this.#connections.take(incoming, outgoing, this.#isStopping);
   }
 
   /** Node's HTTP/2 objects lack what the responses need: the raw header fields of a message, and `Connection`. */

@@ -17,9 +17,9 @@ interface ParsedSocket extends Socket {
   readonly parser?: { onIncoming: typeof dropRest } | null;
 }
 
-/** No further request is taken, or even parsed: Node would keep objects of each of the 2,600 that a packet may have. */
-export function stopParsing(socket: ParsedSocket): void {
-  if (socket.parser) {
+/** No further request is parsed: a packet may have 2,600, and Node would make objects of each. */
+export function stopParsing(socket: ParsedSocket | undefined): void {
+  if (socket?.parser) {
     socket.parser.onIncoming = dropRest;
   }
 }
@@ -42,9 +42,11 @@ export function cutOffStalledReader(socket: Socket, stalledReaderMs: number): vo
 }
 
 /** The next response is the last one. Node calls `destroySoon` when it has been sent. */
-export function closeAfterResponse(socket: Socket): void {
-  stopParsing(socket);
-  socket.destroySoon = () => lingeringClose(socket);
+export function closeAfterResponse(socket: Socket | undefined): void {
+  if (socket !== undefined) {
+    stopParsing(socket);
+    socket.destroySoon = () => lingeringClose(socket);
+  }
 }
 
 export function lingeringClose(socket: Socket): void {

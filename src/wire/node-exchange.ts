@@ -1,6 +1,7 @@
 /** A request that node:http has read, or an embedding program, and its response, sent exactly once. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 import { ByteBuilder } from "../base/byte-builder.ts";
@@ -19,6 +20,7 @@ export class NodeExchange implements Exchange {
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
   readonly fault: MessageFault | undefined;
+  readonly #socket: Socket | undefined;
   readonly #rawHeaders: readonly string[];
   readonly #expectsContinue: boolean;
   #contentError: ErrorCode | undefined = undefined;
@@ -32,13 +34,14 @@ export class NodeExchange implements Exchange {
     this.method = incoming.method ?? "";
     this.target = incoming.url ?? "";
     this.headers = incoming.headers;
+    this.#socket = socketOf(incoming);
     this.#rawHeaders = rawHeadersOf(incoming);
     this.fault = messageFault(incoming, this.#rawHeaders);
     this.#expectsContinue = expectsContinue;
   }
 
   get socketAddress(): string | undefined {
-    return this.incoming.socket.remoteAddress;
+    return this.#socket?.remoteAddress;
   }
 
   /** An embedding program may have responded already, for instance after a time-out of its own. */
@@ -54,7 +57,7 @@ export class NodeExchange implements Exchange {
   readContent(bytesMax: number): MaybePromise<Content> {
     const { incoming } = this;
     // If empty content was read before, only the end of the stream shows it.
-    if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding !== null) {
+    if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding) {
       throw new ContentTakenError();
     }
     // Both can happen while the limiter decides.
@@ -79,7 +82,8 @@ export class NodeExchange implements Exchange {
     return new Promise((resolve) => {
       const content = new ByteBuilder();
       this.#onContentError = resolve;
-      incoming.read(0); // Otherwise Node drops content that came with the header fields once more after the response.
+      // Otherwise Node drops content that came with the header fields once more after the response. Mocks lack it.
+      incoming.read?.(0);
       incoming.on("data", (piece: Uint8Array) => {
         if (content.length + piece.length > bytesMax) {
           resolve("body_too_large");
@@ -99,7 +103,7 @@ export class NodeExchange implements Exchange {
   }
 
   endConnection(): void {
-    stopParsing(this.incoming.socket);
+    stopParsing(this.#socket);
     this.outgoing.shouldKeepAlive = false;
   }
 
@@ -107,21 +111,41 @@ export class NodeExchange implements Exchange {
   send(response: Response, fields: string[]): MaybePromise<void> {
     const { incoming, outgoing } = this;
     if (isWhole(incoming) || !announcesContent(incoming)) {
-      write(incoming, outgoing, response, fields);
+      this.#write(response, fields);
       return;
     }
-    incoming.resume();
+    incoming.resume?.();
     return eventLoopTurn().then(() => {
       if (!outgoing.headersSent) { // Otherwise an embedding program has sent a response of its own in this turn.
         outgoing.shouldKeepAlive &&= isWhole(incoming);
-        write(incoming, outgoing, response, fields);
+        this.#write(response, fields);
       }
     });
+  }
+
+  /**
+   * In two cases Node closes a connection by itself, and yet handles what follows on it: after a response to HTTP/1.0
+   * that has no Content-Length, as 204 and 304 have none, and after one to `Expect` that no 100 preceded.
+   */
+  #write(response: Response, fields: string[]): void {
+    const { outgoing, method, headers, incoming: { httpVersion } } = this;
+    if (!outgoing.shouldKeepAlive) {
+      closeAfterResponse(this.#socket);
+    } else if (httpVersion === "1.0" || headers.expect !== undefined) {
+      fields.push("Connection", "keep-alive");
+    }
+    outgoing.writeHead(response.status, fieldsByName(fields));
+    outgoing.end(method === "HEAD" ? undefined : response.content);
   }
 
   destroy(): void {
     this.outgoing.destroy();
   }
+}
+
+/** Adapters from other kinds of requests make one without a socket. */
+export function socketOf({ socket }: { readonly socket?: Socket | null }): Socket | undefined {
+  return socket ?? undefined;
 }
 
 /** An adapter, such as serverless-http, or a mock may make a request that has `headers` alone. */
@@ -137,21 +161,6 @@ function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
 /** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */
 function announcesContent({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
-}
-
-/**
- * In two cases Node closes a connection by itself, and yet handles what follows on it: after a response to HTTP/1.0
- * that has no Content-Length, as 204 and 304 have none, and after one to `Expect` that no 100 preceded.
- */
-function write(incoming: IncomingMessage, outgoing: ServerResponse, response: Response, fields: string[]): void {
-  const { httpVersion, headers, method, socket } = incoming;
-  if (!outgoing.shouldKeepAlive) {
-    closeAfterResponse(socket);
-  } else if (httpVersion === "1.0" || headers.expect !== undefined) {
-    fields.push("Connection", "keep-alive");
-  }
-  outgoing.writeHead(response.status, fieldsByName(fields));
-  outgoing.end(method === "HEAD" ? undefined : response.content);
 }
 
 /**

@@ -1,0 +1,73 @@
+/** Requests that adapters and mocks make without a connection, for `handle()` and `guard()`. */
+
+import assert from "node:assert/strict";
+import { EventEmitter, once } from "node:events";
+import { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
+import { test } from "node:test";
+
+import { runningService } from "../support/running-service.ts";
+import { petOfBytes, rex } from "../support/wire.ts";
+
+interface Made {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly content: string;
+}
+
+/** As fetch-to-node makes it of a `Request`: Node's own object, whose socket is null. */
+function withoutSocket({ method, headers, content }: Made): IncomingMessage {
+  const incoming = new IncomingMessage(null as unknown as Socket); // The types do not know that Node takes it.
+  Object.assign(incoming, { method, url: "/v1/pets", httpVersion: "1.1", httpVersionMajor: 1, headers });
+  incoming.push(content === "" ? null : content);
+  if (content !== "") {
+    incoming.push(null);
+  }
+  return incoming;
+}
+
+/** As node-mocks-http makes it: no stream, but an object that emits the events of one. */
+function mocked({ method, headers, content }: Made): IncomingMessage {
+  const incoming = Object.assign(new EventEmitter(), { method, url: "/v1/pets", headers });
+  setImmediate(() => {
+    incoming.emit("data", Buffer.from(content));
+    incoming.emit("end");
+  });
+  return incoming as unknown as IncomingMessage; // It lacks most of it: that is what the test is about.
+}
+
+test("a request without a socket, of an adapter or a mock, is served by handle() and guard() as any other", async (context) => {
+  const { service, key, reports } = await runningService(context);
+  const authorization = `Bearer ${key}`;
+  const length = (content: string): Record<string, string> => ({ "content-length": String(content.length) });
+  const rows: readonly (readonly [method: string, fields: Record<string, string>, content: string, status: number])[] = [
+    ["GET", { authorization }, "", 200],
+    ["HEAD", { authorization }, "", 200],
+    ["POST", { authorization }, rex, 201],
+    ["POST", { authorization }, petOfBytes(20_000), 413],
+    ["POST", {}, rex, 401],
+    ["GET", { authorization, "transfer-encoding": "gzip" }, "", 400],
+    ["GET", { authorization, upgrade: "h2c" }, "", 200],
+  ];
+  for (const make of [withoutSocket, mocked]) {
+    for (const [method, fields, content, status] of rows) {
+      const headers = { host: "localhost", ...(content !== "" && length(content)), ...fields };
+      for (const way of ["handle", "guard"] as const) {
+        const incoming = make({ method, headers, content });
+        const outgoing = new ServerResponse(incoming);
+        const received = new PassThrough();
+        outgoing.assignSocket(received as unknown as Socket); // Any stream will do for it.
+        outgoing.once("finish", () => received.end());
+        const closed = once(received, "end");
+        service[way](incoming, outgoing, () => outgoing.writeHead(299).end());
+        const expected = way === "guard" && fields["authorization"] !== undefined && status !== 400 ? 299 : status;
+        const response = await text(received);
+        assert.equal(response.split(" ", 2)[1], String(expected), `${make.name}, ${way}(), ${method} ${content.length}`);
+        await closed;
+      }
+    }
+  }
+  assert.deepEqual(reports, []);
+});
