@@ -213,6 +213,7 @@ class Lane {
 
   #handOver(packet: Buffer): void {
     const socket = this.#socket;
+    this.#unread = this.#fields = undefined; // The listener of `close` holds this object as long as the connection.
     socket.off("data", this.#onData);
     socket.off("end", this.#onEnd);
     socket.off("error", this.#onError);

@@ -1,0 +1,165 @@
+/**
+ * What an idle connection takes in memory does not depend on what was sent on it before. Goal: a client cannot make the
+ * service hold its packets, fields or content by leaving connections open. Method: in each way that a connection can
+ * be served, many connections send one request each and stay open; what they take, in the heap and in buffers, is
+ * compared with what connections take that have sent a short GET.
+ */
+
+import assert from "node:assert/strict";
+import { connect, type Socket } from "node:net";
+import { test, type TestContext } from "node:test";
+import { setImmediate as eventLoopTurn } from "node:timers/promises";
+import { connect as connectSecurely } from "node:tls";
+
+import { one } from "../support/certificates.ts";
+import { serve } from "../support/embedding-server.ts";
+import { heapBytes } from "../support/heap-bytes.ts";
+import { type RunningService, runningService, type Start } from "../support/running-service.ts";
+import { petOfBytes, request } from "../support/wire.ts";
+
+const connectionCount = 64;
+const differenceBytesMax = 2_048;
+
+/** Packets of one request. A request that the fast lane does not read stays with node:http, which takes more memory. */
+interface Sent {
+  readonly name: string;
+  readonly isPlain: boolean;
+  readonly packets: readonly Buffer[];
+}
+
+function fields(byteCount: number): string[] {
+  return Array.from({ length: byteCount / 300 }, (_, index) => `X-Long-${index}: `.padEnd(298, "v"));
+}
+
+/** The first of either kind is short: the others are compared with it. */
+function requests(key: string): readonly Sent[] {
+  const create = { method: "POST", key } as const;
+  const refused = { method: "POST", target: "/healthz" } as const;
+  const other = ["TE: trailers"];
+  const late = request({ ...create, fields: other, content: petOfBytes(16_000) });
+  const chunked = `3e80\r\n${petOfBytes(16_000)}\r\n0\r\n\r\n`;
+  return [
+    { name: "short", isPlain: true, packets: [request({ key })] },
+    { name: "GET, 7 kB of fields", isPlain: true, packets: [request({ key, fields: fields(7_000) })] },
+    { name: "create, 7 kB of content", isPlain: true, packets: [request({ ...create, content: petOfBytes(7_000) })] },
+    { name: "405, 7 kB of content", isPlain: true, packets: [request({ ...refused, content: petOfBytes(7_000) })] },
+    { name: "short", isPlain: false, packets: [request({ key, fields: other })] },
+    { name: "GET, 12 kB of fields", isPlain: false, packets: [request({ key, fields: fields(12_000) })] },
+    { name: "GET, 60 kB of content", isPlain: false, packets: [request({ key, content: petOfBytes(60_000) })] },
+    {
+      name: "create, 12 kB of fields, 16 kB of content",
+      isPlain: false,
+      packets: [request({ ...create, fields: fields(12_000), content: petOfBytes(16_000) })],
+    },
+    { name: "create, content in a later packet", isPlain: false, packets: [late.subarray(0, -100), late.subarray(-100)] },
+    {
+      name: "create, chunked",
+      isPlain: false,
+      packets: [request({ ...create, fields: ["Transfer-Encoding: chunked"], content: chunked })],
+    },
+    { name: "401, 12 kB of fields", isPlain: false, packets: [request({ fields: fields(12_000) })] },
+    { name: "405, 60 kB of content", isPlain: false, packets: [request({ ...refused, content: petOfBytes(60_000) })] },
+  ];
+}
+
+/** Sends the packets, a turn apart, and resolves when the response has come, to whether the connection stays open. */
+function exchangeOn(socket: Socket, packets: readonly Buffer[]): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    socket.on("error", reject);
+    let text = "";
+    socket.on("data", (chunk: Buffer) => {
+      text += chunk.toString("latin1");
+      const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text)?.[1];
+      if (length !== undefined && text.length >= text.indexOf("\r\n\r\n") + 4 + Number(length)) {
+        socket.removeAllListeners("data").resume();
+        resolve(!/\r\nconnection: close\r\n/i.test(text));
+      }
+    });
+    void (async () => {
+      for (const packet of packets) {
+        socket.write(packet);
+        await eventLoopTurn();
+        await eventLoopTurn();
+      }
+    })();
+  });
+}
+
+async function settledBytes(): Promise<number> {
+  for (let turn = 0; turn < 20; turn++) {
+    await eventLoopTurn();
+  }
+  heapBytes();
+  await eventLoopTurn(); // V8 frees buffers beside the program.
+  return heapBytes();
+}
+
+/** What each of many idle connections takes that has sent these packets. */
+async function bytesOfEach(port: number, isSecure: boolean, packets: readonly Buffer[], count: number): Promise<number> {
+  const before = await settledBytes();
+  const sockets: Socket[] = [];
+  while (sockets.length < count) {
+    const socket = isSecure
+      ? connectSecurely({ port, host: "127.0.0.1", rejectUnauthorized: false })
+      : connect({ port, host: "127.0.0.1", noDelay: true });
+    if (await exchangeOn(socket, packets)) {
+      sockets.push(socket);
+    } else {
+      socket.destroy(); // The system has cut the packet in two, so the response was the last one.
+    }
+  }
+  const taken = (await settledBytes()) - before;
+  assert.ok(sockets.every((socket) => !socket.destroyed && !socket.readableEnded), "the connections are idle");
+  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("close", resolve).destroy())));
+  return taken / count;
+}
+
+async function compare(context: TestContext, running: RunningService, port = running.port, isSecure = false): Promise<void> {
+  const all = requests(running.key);
+  for (const { packets } of all) {
+    await bytesOfEach(port, isSecure, packets, 8); // Whatever is made once is there.
+  }
+  const shortBytes: [plain: number, other: number] = [0, 0];
+  const faults: string[] = [];
+  for (const { name, isPlain, packets } of all) {
+    const bytes = await bytesOfEach(port, isSecure, packets, connectionCount);
+    const index = isPlain ? 0 : 1;
+    if (name === "short") {
+      shortBytes[index] = bytes;
+    }
+    context.diagnostic(`${name}: ${Math.round(bytes)}`);
+    if (bytes - shortBytes[index] > differenceBytesMax) {
+      faults.push(`${name}: ${Math.round(bytes)} bytes, after a short request ${Math.round(shortBytes[index])}`);
+    }
+  }
+  assert.deepEqual(faults, []);
+}
+
+const ways: readonly (readonly [name: string, start: Start])[] = [
+  ["that began in the fast lane", { hasFastLane: true }],
+  ["of node:http", { hasFastLane: false }],
+  ["over TLS, that began in the fast lane", { hasFastLane: true, certificate: one }],
+  ["of node:https", { hasFastLane: false, certificate: one }],
+];
+
+for (const [name, start] of ways) {
+  test(`an idle connection ${name} holds nothing of what was sent on it`, async (context) => {
+    const isSecure = start.certificate !== undefined || process.env["ANIMAL_STORE_TEST_TLS"] !== undefined;
+    const running = await runningService(context, start);
+    await compare(context, running, running.port, isSecure);
+  });
+}
+
+for (const way of ["handle", "guard"] as const) {
+  test(`an idle connection of an embedding program holds nothing of what came to ${way}()`, async (context) => {
+    const running = await runningService(context);
+    const { service } = running;
+    const port = await serve(context, (incoming, outgoing) => {
+      service[way](incoming, outgoing, () => {
+        incoming.resume();
+        outgoing.writeHead(200, { "Content-Length": 2 }).end("{}");
+      });
+    });
+    await compare(context, running, port);
+  });
+}
