@@ -63,7 +63,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     ...["service.ts", "options.ts", "postgres", "openapi", "client"],
     ...["store", "disk", "keys", "limits", "pets", "http"],
   ],
-  testing: ["index.ts"],
+  testing: ["index.ts", "pets"],
   cli: [
     ...["service.ts", "options.ts", "transfer", "folder", "postgres", "observe", "store", "disk"],
     ...["keys", "limits", "pets", "tls", "wire", "http", "base"],

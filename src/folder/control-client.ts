@@ -19,7 +19,7 @@ import type { KeyDecider } from "../keys/keys.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { addBatch, type Added } from "../pets/add-in-batches.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
-import type { NewPet } from "../pets/pet.ts";
+import { type NewPet, newPetToJson } from "../pets/pet.ts";
 import {
   type ControlAction, controlTimeoutMs, controlVersion, decodeError, NotReadyError,
 } from "./control-protocol.ts";
@@ -158,10 +158,8 @@ async function workOrAsk<Result extends object | boolean>(
 
 /** Adds a batch of animals through the process that holds the folder. @throws {Error} nothing was added */
 async function addThroughSocket(disk: Disk, dataDir: string, newPets: readonly NewPet[]): Promise<Added> {
-  const content = newPets.map(({ name, categoryId, status }) => {
-    return `{"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}\n`;
-  });
-  const { lines: [line = "{}"], failure } = await send(disk, dataDir, "add", content.join(""));
+  const content = newPets.map((newPet) => `${newPetToJson(newPet)}\n`).join("");
+  const { lines: [line = "{}"], failure } = await send(disk, dataDir, "add", content);
   if (failure instanceof NotReadyError) {
     throw failure;
   }

@@ -7,14 +7,14 @@ import { publishedQuotas } from "../limits/plans.ts";
 import { limitMax } from "../pets/list-query.ts";
 import { sunsetField } from "../request/handlers.ts";
 import { errorResponse, errorResponses, response } from "./responses.ts";
-import { type JsonObject, listParameters, parameter, rex } from "./schemas.ts";
+import { type JsonObject, listParameters, newMisty, newRex, parameter, rex } from "./schemas.ts";
 
 const sunsetDate = new Date(sunsetField).toISOString().slice(0, 10);
 
 /** The fields of every response of getPet. */
 const deprecationFields: readonly string[] = ["Deprecation", "Sunset", "Link-successor"];
 
-const misty: JsonObject = { ...rex, id: 2, name: "Misty" };
+const misty: JsonObject = { id: 2, ...newMisty };
 const petSchema: JsonObject = { $ref: "#/components/schemas/Pet" };
 const petContent: JsonObject = { schema: petSchema, examples: { rex: { value: rex } } };
 const reserved: JsonObject = { ...rex, status: "pending" };
@@ -35,8 +35,8 @@ const limitsExample: JsonObject = {
 const newPetContent: JsonObject = {
   schema: { $ref: "#/components/schemas/NewPet" },
   examples: {
-    required: { summary: "Required members", value: { name: "Rex", categoryId: 5 } },
-    all: { summary: "All members", value: { name: "Misty", categoryId: 7, status: "sold" } },
+    required: { summary: "Required members", value: newRex },
+    all: { summary: "All members", value: newMisty },
   },
 };
 

@@ -4,7 +4,8 @@ import { errorTable } from "../http/errors.ts";
 import { planNames } from "../limits/plans.ts";
 import { idempotencyHours, idempotencyKeyCharactersMax } from "../pets/idempotency-key.ts";
 import { limitDefault, limitMax } from "../pets/list-query.ts";
-import { defaultPetStatus, int64Max, int64Min, nameCodePointsMax, petStatuses } from "../pets/pet.ts";
+import { int64Max, int64Min, type Member, members } from "../pets/members.ts";
+import { defaultPetStatus, petStatuses } from "../pets/pet.ts";
 
 /** What `JSON.stringify` writes exactly as it is. */
 export type Json = string | number | boolean | readonly Json[] | JsonObject;
@@ -13,7 +14,15 @@ export interface JsonObject {
   readonly [member: string]: Json;
 }
 
-export const rex: JsonObject = { id: 1, name: "Rex", categoryId: 5, status: "available" };
+const requiredMembers = members.filter(({ isOptional }) => isOptional !== true);
+
+function examplesOf(chosen: readonly Member[], index: 0 | 1): JsonObject {
+  return Object.fromEntries(chosen.map(({ name, examples }) => [name, examples[index]]));
+}
+
+export const newRex: JsonObject = examplesOf(requiredMembers, 0);
+export const newMisty: JsonObject = { ...examplesOf(members, 1), status: "sold" };
+export const rex: JsonObject = { id: 1, ...newRex, status: "available" };
 
 /**
  * Its format says the ends of its range. As a `minimum` or `maximum` they would be wrong, in every text that is made of
@@ -24,7 +33,11 @@ export function int64(range: { readonly minimum?: number } = {}): JsonObject {
 }
 
 /** An object of these members only. All of them are required unless `required` names some. */
-function objectOf(description: string, properties: JsonObject, required = Object.keys(properties)): JsonObject {
+function objectOf(
+  description: string,
+  properties: JsonObject,
+  required: readonly string[] = Object.keys(properties),
+): JsonObject {
   return { type: "object", description, required, additionalProperties: false, properties };
 }
 
@@ -33,26 +46,29 @@ const whiteSpace =
   "\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 
 const status: JsonObject = { $ref: "#/components/schemas/PetStatus" };
-const name: JsonObject = { $ref: "#/components/schemas/PetName" };
-const categoryId: JsonObject = { $ref: "#/components/schemas/CategoryId" };
 const quota: JsonObject = { $ref: "#/components/schemas/Quota" };
+const memberSchemas: JsonObject = Object.fromEntries(
+  members.map(({ name, schema }) => [name, { $ref: `#/components/schemas/${schema}` }]),
+);
+const required: readonly string[] = requiredMembers.map(({ name }) => name);
 
-const petName: JsonObject = {
-  type: "string",
-  minLength: 1,
-  maxLength: nameCodePointsMax,
-  pattern: `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`,
-  description:
-    `1 to ${nameCodePointsMax} Unicode code points, not only white space, without U+0000 and lone ` +
-    "surrogates. It is kept exactly as sent.",
-};
-
-const petCategory: JsonObject = {
-  ...int64(),
-  description:
-    `The category of the animal: an integer from ${int64Min} to ${int64Max}, exact to the last digit. Parsers that ` +
-    "read numbers as doubles round those beyond 2^53.",
-};
+function schemaOf(member: Member): JsonObject {
+  const { kind, description } = member;
+  if (kind === "integer") {
+    const range = `an integer from ${int64Min} to ${int64Max}, exact to the last digit`;
+    const warning = "Parsers that read numbers as doubles round those beyond 2^53.";
+    return { ...int64(), description: `${description}: ${range}. ${warning}` };
+  }
+  return {
+    type: "string",
+    minLength: 1,
+    maxLength: member.codePointsMax,
+    pattern: `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`,
+    description:
+      `${description}: 1 to ${member.codePointsMax} Unicode code points, not only white space, without U+0000 and ` +
+      "lone surrogates. Kept exactly as sent.",
+  };
+}
 
 const id: JsonObject = {
   ...int64({ minimum: 1 }),
@@ -73,8 +89,7 @@ const newStatus: JsonObject = {
 
 export const schemas: JsonObject = {
   PetStatus: { type: "string", enum: petStatuses, description: "The availability of the animal." },
-  PetName: petName,
-  CategoryId: petCategory,
+  ...Object.fromEntries(members.map((member) => [member.schema, schemaOf(member)])),
   EntityTags: {
     type: "string",
     pattern: tagsPattern,
@@ -82,11 +97,14 @@ export const schemas: JsonObject = {
   },
   NewPet: objectOf(
     "An animal to add. Other members are refused, `id` too.",
-    { name, categoryId, status: newStatus },
-    ["name", "categoryId"],
+    { ...memberSchemas, status: newStatus },
+    required,
   ),
   StatusChange: objectOf("The one thing about an animal that changes. Other members are refused.", { status }),
-  Pet: { ...objectOf("An animal of the catalogue.", { id, name, categoryId, status }), examples: [rex] },
+  Pet: {
+    ...objectOf("An animal of the catalogue.", { id, ...memberSchemas, status }, ["id", ...required, "status"]),
+    examples: [rex],
+  },
   Limits: objectOf("The key and what is left of both quotas.", {
     plan: { type: "string", enum: planNames, description: "The plan of the key." },
     readOnly: { type: "boolean", description: "Whether the key may only list and fetch." },

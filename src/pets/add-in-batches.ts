@@ -1,9 +1,10 @@
 import { messageOf } from "../base/error-message.ts";
+import { membersBytesMax } from "./members.ts";
 import { OutcomeUnknownError, type PetStore } from "./pet-store.ts";
 import type { NewPet } from "./pet.ts";
 
-/** A group of the log holds this many animals with the longest names, and so does a statement to a database. */
-export const batchLength = 500;
+/** A group of the log holds this many of the longest animals, and so does a statement to a database. */
+export const batchLength = Math.min(500, Math.floor(1_000_000 / (membersBytesMax + 180)));
 
 export interface Added {
   /** If there is a failure, the first so many were added. */

@@ -1,4 +1,4 @@
-import { int64Max, int64Min } from "./pet.ts";
+import { int64Max, int64Min } from "./members.ts";
 
 /** Of 9223372036854775807. */
 const digitsMax = 19;

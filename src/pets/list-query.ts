@@ -1,7 +1,8 @@
 import { isPercentEncoded } from "../base/texts.ts";
 import { Faults, quote, type Validation } from "./faults.ts";
+import { int64Max } from "./members.ts";
 import type { PetQuery } from "./pet-store.ts";
-import { int64Max, isPetStatus, petStatuses, type PetStatus, statusProblem } from "./pet.ts";
+import { isPetStatus, petStatuses, type PetStatus, statusProblem } from "./pet.ts";
 
 export const limitMax = 100;
 export const limitDefault = 20;

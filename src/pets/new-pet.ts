@@ -1,7 +1,8 @@
 import { Faults, quote, type Validation } from "./faults.ts";
 import { toInt64 } from "./int64.ts";
 import { decodeUtf8, type JsonMember, parseJson, readMembers } from "./json-members.ts";
-import { defaultPetStatus, int64Max, int64Min, isPetStatus, nameCodePointsMax, statusProblem } from "./pet.ts";
+import { int64Max, int64Min, type Member, members, type Text } from "./members.ts";
+import { defaultPetStatus, isPetStatus, statusProblem } from "./pet.ts";
 import type { NewPet, PetStatus } from "./pet.ts";
 
 /** `malformed`: the content is not JSON in UTF-8. The message is for the client, like that of `invalid`. */
@@ -47,26 +48,32 @@ function readObject<Value>(content: Uint8Array, schema: string, validate: Valida
 type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A member whose value is undefined is missing. If a function below adds a fault, what it returns is not used. */
-function validateNewPet(object: JsonObject, members: readonly JsonMember[], faults: Faults): NewPet {
-  const name = readName(object["name"], faults);
-  const categoryIdText = members.find((member) => member.name === "categoryId")?.text;
-  const categoryId = readCategoryId(object["categoryId"], categoryIdText, faults);
-  const status = readStatus(object["status"], faults);
+function validateNewPet(object: JsonObject, given: readonly JsonMember[], faults: Faults): NewPet {
+  const newPet: Record<string, unknown> = {};
   for (const member of members) {
-    if (member.name !== "name" && member.name !== "categoryId" && member.name !== "status") {
-      faults.add(member.name, "is not a member of NewPet");
+    const value = object[member.name];
+    if (value !== undefined) {
+      newPet[member.name] = readMember(member, value, given, faults);
+    } else if (member.isOptional !== true) {
+      faults.add(member.name, "is missing");
     }
   }
-  return { name, categoryId, status };
+  newPet["status"] = readStatus(object["status"], faults);
+  for (const { name } of given) {
+    if (name !== "status" && !names.has(name)) {
+      faults.add(name, "is not a member of NewPet");
+    }
+  }
+  return newPet as unknown as NewPet; // It has what the table says.
 }
 
-function validateStatusChange(object: JsonObject, members: readonly JsonMember[], faults: Faults): PetStatus {
+function validateStatusChange(object: JsonObject, given: readonly JsonMember[], faults: Faults): PetStatus {
   if (object["status"] === undefined) {
     faults.add("status", "is missing");
   }
   const status = readStatus(object["status"], faults);
-  for (const { name } of members) {
-    if (name === "id" || name === "name" || name === "categoryId") {
+  for (const { name } of given) {
+    if (name === "id" || names.has(name)) {
       faults.add(name, "never changes");
     } else if (name !== "status") {
       faults.add(name, "is not a member of StatusChange");
@@ -74,6 +81,8 @@ function validateStatusChange(object: JsonObject, members: readonly JsonMember[]
   }
   return status;
 }
+
+const names: ReadonlySet<string> = new Set(members.map(({ name }) => name));
 
 function nameRepeated(members: readonly JsonMember[], faults: Faults): void {
   const names = new Set<string>();
@@ -85,45 +94,44 @@ function nameRepeated(members: readonly JsonMember[], faults: Faults): void {
   }
 }
 
-function readName(name: unknown, faults: Faults): string {
-  if (typeof name !== "string") {
-    faults.add("name", name === undefined ? "is missing" : `must be a string, received ${kindOf(name)}`);
-    return "";
-  }
-  const problem = nameProblem(name);
-  if (problem !== undefined) {
-    faults.add("name", problem);
-  }
-  return name;
+function readMember(member: Member, value: unknown, given: readonly JsonMember[], faults: Faults): unknown {
+  return member.kind === "text"
+    ? readText(member, value, faults)
+    : readInteger(member, value, given.find(({ name }) => name === member.name)?.text ?? "", faults);
 }
 
-function nameProblem(name: string): string | undefined {
-  // Counted only if there may be too many: code units are never fewer than code points.
-  const count = name.length > nameCodePointsMax ? [...name].length : name.length;
-  if (count === 0 || count > nameCodePointsMax) {
-    return `must have 1 to ${nameCodePointsMax} characters, received ${count}`;
+function readText(member: Text & Member, text: unknown, faults: Faults): unknown {
+  const problem = typeof text === "string" ? textProblem(text, member) : `must be a string, received ${kindOf(text)}`;
+  if (problem !== undefined) {
+    faults.add(member.name, problem);
   }
-  if (!name.isWellFormed()) {
+  return text;
+}
+
+function readInteger({ name }: Member, value: unknown, text: string, faults: Faults): bigint | undefined {
+  const integer = typeof value === "number" ? toInt64(text) : undefined;
+  if (typeof value !== "number") {
+    faults.add(name, `must be an integer, received ${kindOf(value)}`);
+  } else if (integer === undefined) {
+    faults.add(name, `must be an integer from ${int64Min} to ${int64Max}, received another number`);
+  }
+  return integer;
+}
+
+function textProblem(text: string, { codePointsMax }: Text): string | undefined {
+  // Counted only if there may be too many: code units are never fewer than code points.
+  const count = text.length > codePointsMax ? [...text].length : text.length;
+  if (count === 0 || count > codePointsMax) {
+    return `must have 1 to ${codePointsMax} characters, received ${count}`;
+  }
+  if (!text.isWellFormed()) {
     return "must be well-formed Unicode, received a lone surrogate";
   }
-  if (name.includes("\0")) {
+  if (text.includes("\0")) {
     return "must not contain U+0000";
   }
   // Not \s: U+FEFF is no White_Space, and U+0085 is.
-  return /\P{White_Space}/u.test(name) ? undefined : "must not be white space only";
-}
-
-function readCategoryId(value: unknown, text: string | undefined, faults: Faults): bigint {
-  if (typeof value !== "number" || text === undefined) {
-    faults.add("categoryId", value === undefined ? "is missing" : `must be an integer, received ${kindOf(value)}`);
-    return 0n;
-  }
-  const categoryId = toInt64(text);
-  if (categoryId === undefined) {
-    faults.add("categoryId", `must be an integer from ${int64Min} to ${int64Max}, received another number`);
-    return 0n;
-  }
-  return categoryId;
+  return /\P{White_Space}/u.test(text) ? undefined : "must not be white space only";
 }
 
 function readStatus(value: unknown, faults: Faults): PetStatus {

@@ -1,21 +1,8 @@
-export type PetStatus = "available" | "pending" | "sold";
+import { members, type NewPet, type PetStatus, petStatuses } from "./members.ts";
 
-export const petStatuses: readonly PetStatus[] = ["available", "pending", "sold"];
+export { type NewPet, type PetStatus, petStatuses };
 
 export const defaultPetStatus: PetStatus = "available";
-
-export const nameCodePointsMax = 255;
-export const int64Min = -(2n ** 63n);
-export const int64Max = 2n ** 63n - 1n;
-
-/** For a store. The animals of the client, and of `service.pets`, have types of their own: client/types.ts. */
-export interface NewPet {
-  /** 1 to `nameCodePointsMax` code points, well-formed, without U+0000, not only white space. */
-  readonly name: string;
-  /** From `int64Min` to `int64Max`: exact to the last digit, which a `number` could not be. */
-  readonly categoryId: bigint;
-  readonly status: PetStatus;
-}
 
 export interface Pet extends NewPet {
   /** 1, 2, 3, … in the order of creation; never reused. */
@@ -35,9 +22,27 @@ export function statusProblem(received: string): string {
  * The JSON text that a client receives, its members in the order of the specification. No other code writes it, for the
  * file and for clients.
  */
-export function petToJson({ id, name, categoryId, status }: Pet): string {
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+export function petToJson(pet: Pet): string {
+  return toJson(`{"id":${pet.id},`, pet);
 }
+
+/** Likewise, without an id: what a client would send to add the animal. */
+export function newPetToJson(newPet: NewPet): string {
+  return toJson("{", newPet);
+}
+
+function toJson(start: string, newPet: NewPet): string {
+  let json = start;
+  for (const { name, isText, before } of written) {
+    const value = newPet[name];
+    if (value !== undefined) {
+      json += before + (isText ? JSON.stringify(value) : String(value)) + ",";
+    }
+  }
+  return `${json}"status":"${newPet.status}"}`;
+}
+
+const written = members.map(({ name, kind }) => ({ name, isText: kind === "text", before: `"${name}":` }));
 
 /** Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
 export function readPetId(segment: string): number | undefined {

@@ -1,15 +1,20 @@
 /** Rows that no release writes, but a hand may: no start looks for them, and no data folder can have them. */
 
-import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
+import { members, petStatuses } from "../pets/members.ts";
 import type { ChangedTo } from "./catalogue-functions.ts";
 import type { Query } from "./database.ts";
 
 const statuses = petStatuses.map((status) => `'${status}'`).join(", ");
 
+const oddTexts = members
+  .filter((member) => member.kind === "text")
+  .map(({ name, codePointsMax }) => `WHEN char_length(${name}) NOT BETWEEN 1 AND ${codePointsMax} THEN 'pets.${name}'`)
+  .join("\n  ");
+
 /** The first column that is odd, in SQL; null if none is. */
 export const oddOfPet = `CASE
   WHEN pets.id NOT BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER} THEN 'pets.id'
-  WHEN char_length(name) NOT BETWEEN 1 AND ${nameCodePointsMax} THEN 'pets.name'
+  ${oddTexts}
   WHEN pets.status NOT IN (${statuses}) THEN 'pets.status'
   WHEN added NOT IN (${statuses}) THEN 'pets.added' END`;
 

@@ -21,8 +21,8 @@ import { petLineBytesMax } from "./pet-line.ts";
 const blockBits = 12;
 const blockLength = 1 << blockBits;
 const placeMask = blockLength - 1;
-/** The upper bits of a word are the status, the lower 23 an offset: a block of the longest texts has fewer bytes. */
-const offsetBits = 23;
+/** The upper bits of a word are the status, the lower an offset: a block of the longest texts has fewer bytes. */
+const offsetBits = Math.ceil(Math.log2(blockLength * petLineBytesMax));
 const offsetMask = 2 ** offsetBits - 1;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;

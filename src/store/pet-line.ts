@@ -2,12 +2,12 @@
  * One animal, one change of its status, or a gap between animals <-> one line of pets.jsonl:
  *
  *     line     = create / change / gap
- *     create   = '{"id":' id ',"name":' name ',"categoryId":' int64 ',"status":"' status '"' [ number ] group [ once ]
- *                checksum LF
+ *     create   = '{"id":' id 1*( ',"' word '":' ( text / int64 ) ) ',"status":"' status '"' [ number ] group [ once ]
+ *                checksum LF                             ; the members of pets/members.ts in their order
  *     change   = '{"id":' id ',"status":"' status '"' number group [ once ] checksum LF
  *     gap      = '{"id":' id ',"after":' decimal number group checksum LF
  *     id       = decimal, 1 or more
- *     name     = JSON string as JSON.stringify writes it
+ *     text     = JSON string as JSON.stringify writes it
  *     int64    = decimal
  *     status   = "available" / "pending" / "sold"
  *     number   = ',"line":' decimal                      ; of a create only if it differs from the id
@@ -32,13 +32,14 @@
 
 import { checksumBytes, hasChecksum, type LineFault, Literal, writeChecksum } from "../base/checksum.ts";
 import type { Chunk } from "../log/chunks.ts";
-import { nameCodePointsMax, petStatuses } from "../pets/pet.ts";
+import { members, membersBytesMax } from "../pets/members.ts";
+import { petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters } from "./idempotency-hashes.ts";
 
 const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
 
-/** No line is longer: each code point of a name takes six bytes at most, escaped; all but name and status 213. */
-export const petLineBytesMax = nameCodePointsMax * 6 + 213 + statusCharactersMax;
+/** No line is longer: all but the members takes 167 at most. */
+export const petLineBytesMax = membersBytesMax + 167 + statusCharactersMax;
 
 /** What a line does: creates an animal, changes the status of one that an earlier line created, or is a gap. */
 export type LineKind = "create" | "change" | "gap";
@@ -104,8 +105,11 @@ export function encodeGap({ bytes, view }: Chunk, start: number, { id, after, nu
 }
 
 const idStart = new Literal('{"id":');
-const nameStart = new Literal(',"name":"');
-const categoryIdStart = new Literal('","categoryId":');
+/** A text begins behind its quotation mark. */
+const memberStarts = members.map(({ kind, name, isOptional = false }) => {
+  const isText = kind === "text";
+  return { isText, isOptional, start: new Literal(`,"${name}":${isText ? '"' : ""}`) };
+});
 const beforeStatus = new Literal(',"status":"');
 const beforeAfter = new Literal(',"after":');
 const beforeNumber = new Literal(',"line":');
@@ -139,8 +143,8 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   if (beforeAfter.isAt(bytes, idEnd)) {
     return readGap(bytes, end, line);
   }
-  line.kind = nameStart.isAt(bytes, idEnd) ? "create" : "change";
-  const statusAt = line.kind === "change" ? idEnd : endOfCategoryId(bytes, idEnd + nameStart.length, end);
+  line.kind = beforeStatus.isAt(bytes, idEnd) ? "change" : "create";
+  const statusAt = line.kind === "change" ? idEnd : endOfMembers(bytes, idEnd, end);
   if (line.id < 1 || !beforeStatus.isAt(bytes, statusAt)) {
     return false;
   }
@@ -158,10 +162,19 @@ function readGap(bytes: DataView, end: number, line: PetLine): boolean {
   return isRight && readPlace(bytes, line.integerEnd + 2, line) && line.integerEnd === end;
 }
 
-/** Where the category's id ends after the name at `nameAt`; `end` if there is none. */
-function endOfCategoryId(bytes: DataView, nameAt: number, end: number): number {
-  const nameEnd = endOfName(bytes, nameAt, end);
-  return categoryIdStart.isAt(bytes, nameEnd) ? endOfDigits(bytes, nameEnd + categoryIdStart.length) : end;
+/** Where the members of an animal, which begin at `start`, are followed by its status; `end` if they are others. */
+function endOfMembers(bytes: DataView, start: number, end: number): number {
+  let at = start;
+  for (let index = 0; index < memberStarts.length; index++) {
+    const member = memberStarts[index]!; // The index is within the array.
+    if (member.start.isAt(bytes, at)) {
+      const valueAt = at + member.start.length;
+      at = member.isText ? endOfText(bytes, valueAt, end) : endOfDigits(bytes, valueAt);
+    } else if (!member.isOptional) {
+      return end;
+    }
+  }
+  return at;
 }
 
 /** Where the member after the status begins; -1 if there is no status. */
@@ -234,13 +247,12 @@ function endOfDigits(bytes: DataView, start: number): number {
   return at;
 }
 
-/** Where the closing quote of a name is, or `end`. A backslash escapes the byte after it. */
-function endOfName(bytes: DataView, start: number, end: number): number {
-  let at = start;
-  for (; at < end; at++) {
+/** Behind the closing quote of a text, or `end`. A backslash escapes the byte after it. */
+function endOfText(bytes: DataView, start: number, end: number): number {
+  for (let at = start; at < end; at++) {
     const byte = bytes.getUint8(at);
     if (byte === 0x22) {
-      return at;
+      return at + 1;
     }
     if (byte === 0x5c) {
       at++;

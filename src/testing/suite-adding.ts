@@ -4,27 +4,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout } from "node:timers";
 
-import { IdempotencyConflictError, type NewPet, type PetStore, petToJson } from "../index.ts";
+import { IdempotencyConflictError, type PetStore, petToJson } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import {
-  addAll, everyPage, everything, hashOf, idsFrom, manyPets, openStore, petOf, rex, statuses, textOf, walk,
+  addAll, everyPage, everything, hashOf, idsFrom, manyPets, oddPets, openStore, petOf, rex, statuses, textOf, walk,
 } from "./suite-steps.ts";
-
-const oddNames = [
-  "x",
-  "x".repeat(255),
-  "🐕".repeat(255),
-  " a ",
-  '"\\/{}[],:',
-  "\u0001\u001f\t\r\n\u007f",
-  "\u0001".repeat(255),
-  "\u0080\u0085\u2028\u2029\ufeff\ufffd\uffff",
-  "é e\u0301 小白 ﷽ \u202eabc \u{10ffff}",
-  '","status":"sold","group":1,"crc":"00000000"}\n{"id":7',
-  "__proto__",
-];
-
-const int64s = [0n, 1n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)];
 
 export function testAdding(name: string, createPlace: CreatePlace): void {
   test(`${name}: ids are 1, 2, 3, … in the order of creation`, async (context) => {
@@ -48,10 +32,9 @@ export function testAdding(name: string, createPlace: CreatePlace): void {
     assert.deepEqual((await addAll(store, pets)).map(({ id }) => id), idsFrom(1, 1_000));
   });
 
-  test(`${name}: an animal is kept exactly, whatever its name, category and status`, async (context) => {
+  test(`${name}: an animal is kept exactly, whatever its members are`, async (context) => {
     const store = await openStore(context, createPlace);
-    const pets = oddNames.flatMap((petName) => statuses.map((status) => ({ name: petName, categoryId: 5n, status })));
-    pets.push(...int64s.map((categoryId) => ({ ...rex, categoryId })));
+    const pets = oddPets().flatMap((pet) => statuses.map((status) => ({ ...pet, status })));
     const added = await addAll(store, pets);
     const expected = pets.map((pet, index) => petToJson({ ...pet, id: index + 1 }));
     assert.deepEqual(added.map(({ json }) => textOf(json)), expected);
@@ -92,11 +75,11 @@ export function testRepeatedAdding(name: string, createPlace: CreatePlace): void
   test(`${name}: add() with the hash of another animal throws its error and adds nothing`, async (context) => {
     const store = await openStore(context, createPlace);
     await store.add(rex, hashOf(1));
-    const others: readonly Partial<NewPet>[] = [
-      { name: "rex" }, { name: "Rex " }, { name: " Rex" }, { categoryId: 2n }, { status: "sold" },
-    ];
-    for (const other of others) {
-      await assert.rejects(store.add({ ...rex, ...other }, hashOf(1)), IdempotencyConflictError);
+    const others = [...oddPets(), { ...rex, name: `${rex.name} ` }, { ...rex, name: ` ${rex.name}` }];
+    for (const other of [...others, { ...rex, status: "sold" as const }]) {
+      if (petToJson({ id: 1, ...other }) !== petToJson({ id: 1, ...rex })) {
+        await assert.rejects(store.add(other, hashOf(1)), IdempotencyConflictError);
+      }
     }
     assert.equal((await store.add(rex, hashOf(1))).id, 1);
     await store.add({ ...rex, name: "\u00e9" }, hashOf(2));

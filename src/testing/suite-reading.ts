@@ -8,7 +8,7 @@ import { type NewPet, type PetStatus, type PetStore, petToJson, type StoredPet }
 import type { CreatePlace } from "./place.ts";
 import { seeded, type SeededRandom } from "./seeded-random.ts";
 import {
-  addAll, assertPage, everything, idsFrom, manyPets, openStore, petOf, rex, statuses, textOf, walk, withStore,
+  addAll, assertPage, everything, idsFrom, manyPets, openStore, petOf, petWith, rex, statuses, textOf, walk, withStore,
 } from "./suite-steps.ts";
 
 export function testReading(name: string, createPlace: CreatePlace): void {
@@ -139,10 +139,11 @@ class Model {
 }
 
 function randomPets(random: SeededRandom, count: number): NewPet[] {
-  return random.times(count, () => ({
-    name: "🐕é".repeat(random.integer(1, 40)),
-    categoryId: BigInt(random.uint32()),
+  return random.times(count, () => {
     // Few of one kind, so that some pages come to an end and some do not.
-    status: random.oneIn(10) ? "pending" : random.pick<PetStatus>(["available", "sold"]),
-  }));
+    const status = random.oneIn(10) ? "pending" : random.pick<PetStatus>(["available", "sold"]);
+    return petWith(status, ({ kind }) => {
+      return kind === "text" ? "🐕é".repeat(random.integer(1, 40)) : BigInt(random.uint32());
+    });
+  });
 }

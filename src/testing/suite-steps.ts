@@ -6,6 +6,7 @@ import type { TestContext } from "node:test";
 import type {
   ChangeOutcome, JsonText, NewPet, PetPage, PetStatus, PetStore, StatusChange, StoredPet,
 } from "../index.ts";
+import { type Member, members, petStatuses } from "../pets/members.ts";
 import type { CreatePlace } from "./place.ts";
 
 /** On one page. */
@@ -13,8 +14,9 @@ export const everything = { after: 0, limit: 100_000, status: undefined } as con
 /** For `walk`. */
 export const everyPage = { limit: 100, status: undefined } as const;
 
-export const statuses: readonly PetStatus[] = ["available", "pending", "sold"];
-export const rex: NewPet = { name: "Rex", categoryId: 1n, status: "available" };
+export const statuses: readonly PetStatus[] = petStatuses;
+/** It has only the members that it must have. */
+export const rex: NewPet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
 export const reserve: StatusChange = { status: "pending", from: ["available"] };
 export const toSold: StatusChange = { status: "sold", from: statuses };
 export const free: StatusChange = { status: "available", from: statuses };
@@ -65,9 +67,46 @@ export function manyPets(count: number): NewPet[] {
   return idsFrom(1, count).map(petOf);
 }
 
+/** Half of them have only the members that they must have. */
 export function petOf(number: number): NewPet {
-  return { name: `Rex ${number}`, categoryId: BigInt(number), status: statuses[number % statuses.length] ?? "sold" };
+  const isShort = number % 2 === 0;
+  return petWith(statuses[number % statuses.length] ?? "sold", (member) => {
+    return isShort && member.isOptional === true ? undefined : valueOf(member, number);
+  });
 }
+
+/** @param value of each member; undefined if the animal has none */
+export function petWith(status: PetStatus, value: (member: Member) => string | bigint | undefined): NewPet {
+  const entries = members.map((member) => [member.name, value(member)]).filter(([, given]) => given !== undefined);
+  return { ...Object.fromEntries(entries), status } as NewPet; // It has what the table says.
+}
+
+export function valueOf({ kind, name }: Member, number: number): string | bigint {
+  return kind === "text" ? `${name} ${number}` : BigInt(number);
+}
+
+/** Each member in turn, with each value that may be lost or altered on its way. */
+export function oddPets(): NewPet[] {
+  return members.flatMap(({ name, kind }) => {
+    return (kind === "text" ? oddTexts : int64s).map((value) => ({ ...rex, [name]: value }));
+  });
+}
+
+const oddTexts = [
+  "x",
+  "x".repeat(255),
+  "🐕".repeat(255),
+  " a ",
+  '"\\/{}[],:',
+  "\u0001\u001f\t\r\n\u007f",
+  "\u0001".repeat(255),
+  "\u0080\u0085\u2028\u2029\ufeff\ufffd\uffff",
+  "é e\u0301 小白 ﷽ \u202eabc \u{10ffff}",
+  '","status":"sold","group":1,"crc":"00000000"}\n{"id":7',
+  "__proto__",
+];
+
+const int64s = [0n, 1n, -1n, 2n ** 53n, 2n ** 53n + 1n, -(2n ** 53n) - 1n, 2n ** 63n - 1n, -(2n ** 63n)];
 
 export function idsFrom(first: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => first + index);
