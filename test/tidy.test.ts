@@ -47,7 +47,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   log: ["disk", "base"],
   store: ["log", "disk", "pets", "base"],
   observe: ["base"],
-  client: ["http"],
+  client: ["pets", "http"],
   request: ["client", "observe", "keys", "limits", "pets", "http", "base"],
   openapi: ["request", "limits", "pets", "http", "base"],
   "engine.ts": ["observe", "keys", "limits", "pets"],

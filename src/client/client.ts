@@ -51,11 +51,12 @@ export class Pets {
 
   /** Resolves when the animal is on disk. */
   async add(newPet: NewPet, options?: WriteOptions): Promise<Pet> {
-    const { name, categoryId, status } = given(newPet);
-    checkCategoryId(categoryId);
-    const others = JSON.stringify({ status, name: name ?? null }).slice(1);
-    const content = `{"categoryId":${categoryId},${others}`;
-    return read(await this.#write({ method: "POST", target: "/pets", content }, options), exactPet);
+    const members = Object.entries(checkIntegers(given(newPet))).filter(([, value]) => value !== undefined);
+    const texts = members.map(([name, value]) => {
+      return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
+    });
+    const content = `{${texts.join()}}`;
+    return read(await this.#write({ method: "POST", target: "/pets", content }, options), checkIntegers<Pet>);
   }
 
   /** If there is no animal with the id, the code is "pet_not_found". */
@@ -96,11 +97,12 @@ export class Pets {
     checkId(id);
     const { from } = given(options);
     const names = [from].flat();
-    const isRight = names.length > 0 && names.every((name) => /^(available|pending|sold)$/.test(name));
-    check(isRight, "from must be available, pending or sold, or several", from);
+    const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
+    check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
     const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
     const content = JSON.stringify({ status });
-    return read(await this.#write({ method: "PATCH", target: `/pets/${id}`, content, fields }, options), exactPet);
+    const request = { method: "PATCH", target: `/pets/${id}`, content, fields } as const;
+    return read(await this.#write(request, options), checkIntegers<Pet>);
   }
 
   #write(request: ApiRequest, options: WriteOptions | undefined): Promise<ApiResponse> {
@@ -123,8 +125,22 @@ function checkId(id: number): void {
   check(Number.isSafeInteger(id) && id > 0, "id must be an integer from 1 to 2^53 - 1, as a number", id);
 }
 
-function checkCategoryId(id: unknown): void {
-  check(typeof id === "bigint" || Number.isSafeInteger(id), "categoryId must be a safe integer or a bigint", id);
+/** The compiler asks for each status and each integer of types.ts. */
+const statuses = Object.keys({ available: 0, pending: 0, sold: 0 } satisfies Record<PetStatus, 0>);
+
+type IntegerOf<Animal> = { [Name in keyof Animal]-?: bigint extends Animal[Name] ? Name : never }[keyof Animal];
+type Presence<Value> = undefined extends Value ? "optional" : "required";
+
+const integers: { readonly [Name in IntegerOf<NewPet>]: Presence<NewPet[Name]> } = { categoryId: "required" };
+
+function checkIntegers<Animal extends object>(pet: Animal): Animal {
+  for (const [name, presence] of Object.entries<"required" | "optional">(integers)) {
+    const value: unknown = pet[name as never];
+    const isAbsent = value === undefined && presence === "optional";
+    const isRight = isAbsent || typeof value === "bigint" || Number.isSafeInteger(value);
+    check(isRight, `${name} must be a safe integer or a bigint`, value);
+  }
+  return pet;
 }
 
 /** What JavaScript leaves out, or gives as null, has no members. */
@@ -138,30 +154,31 @@ function withoutKeys(text: string): string {
   return text.replace(/as_\w+/g, "as_…");
 }
 
-type ParsedPet = Omit<Pet, "categoryId"> & { readonly categoryId: string | number };
-
-function exactPet({ id, name, categoryId: read, status }: ParsedPet): Pet {
-  const integer = typeof read === "string" ? BigInt(read) : read;
-  checkCategoryId(integer);
-  const number = Number(integer);
-  return { id, name, categoryId: Number.isSafeInteger(number) ? number : integer, status };
-}
-
 function petsIn(response: ApiResponse): Pet[] {
-  return read(response, (pets: readonly ParsedPet[]) => pets.map(exactPet));
+  return read(response, (pets: readonly Pet[]) => pets.map(checkIntegers<Pet>));
 }
 
-/**
- * `JSON.parse` rounds integers beyond 2^53, so a `categoryId` becomes a string first. Within a string a quotation mark
- * has a backslash before it: the pattern finds members only.
- */
-function read<Parsed, Value>(response: ApiResponse, convert: (parsed: Parsed) => Value): Value {
+function read<Parsed, Value = Parsed>(response: ApiResponse, convert: (parsed: Parsed) => Value): Value {
   try {
-    const text = response.text.replace(/("categoryId"\s*:\s*)(-?\d+)(?=\s*[,}])/g, '$1"$2"');
-    return convert(JSON.parse(text) as Parsed);
+    return convert(parseExact(response.text) as Parsed);
   } catch {
     throw errorOf(response);
   }
+}
+
+/**
+ * As `JSON.parse`, which rounds integers beyond 2^53: here they are bigints. Each long integer first becomes a string
+ * that begins with U+0000, which no text of the service has. Within a string a quotation mark has a backslash before
+ * it, so that the pattern finds members only.
+ */
+function parseExact(text: string): unknown {
+  const marked = text.replace(/(\w"\s*:\s*)(-?\d{16,})(?=\s*[,}])/g, '$1"\\u0000$2"');
+  return JSON.parse(marked, marked === text ? undefined : exactInteger);
+}
+
+function exactInteger(_: string, value: unknown): unknown {
+  const digits = typeof value === "string" && value.startsWith("\0") ? value.slice(1) : undefined;
+  return digits === undefined ? value : Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits);
 }
 
 function requestIdOf({ field }: Pick<ApiResponse, "field">): string | undefined {

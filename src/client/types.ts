@@ -1,8 +1,9 @@
 /** What goes into the client and comes out of it. Types only: at run time the client is one file. */
 
 import type { ErrorCode as ServiceErrorCode } from "../http/errors.ts";
+import type { PetStatus } from "../pets/members.ts";
 
-export type PetStatus = "available" | "pending" | "sold";
+export type { PetStatus };
 
 export interface Pet {
   readonly id: number;

@@ -1,8 +1,8 @@
 /**
  * The members of an animal between its id and its status: the one place where they are defined. Whatever reads, writes,
- * stores or describes an animal is made from this table. That is: validation, JSON, the lines of pets.jsonl, the columns
- * of the database, the description and the animals of the test suites. The status is not in the table, because it is
- * the one thing about an animal that changes: it is the entity tag, a filter of the list, and an index in memory.
+ * stores or describes an animal is made from this table: validation, JSON, the lines of pets.jsonl, the columns of the
+ * database, the description, and the animals of the test suites. The status is not in it, because it is the one thing
+ * about an animal that changes: it is the entity tag, a filter of the list, and an index in memory.
  *
  * The names and their order, which is that of the JSON text, are published and never change. A new member comes last,
  * and is optional, because the animals that are stored already lack it.

@@ -419,6 +419,7 @@ test("JSON of another shape is read exactly too, or refused, but never rounded",
     '{ "id": 1, "name": "\\"categoryId\\":5", "categoryId": 9223372036854775807, "status": "sold" }',
     '{"categoryId"\n:\n9223372036854775807 ,"status":"sold","name":"\\u0022categoryId\\u0022:5","id":1}',
     '{"id":1,"name":"\\"categoryId\\":5","status":"sold","categoryId":9223372036854775807}',
+    '{"id":1,"name":"\\"categoryId\\":5","status":"sold","category\\u0049d":9223372036854775807}',
   ];
   for (const text of shapes) {
     const server = await scripted(context, { status: 201, text });
@@ -428,7 +429,7 @@ test("JSON of another shape is read exactly too, or refused, but never rounded",
     const server = await scripted(context, { status: 201, text });
     assert.equal((await new AnimalStoreClient({ url: server.url, key }).pets.add({ name: "Rex", categoryId: 1 })).categoryId, 1);
   }
-  const lossy = ['"category\\u0049d":9223372036854775807', '"categoryId":9.2e18', '"categoryId":1.5', '"categoryId":null'];
+  const lossy = ['"categoryId":9.2e18', '"categoryId":1.5', '"categoryId":null'];
   for (const member of lossy) {
     const server = await scripted(context, { status: 201, text: rex.replace('"categoryId":1', member) });
     const { pets } = new AnimalStoreClient({ url: server.url, key });

@@ -1,4 +1,7 @@
-/** The client imports nothing and has types of its own. The compiler compares them here with those of the service. */
+/**
+ * The client has types of its own, in which an integer is a number where that is exact. The compiler compares their
+ * members here with those of the service.
+ */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +9,7 @@ import { test } from "node:test";
 import type * as client from "../../src/client/types.ts";
 import type { NewPet, Pet } from "../../src/pets/pet.ts";
 
-/** What each member may be. An integer is a number in the client where that is exact. */
+/** What each member may be. */
 type Members<Animal> = { readonly [Name in keyof Animal]-?: OfClient<NonNullable<Animal[Name]>> };
 type OfClient<Value> = Value extends bigint ? number | bigint : Value;
 type Same<A, B> = [A, B] extends [B, A] ? true : never;
@@ -14,4 +17,4 @@ type Same<A, B> = [A, B] extends [B, A] ? true : never;
 const pet: Same<Members<client.Pet>, Members<Pet>> = true;
 const newPet: Same<Members<client.NewPet>, Members<NewPet>> = true;
 
-test("the client has the members and the statuses of the service's animals", () => assert.ok(pet && newPet));
+test("the client's animals have the members of the service's", () => assert.ok(pet && newPet));

@@ -70,6 +70,15 @@ for (const [name, open] of Object.entries(sources)) {
       assert.deepEqual((await pets.list()).pets, []);
     });
 
+    test("a member that the service does not know goes along, and the service names it", async (context) => {
+      const pets = await open(context);
+      for (const [member, value] of Object.entries({ colour: "red", id: 7, tags: ["a"], weight: 2n ** 60n, 'a"b': null })) {
+        const message = `The content is not a valid NewPet: ${JSON.stringify(member)} is not a member of NewPet.`;
+        await assert.rejects(pets.add({ name: "Rex", categoryId: 7, [member]: value }), { code: "invalid_body", message });
+      }
+      assert.equal((await pets.add({ name: "Rex", categoryId: 7, status: undefined })).status, "available");
+    });
+
     test("no argument is taken for another one: null is none where one may be left out, and all else is refused", async (context) => {
       const pets = await open(context);
       const rex = { name: "Rex", categoryId: 1 };
