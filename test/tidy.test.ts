@@ -179,7 +179,7 @@ test("comments and pages of src name only files that exist", () => {
     ...listAll("src").filter((path) => path.endsWith(".md")).map((path) => ({ path, text: readFileSync(join(root, path), "utf8") })),
   ];
   for (const { path, text } of texts) {
-    for (const [name] of text.matchAll(/(?<![\w./-])(?!dist\/|build\/|Node\.)[\w/-]+(?:\.test)?\.(?:ts|js|css|html)\b(?!\w)/g)) {
+    for (const [name] of text.matchAll(/(?<![\w./-])(?!\/|dist\/|build\/|Node\.)[\w/-]+(?:\.test)?\.(?:ts|js|css|html)\b(?!\w)/g)) {
       assert.ok(isThere(name), `${path} names ${name}`);
     }
   }

@@ -1,5 +1,6 @@
 /**
- * The metrics of the running service, and the dashboard for Grafana in the manual's recipes that shows them.
+ * The metrics of the running service, and what the manual's recipes make of them: a dashboard for Grafana, and alert
+ * rules for Prometheus.
  */
 
 import assert from "node:assert/strict";
@@ -12,9 +13,10 @@ import { test } from "node:test";
 import { keepPair, one } from "../../build/test/support/certificates.js";
 import { wholeResponse } from "../../build/test/support/client.js";
 import { freePort } from "../../build/test/support/free-port.js";
-import { recipes, startService } from "./running-service.js";
+import { here, recipes, startService } from "./running-service.js";
 
 const dashboard = JSON.parse(await readFile(join(recipes, "grafana-dashboard.json"), "utf8"));
+const alertsPath = join(recipes, "alerts.yml");
 const targets = dashboard.panels.flatMap(({ title, targets }) => targets.map((target) => ({ title, ...target })));
 
 const skipPromtool = spawnSync("promtool", ["--version"]).error !== undefined && "promtool is not installed (Debian: prometheus)";
@@ -67,4 +69,27 @@ test("promtool reads each expression of the dashboard", { skip: skipPromtool }, 
   assert.equal(status, 0, stderr);
   assert.match(stdout, new RegExp(`SUCCESS: ${rules.length} rules found`));
   await rm(folder, { recursive: true });
+});
+
+test("promtool finds no fault in the alert rules, and each fires when it should, and not before", { skip: skipPromtool }, () => {
+  for (const args of [["check", "rules", alertsPath], ["test", "rules", join(here, "alerts.yml")]]) {
+    const { status, stdout, stderr } = spawnSync("promtool", args, { encoding: "utf8" });
+    assert.equal(status, 0, stdout + stderr);
+  }
+});
+
+test("the alert rules name no metric and no label that the service does not have, and each is tested", async () => {
+  const rules = (await readFile(alertsPath, "utf8")).replace(/^#.*$/gm, "");
+  const used = [...rules.matchAll(/\b(animal_store_\w+)(?:\{([^}]*)\})?/g)];
+  assert.ok(used.length > 0);
+  for (const [, name, matchers = ""] of used) {
+    const [, own = ""] = new RegExp(`^${name}(?:\\{(.*)\\})? `, "m").exec(text) ?? assert.fail(name);
+    for (const [, label] of matchers.matchAll(/(\w+)(?:=~|!~|!=|=)"/g)) {
+      assert.ok(own.includes(`${label}="`), `${name} has no label ${label}`);
+    }
+  }
+  const cases = await readFile(join(here, "alerts.yml"), "utf8");
+  for (const [, alert] of rules.matchAll(/alert: (\w+)/g)) {
+    assert.match(cases, new RegExp(`alertname: ${alert}\n +exp_alerts:`), alert);
+  }
 });

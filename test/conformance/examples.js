@@ -32,7 +32,9 @@ export async function runExamples(context, document) {
   context.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, "package.json"), '{"private":true}');
   await symlink(join(here, "node_modules"), join(folder, "node_modules"));
-  await symlink(join(here, "node_modules", "animal-store", "dist"), join(folder, "dist"));
+  for (const part of ["dist", "src"]) {
+    await symlink(join(here, "node_modules", "animal-store", part), join(folder, part));
+  }
 
   const ports = new Map();
   for (const [port] of text.matchAll(/\b(3000|8080|9464)\b/g)) {

@@ -23,19 +23,27 @@ function recipe(name) {
 const skipSystemd = spawnSync("systemd-analyze", ["--version"]).error && "systemd-analyze is not installed (Debian: systemd)";
 const skipTrace = skipSystemd ?? (spawnSync("strace", ["-f", "true"]).status !== 0 && "strace cannot be used here");
 
-test("systemd-analyze finds no fault in the systemd unit, and an exposure of 1.1 at most", { skip: skipSystemd }, async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
-  context.after(() => rm(folder, { recursive: true }));
-  const path = join(folder, "animal-store.service");
-  const unit = await recipe("animal-store.service");
-  await writeFile(path, unit.replace("/usr/bin/node", process.execPath));
-  const { stdout, stderr, status } = spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" });
-  // It also checks the machine's own units that this one names.
-  const faults = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
-  assert.deepEqual([status, faults], [0, []]);
-  const security = ["security", "--no-pager", "--offline=true", "--threshold=11", path]; // In tenths.
-  const rating = spawnSync("systemd-analyze", security, { encoding: "utf8" });
-  assert.equal(rating.status, 0, rating.stdout + rating.stderr);
+const units = ["animal-store.service", "animal-store@.service"];
+
+for (const name of units) {
+  test(`systemd-analyze finds no fault in ${name}, and an exposure of 1.1 at most`, { skip: skipSystemd }, async (context) => {
+    const folder = await mkdtemp(join(tmpdir(), "animal-store-unit-"));
+    context.after(() => rm(folder, { recursive: true }));
+    const path = join(folder, name);
+    await writeFile(path, (await recipe(name)).replace("/usr/bin/node", process.execPath));
+    const { stdout, stderr, status } = spawnSync("systemd-analyze", ["verify", path], { encoding: "utf8" });
+    // It also checks the machine's own units that this one names.
+    const faults = `${stdout}${stderr}`.split("\n").filter((line) => line.includes("animal-store"));
+    assert.deepEqual([status, faults], [0, []]);
+    const security = ["security", "--no-pager", "--offline=true", "--threshold=11", path]; // In tenths.
+    const rating = spawnSync("systemd-analyze", security, { encoding: "utf8" });
+    assert.equal(rating.status, 0, rating.stdout + rating.stderr);
+  });
+}
+
+test("both systemd units restrict the service equally, so that what holds for one holds for the other", async () => {
+  const [folder, database] = (await Promise.all(units.map(recipe))).map((unit) => /^CapabilityBoundingSet=.*?(?=^\[Install\])/ms.exec(unit)[0]);
+  assert.equal(database, folder);
 });
 
 /** The unit cannot run here. So what it allows is compared with what the service does. */
