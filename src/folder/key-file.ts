@@ -15,8 +15,9 @@ import type { Disk, DiskFile, FolderSurroundings } from "../disk/disk.ts";
 import { fileOf, type ReadableFile, readBytes, readWholeFile } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
 import type { KeyLog } from "../keys/key-commands.ts";
+import { type KeyEvent, kindOf, type Lift } from "../keys/key-events.ts";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax } from "../keys/key-line.ts";
-import { type Grant, KeyError, type KeyEvent } from "../keys/key.ts";
+import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { Appender, type AppendOutcome } from "../log/appender.ts";
 import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, type TornEnd } from "../log/reader.ts";
@@ -26,7 +27,7 @@ export interface KeyFileOptions extends FolderSurroundings {
   /** For who does not hold the folder: nothing can be changed, and the file need not be writable (default false). */
   readonly isReadOnly?: boolean;
   /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
-  readonly onGrant?: (event: Grant) => void;
+  readonly onGrant?: (lift: Lift, keyId: string) => void;
 }
 
 export const keyFileName = "keys.jsonl";
@@ -130,8 +131,9 @@ export class KeyFile implements KeyLog {
       effect = outcome.kind === "unknown" ? "may have been stored: list the keys" : effect;
       mustSucceed(outcome);
       this.keyring.apply(event);
-      if (event.event === "unbanned" || event.event === "reset") {
-        onGrant?.(event);
+      const { lifts } = kindOf(event);
+      if (lifts !== undefined) {
+        onGrant?.(lifts, event.id);
       }
     } catch (error) {
       if (isNew && made !== undefined) {

@@ -5,7 +5,6 @@ import { clearInterval, setInterval } from "node:timers";
 import { messageOf } from "../base/error-message.ts";
 import type { FolderSurroundings, Lock } from "../disk/disk.ts";
 import { KeyCommands } from "../keys/key-commands.ts";
-import type { Grant } from "../keys/key.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { openControlServer } from "./control-server.ts";
@@ -38,8 +37,7 @@ export async function openKeys(
   let keyFile: KeyFile | undefined;
   try {
     const limiter = new MemoryLimiter({ clock });
-    const onGrant = ({ event, id }: Grant): void => (event === "reset" ? limiter.reset(id) : limiter.unban(id));
-    const opened = (keyFile = await KeyFile.open({ ...options, onGrant }));
+    const opened = (keyFile = await KeyFile.open({ ...options, onGrant: (lift, id) => limiter[lift](id) }));
     const limitsFile = await openLimitsFile({ ...options, lock, limiter, grants: opened.keyring });
     const keys = new KeyCommands(opened, { clock, readLimits: async () => limiter });
     const closeControlServer = openControlServer(lock, { keys, store, report });

@@ -10,8 +10,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { forEachYielding } from "../base/for-each-yielding.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { type KeyEvent, kindOf } from "./key-events.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
-import { type ApiKey, KeyError, type KeyEvent, keyState, unknownKey, verbs } from "./key.ts";
+import { KeyError, keyState, unknownKey } from "./key.ts";
 import type { Keyring } from "./keyring.ts";
 import type { KeyDecider } from "./keys.ts";
 
@@ -100,7 +101,7 @@ export class KeyCommands implements KeyDecider {
  */
 function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | undefined {
   const { id } = event;
-  const verb = verbs[event.event];
+  const { verb, isState, change } = kindOf(event);
   const key = keyring.get(id);
   if (event.event === "made") {
     if (key !== undefined) {
@@ -110,7 +111,7 @@ function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | un
     throw unknownKey(verb, id);
   } else if (key.revokedMs !== undefined && event.event !== "revoked") {
     throw new KeyError("revoked_key", `Cannot ${verb} key: ${id} is revoked`);
-  } else if (isNoOp(key, event)) {
+  } else if (isState === true && isDeepStrictEqual({ ...key, ...change(event, key) }, key)) {
     return undefined;
   } else if (event.event === "rotated" && keyState(key, nowMs) === "expired") {
     throw new KeyError("expired_key", `Cannot rotate key: ${id} has expired`);
@@ -122,19 +123,4 @@ function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | un
   return event.event === "rotated"
     ? { ...event, timeMs: nowMs, graceUntilMs: nowMs + event.graceUntilMs - event.timeMs }
     : { ...event, timeMs: nowMs };
-}
-
-function isNoOp(key: ApiKey, event: KeyEvent): boolean {
-  switch (event.event) {
-    case "revoked":
-      return key.revokedMs !== undefined;
-    case "plan":
-      return isDeepStrictEqual(key.plan, event.plan);
-    case "label":
-      return key.label === event.label;
-    case "expiry":
-      return key.expiresMs === event.expiresMs;
-    default:
-      return false;
-  }
 }

@@ -19,14 +19,15 @@
 
 import { checksumBytes, hasChecksum, type LineFault, lineWithChecksum, viewOf } from "../base/checksum.ts";
 import { createPlan, type QuotaChoice } from "../limits/plans.ts";
+import { type KeyEvent, keyEvents } from "./key-events.ts";
 import { labelCodePointsMax } from "./key-options.ts";
-import { isKeyId, type KeyEvent } from "./key.ts";
+import { isKeyId } from "./key.ts";
 
 /** No line is longer, with its newline: a label has at most 256 bytes. */
 export const keyLineBytesMax = 1_024;
 
-type MembersOf<Name> = Omit<Extract<KeyEvent, { readonly event: Name }>, "event">;
-type SomeMembers = Partial<MembersOf<"made"> & MembersOf<"rotated">>;
+type EventOf<Name> = Omit<Extract<KeyEvent, { readonly event: Name }>, "event">;
+type SomeMembers = Partial<EventOf<"made"> & EventOf<"rotated">>;
 
 /** Returns the line, with checksum and newline. */
 export function encodeKeyEvent(event: KeyEvent): string {
@@ -87,27 +88,18 @@ function eventOf({ perMinute, perDay, readOnly, ...others }: Members): KeyEvent 
   if (!isKeyId(id) || !/^([0-9a-f]{64})?$/.test(sha256) || [...(label ?? "")].length > labelCodePointsMax) {
     return undefined;
   }
-  const happened = { timeMs: Date.parse(time), id };
-  const quota = { perMinute, perDay } as QuotaChoice; // Its numbers are checked.
-  const expiresMs = expires === undefined ? undefined : Date.parse(expires);
-  switch (event) {
-    case "made": {
-      const isReadOnly = readOnly === true;
-      return { event, ...happened, sha256, plan: createPlan(plan, quota), label, expiresMs, isReadOnly };
-    }
-    case "plan":
-      return { event, ...happened, plan: createPlan(plan, quota) };
-    case "label":
-      return { event, ...happened, label };
-    case "expiry":
-      return { event, ...happened, expiresMs };
-    case "rotated":
-      return { event, ...happened, sha256, graceUntilMs: Date.parse(graceUntil) };
-    case "revoked":
-    case "unbanned":
-    case "reset":
-      return { event, ...happened };
-    default:
-      return undefined;
+  if (event === undefined || !Object.hasOwn(keyEvents, event)) {
+    return undefined;
   }
+  const read: Readonly<Record<string, () => unknown>> = {
+    sha256: () => sha256,
+    plan: () => createPlan(plan, { perMinute, perDay } as QuotaChoice), // Its numbers are checked.
+    label: () => label,
+    expiresMs: () => (expires === undefined ? undefined : Date.parse(expires)),
+    isReadOnly: () => readOnly === true,
+    graceUntilMs: () => Date.parse(graceUntil),
+  };
+  const name = event as KeyEvent["event"]; // It is a name of the table.
+  const members = keyEvents[name].members.map((member) => [member, read[member]?.()]);
+  return { event: name, timeMs: Date.parse(time), id, ...Object.fromEntries(members) };
 }

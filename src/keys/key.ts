@@ -32,39 +32,6 @@ export interface ApiKey {
   readonly grantedMs: number | undefined;
 }
 
-interface EventBase {
-  readonly timeMs: number;
-  readonly id: string;
-}
-
-/** What a key is made with. */
-type Choice = Pick<ApiKey, "plan" | "label" | "expiresMs" | "isReadOnly">;
-
-/** What can happen to a key. Digests are SHA-256 in hexadecimal. */
-export type KeyEvent =
-  | (EventBase & Choice & { readonly event: "made"; readonly sha256: string })
-  | (EventBase & { readonly event: "revoked" })
-  | (EventBase & { readonly event: "plan"; readonly plan: Plan })
-  | (EventBase & Pick<Choice, "label"> & { readonly event: "label" })
-  | (EventBase & Pick<Choice, "expiresMs"> & { readonly event: "expiry" })
-  | (EventBase & { readonly event: "rotated"; readonly sha256: string; readonly graceUntilMs: number })
-  | Grant;
-
-/** What an event does to a key, for messages. */
-export const verbs: Readonly<Record<KeyEvent["event"], string>> = {
-  made: "create",
-  revoked: "revoke",
-  plan: "change",
-  label: "label",
-  expiry: "expire",
-  rotated: "rotate",
-  unbanned: "unban",
-  reset: "reset",
-};
-
-/** What gives a key requests back. */
-export type Grant = EventBase & { readonly event: "unbanned" | "reset" };
-
 export type KeyState = "active" | "expired" | "revoked";
 
 export function keyState(key: ApiKey, nowMs: number): KeyState {

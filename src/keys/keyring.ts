@@ -9,7 +9,9 @@
 import type { Clock } from "../base/clock.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { detachedCopy } from "../base/texts.ts";
-import { type ApiKey, digestOf, isSecret, type KeyEvent, keyState, secretLength } from "./key.ts";
+import { createPlan } from "../limits/plans.ts";
+import { type KeyEvent, kindOf } from "./key-events.ts";
+import { type ApiKey, digestOf, isSecret, keyState, secretLength } from "./key.ts";
 
 /** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
 export type Authentication =
@@ -28,6 +30,12 @@ interface Credential {
   /** The secret works until then, unless the key expires first: the end of the grace period after a rotation. */
   untilMs: number;
 }
+
+/** Before it is made. */
+const noKey: ApiKey = {
+  ...{ id: "", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: 0, expiresMs: undefined },
+  ...{ revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0, grantedMs: undefined },
+};
 
 const missing: Authentication = { kind: "missing" };
 const invalid: Authentication = { kind: "invalid" };
@@ -131,11 +139,15 @@ export class Keyring {
     if (fault !== undefined) {
       return fault;
     }
-    const held = this.#keys.get(event.id);
-    if (event.event === "made") {
-      this.#make(event);
-    } else if (held !== undefined) {
-      this.#change(held, event);
+    const { change, secretsEndMs } = kindOf(event);
+    const held = this.#keys.get(event.id) ?? { result: { kind: "key", key: noKey }, credentials: [] };
+    this.#keys.set(event.id, held);
+    held.result = { kind: "key", key: { ...held.result.key, ...change(event, held.result.key) } };
+    if (secretsEndMs !== undefined) {
+      this.#limitSecrets(held, secretsEndMs(event), event.timeMs);
+    }
+    if ("sha256" in event) {
+      this.#addSecret(held, event.sha256);
     }
     this.#fields.clear();
     return undefined;
@@ -152,44 +164,6 @@ export class Keyring {
     const { expiresMs = Infinity } = held.result.key;
     const endMs = Math.min(untilMs, expiresMs);
     return endMs === Infinity || this.#clock.wallMs() < endMs ? held.result : invalid;
-  }
-
-  #make(event: KeyEvent & { readonly event: "made" }): void {
-    const { id, plan, label, expiresMs, isReadOnly } = event;
-    const never = { revokedMs: undefined, graceUntilMs: undefined, grantedMs: undefined };
-    const grants = { grantCount: 0, resetNumber: 0 };
-    const key = { id, plan, label, isReadOnly, createdMs: event.timeMs, expiresMs, ...grants, ...never };
-    const held: HeldKey = { result: { kind: "key", key }, credentials: [] };
-    this.#keys.set(id, held);
-    this.#addSecret(held, event.sha256);
-  }
-
-  #change(held: HeldKey, event: Exclude<KeyEvent, { readonly event: "made" }>): void {
-    const { key } = held.result;
-    const { timeMs } = event;
-    const grantCount = key.grantCount + 1;
-    const set = (change: Partial<ApiKey>): void => {
-      held.result = { kind: "key", key: { ...key, ...change } };
-    };
-    switch (event.event) {
-      case "revoked":
-        this.#limitSecrets(held, timeMs, timeMs);
-        return set({ revokedMs: timeMs });
-      case "plan":
-        return set({ plan: event.plan });
-      case "label":
-        return set({ label: event.label });
-      case "expiry":
-        return set({ expiresMs: event.expiresMs });
-      case "rotated":
-        this.#limitSecrets(held, event.graceUntilMs, timeMs);
-        this.#addSecret(held, event.sha256);
-        return set({ graceUntilMs: event.graceUntilMs > timeMs ? event.graceUntilMs : undefined });
-      case "unbanned":
-        return set({ grantCount, grantedMs: timeMs });
-      case "reset":
-        return set({ grantCount, resetNumber: grantCount, grantedMs: timeMs });
-    }
   }
 
   #addSecret(held: HeldKey, digest: string): void {

@@ -7,11 +7,10 @@
 import type { Clock } from "../base/clock.ts";
 import { showValue } from "../base/redact-secrets.ts";
 import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
+import { type KeyEvent, keyEvents } from "./key-events.ts";
 import { checkedLabel, expiryMs } from "./key-options.ts";
 import type { KeySummary } from "./key-summary.ts";
-import {
-  createKeyId, createSecret, digestOf, isKeyId, type KeyEvent, type RandomBytes, unknownKey, verbs,
-} from "./key.ts";
+import { createKeyId, createSecret, digestOf, isKeyId, type RandomBytes, unknownKey } from "./key.ts";
 
 /** @internal */
 export interface KeyDecider {
@@ -177,7 +176,7 @@ export class Keys {
 
   #eventOf<Name extends KeyEvent["event"]>(event: Name, id: string): { event: Name; timeMs: number; id: string } {
     if (!isKeyId(id)) {
-      throw unknownKey(verbs[event], id);
+      throw unknownKey(keyEvents[event].verb, id);
     }
     return { event, timeMs: this.#options.clock.wallMs(), id };
   }

@@ -15,8 +15,9 @@ import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { KeyLog } from "../keys/key-commands.ts";
+import { type KeyEvent, kindOf } from "../keys/key-events.ts";
 import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
-import { KeyError, type KeyEvent } from "../keys/key.ts";
+import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { DatabaseError } from "./database-error.ts";
 import { type Database, decisionMs } from "./database.ts";
@@ -107,7 +108,7 @@ export class PostgresKeyLog implements KeyLog {
     const { database } = this.#options;
     const seq = this.#seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
-    const grantedId = event.event === "unbanned" || event.event === "reset" ? event.id : null;
+    const grantedId = kindOf(event).lifts === undefined ? null : event.id;
     const values = [seq, line, grantedId, this.#lastLine ?? null];
     try {
       return isAppended(await database.attempt(appendText, values));

@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
 import { decodeKeyEvent, encodeKeyEvent, keyLineBytesMax, type KeyReading } from "../../src/keys/key-line.ts";
-import type { KeyEvent } from "../../src/keys/key.ts";
+import type { KeyEvent } from "../../src/keys/key-events.ts";
 import { createPlan } from "../../src/limits/plans.ts";
 import { seeded } from "../support/seeded-random.ts";
 

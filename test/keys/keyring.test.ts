@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { KeyEvent } from "../../src/keys/key.ts";
+import type { KeyEvent } from "../../src/keys/key-events.ts";
 import { createKeyId, createSecret, digestOf } from "../../src/keys/key.ts";
 import { Keyring, fieldsMax } from "../../src/keys/keyring.ts";
 import type { Plan } from "../../src/limits/plans.ts";

@@ -300,7 +300,7 @@ test("Keys.unban() and reset() call onGrant once each, when the change is durabl
   await store.unban(id);
   await store.reset(id);
   await folder.open();
-  assert.deepEqual(folder.grants, [`unbanned ${id}`, `reset ${id}`]);
+  assert.deepEqual(folder.grants, [`unban ${id}`, `reset ${id}`]);
 });
 
 test("Keys makes a change at the time of whoever decides, however wrong the clock is of whoever asks", async (context) => {

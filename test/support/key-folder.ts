@@ -50,7 +50,7 @@ export class KeyFolder {
       clock: this.clock,
       dataDir: this.path,
       report: (message) => this.reports.push(message),
-      onGrant: ({ event, id }) => this.grants.push(`${event} ${id}`),
+      onGrant: (lift, id) => this.grants.push(`${lift} ${id}`),
       ...options,
     });
     this.context.after(() => file.close());
