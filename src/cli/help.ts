@@ -26,8 +26,9 @@ the file from a backup. Or, with the server stopped:
 
 writes the intact animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
 says what is lost. Start the server on that one. Lost animals are 404, and no other gets their ids. An animal of which a
-change is lost has the status before it. What the disk cannot read is lost in pieces of 4 KiB. Of two writers to one
-file the lines of one are taken; those of the other are in pets.jsonl.other. keys.jsonl and limits.json are copied if
+change is lost has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two different lines
+have one number, nothing is written, and the first and last line of both histories are told: cut one of them out of a
+copy of the folder, and salvage that. Meanwhile FOLDER has a copy of the file. keys.jsonl and limits.json are copied if
 all of them is intact: without a line of keys.jsonl, revoked keys could work again. Exit code 0: nothing is lost; 1:
 something is, or nothing could be written.
 `],

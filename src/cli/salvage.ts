@@ -1,19 +1,19 @@
 /** `check --salvage FOLDER`: writes what is intact in a damaged data folder to a new one. */
 
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { checkWhole, fillFolder, markerName } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
-import { readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
+import { piecesOf, readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
+import { folderLockPath } from "../disk/lock.ts";
 import { keyFileName, readIntactKeys } from "../folder/key-file.ts";
 import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
 import { petFileName } from "../store/load-pets.ts";
-import { chooseLines } from "../transfer/intact-lines.ts";
 import { PetFileLines } from "../transfer/pet-file-lines.ts";
-import { otherLines, salvagePets } from "../transfer/salvage-pets.ts";
+import { salvagePets } from "../transfer/salvage-pets.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -29,7 +29,8 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   const { dataDir } = storage;
   await checkWhole(disk, dataDir);
   const names = (await disk.exists(target)) ? readdirSync(target) : [];
-  if (names.length > 0 && !names.includes(markerName)) {
+  // A salvage that was killed may have left no more than its lock.
+  if (!names.includes(markerName) && names.some((name) => !name.startsWith(basename(folderLockPath(target))))) {
     throw new Error(`Cannot salvage to ${target}: it is not empty`);
   }
   const path = join(dataDir, petFileName);
@@ -44,13 +45,13 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   };
   const lines = new PetFileLines();
   const write = async (): Promise<void> => {
+    // A copy, since a dying disk may not be able to read a block a second time.
+    const copyPath = join(target, copyName);
     const readable = readPastErrors(file, (offset) => lose(`4096 bytes from byte ${offset} on cannot be read`));
-    const chosen = await chooseLines(readable);
-    await writeFile(disk, join(target, petFileName), salvagePets(chosen, lines, lose));
-    if (chosen.others.length > 0) {
-      await writeFile(disk, join(target, otherFileName), otherLines(chosen));
-      terminal.report(`the lines of another writer are in ${join(target, otherFileName)}`, "warning");
-    }
+    await writeFile(disk, copyPath, piecesOf(readable));
+    const copy = (await disk.openToRead(copyPath))!; // It has just been made.
+    await writeFile(disk, join(target, petFileName), salvagePets(copy, lines, lose)).finally(() => copy.close());
+    await disk.remove(copyPath);
     const others = [[keyFileName, readIntactKeys, keyAdvice], [limitsFileName, readLimits, ""]] as const;
     for (const [name, read, advice] of others) {
       const content = await read(disk, join(dataDir, name)).catch((error: unknown) => {
@@ -62,7 +63,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
     }
   };
   try {
-    await fillFolder(disk, target, [petFileName, otherFileName, keyFileName, limitsFileName], write, dataDir);
+    await fillFolder(disk, target, [petFileName, copyName, keyFileName, limitsFileName], write, dataDir);
   } catch (error) {
     throw new Error(`Cannot salvage ${path}: ${messageOf(error)}`, { cause: error });
   } finally {
@@ -73,8 +74,8 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   return isWhole ? exitDone : exitFailure;
 }
 
-/** What no start reads. */
-const otherFileName = `${petFileName}.other`;
+/** Of the damaged file, until the salvage is done. */
+const copyName = `${petFileName}.copy`;
 
 const keyAdvice = "; a lost line may have revoked any key, so none is taken: restore the file from a backup, and " +
   "revoke what was revoked since, or make new keys";

@@ -53,6 +53,17 @@ export function fileOf(bytes: Buffer): ReadableFile {
   return { read: async (target, position) => bytes.subarray(position).copy(target), size: () => bytes.length };
 }
 
+const pieceBytes = 1_048_576;
+
+/** The bytes of the file up to its present end. A piece is overwritten by the next one. */
+export async function* piecesOf(file: ReadableFile): AsyncGenerator<Uint8Array> {
+  const whole = upTo(file, file.size());
+  const piece = Buffer.allocUnsafe(Math.min(file.size(), pieceBytes));
+  for (let position = 0, count = 0; (count = await readFully(whole, piece, position)) > 0; position += count) {
+    yield piece.subarray(0, count);
+  }
+}
+
 const blockBytes = 4_096;
 
 /**
@@ -94,14 +105,12 @@ export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void
   }
 }
 
-const lineChunkBytes = 1_048_576;
-
 /**
  * Yields each line of a text without its newline. The last line may have none. A line longer than `lineBytesMax` is cut
  * to one byte more than that: memory stays bounded, and the caller sees that it is too long.
  */
 export async function* readLines(file: Pick<ReadableFile, "read">, lineBytesMax: number): AsyncGenerator<Uint8Array> {
-  const chunk = Buffer.allocUnsafe(lineChunkBytes);
+  const chunk = Buffer.allocUnsafe(pieceBytes);
   let rest = Buffer.alloc(0);
   for (let position = 0, byteCount = 0; (byteCount = await file.read(chunk, position)) > 0; position += byteCount) {
     let start = 0;

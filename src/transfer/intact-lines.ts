@@ -1,154 +1,36 @@
 /**
- * The intact lines of a damaged pets.jsonl, and which of them a salvage takes.
- *
- * A line is intact by its checksum, and its place is its number, wherever it is in the file: blocks may be moved or
- * doubled. Lines whose numbers and groups follow each other, in the order of the file, are a *run*. Two different lines
- * with one number are the work of two writers: of two runs that disagree the one with more lines is taken, and of the
- * other what comes before the first number that they disagree on. So memory is needed for each run, and not for each
- * line.
+ * Finds the intact lines of a damaged pets.jsonl, and reads them in the order of their numbers. A line is intact if its
+ * checksum is right, wherever it stands in the file, and its number is believed. Equal lines count as one.
  */
 
-import { endOfChecksummedLine } from "../base/checksum.ts";
-import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
+import { endOfChecksummedLine, textOf } from "../base/checksum.ts";
+import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { chunkBytesMax, createChunk } from "../log/chunks.ts";
 import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "../store/pet-line.ts";
 
-const objectStart = Buffer.from('{"', "latin1");
-/** Lines of keys.jsonl and limits.json have such checksums, too. A disk may have written them here. */
-const otherStarts = ['{"event":', '{"version":'].map((text) => Buffer.from(text, "latin1"));
-/** Of a run, every so many lines, the place is kept. */
-const markLines = 1_024;
-
 /** One object is used for all lines of an iteration. */
 export interface IntactLine {
-  /** Its text is `[start, end)`, without its newline. */
   readonly view: DataView;
+  /** The text is `[start, end)` of `view`, without the newline. */
   readonly start: number;
   readonly end: number;
-  /** Where it begins in the file. */
+  /** Where the line begins in the file. */
   readonly offset: number;
   readonly line: PetLine;
 }
 
-/** `[first, next)` are numbers of lines, all others bytes of the file. */
-interface Run {
-  readonly first: number;
-  next: number;
-  readonly start: number;
-  end: number;
-  /** Between the intact line before the run and this, and between this and the one after it, no line is intact. */
-  readonly damageStart: number;
-  damageEnd: number;
-  /** Where its lines number 0, `markLines`, … begin. */
-  readonly marks: number[];
-}
+const objectStart = Buffer.from('{"', "latin1");
+/** Lines of keys.jsonl and limits.json have such checksums, too. A disk may have written them here. */
+const otherStarts = ['{"event":', '{"version":'].map((text) => Buffer.from(text, "latin1"));
 
-/** Some of the lines of a run. */
-export interface Part {
-  readonly run: Run;
-  readonly first: number;
-  readonly next: number;
-}
-
-export interface ChosenLines {
-  readonly file: ReadableFile;
-  /** By their numbers, none of which is in two parts. */
-  readonly taken: readonly Part[];
-  /** What disagrees with them. */
-  readonly others: readonly Part[];
-  /** Runs of which all lines are in others, too. */
-  readonly copies: readonly Run[];
-  /** Where the first intact line of the file begins, and its last one ends. */
-  readonly firstStart: number;
-  readonly lastEnd: number;
-}
-
-/** Reads the file up to its present end. @throws {Error} a newer release wrote a line */
-export async function chooseLines(whole: ReadableFile): Promise<ChosenLines> {
-  const file = upTo(whole, whole.size());
-  const runs = await findRuns(file);
-  const [firstStart, lastEnd] = [runs[0]?.start ?? 0, runs.at(-1)?.end ?? 0];
-  runs.sort((one, other) => one.first - other.first);
-  const taken: Part[] = [];
-  const others: Part[] = [];
-  const copies: Run[] = [];
-  for (let index = 0; index < runs.length; ) {
-    const from = index;
-    for (let next = 0; index < runs.length && (index === from || runs[index]!.first < next); index++) {
-      next = Math.max(next, runs[index]!.next); // The index is within the array.
-    }
-    // No other run has a number of these. Of runs of the same length the first in the file is taken.
-    const rivals = runs.slice(from, index);
-    rivals.sort((one, other) => lengthOf(other) - lengthOf(one) || one.start - other.start);
-    const agreed: Part[] = [];
-    for (const run of rivals) {
-      const fork = await firstDisagreement(file, run, agreed);
-      const left = withoutTaken({ run, first: run.first, next: fork }, agreed);
-      agreed.push(...left);
-      agreed.sort((one, other) => one.first - other.first);
-      if (fork < run.next) {
-        others.push({ run, first: fork, next: run.next });
-      } else if (left.length === 0) {
-        copies.push(run);
-      }
-    }
-    taken.push(...agreed);
-  }
-  return { file, taken, others, copies, firstStart, lastEnd };
-}
-
-/** The lines of the part, in their order. */
-export async function* linesOf(file: ReadableFile, { run, first, next }: Part): AsyncGenerator<IntactLine> {
-  const from = run.marks[Math.floor((first - run.first) / markLines)]!; // There is one for each line.
-  const to = run.marks[Math.ceil((next - run.first) / markLines)] ?? run.end;
-  for await (const found of intactLines(file, from, to)) {
-    if (found.line.number >= first && found.line.number < next) {
-      yield found;
-    }
-  }
-}
-
-/** With its newline, which it may lack in the file. */
-export function bytesOf({ view, start, end }: IntactLine): Buffer {
-  return Buffer.concat([Buffer.from(view.buffer, view.byteOffset + start, end - start), Buffer.from("\n")]);
-}
-
-function lengthOf({ first, next }: Part | Run): number {
-  return next - first;
-}
-
-async function findRuns(file: ReadableFile): Promise<Run[]> {
-  const runs: Run[] = [];
-  let run: Run | undefined;
-  let lastGroup = 0;
-  for await (const { line, start, end, offset } of intactLines(file, 0, file.size())) {
-    const { number, group } = line;
-    if (run === undefined || number !== run.next || (group !== number && group !== lastGroup)) {
-      const damageStart: number = run?.end ?? 0;
-      if (run !== undefined) {
-        run.damageEnd = offset;
-      }
-      run = { first: number, next: number, start: offset, end: offset, damageStart, damageEnd: file.size(), marks: [] };
-      runs.push(run);
-    }
-    if ((number - run.first) % markLines === 0) {
-      run.marks.push(offset);
-    }
-    lastGroup = group;
-    run.next = number + 1;
-    run.end = offset + end - start + 1;
-  }
-  return runs;
-}
-
-async function* intactLines(whole: ReadableFile, from: number, to: number): AsyncGenerator<IntactLine> {
-  const file = upTo(whole, to);
+/** The intact lines from `from` on, as they stand in the file. @throws {Error} a newer release wrote a line */
+export async function* intactLines(file: ReadableFile, from = 0): AsyncGenerator<IntactLine> {
   const line = createPetLine();
-  const { bytes, view } = createChunk(Math.min(chunkBytesMax, to - from + 1));
+  const { bytes, view } = createChunk(Math.max(1, Math.min(chunkBytesMax, file.size() - from + 1)));
   for (let position = from, isLast = false; !isLast; ) {
     const count = await readFully(file, bytes, position);
     isLast = count < bytes.length;
-    // The next chunk has the lines whole that begin further on.
+    // A line that begins further on may be cut by the end of the chunk. The next chunk has it whole.
     const startsEnd = isLast ? count : count - petLineBytesMax;
     const seen = bytes.subarray(0, count);
     let start = seen.indexOf(objectStart);
@@ -168,32 +50,78 @@ async function* intactLines(whole: ReadableFile, from: number, to: number): Asyn
   }
 }
 
-/** The first number of the run whose line is another one in what is taken already; else the one after its last. */
-async function firstDisagreement(file: ReadableFile, run: Run, taken: readonly Part[]): Promise<number> {
-  for (const part of taken) { // By their numbers.
-    const first = Math.max(part.first, run.first);
-    const next = Math.min(part.next, run.next);
-    if (first < next) {
-      const others = linesOf(file, { run: part.run, first, next });
-      for await (const own of linesOf(file, { run, first, next })) {
-        const { value: other } = await others.next();
-        if (!other || !bytesOf(own).equals(bytesOf(other))) {
-          return own.line.number;
+/** A few lines at a time: in a file whose lines are shuffled each read is for one line. */
+const windowBytes = 16_384;
+
+/** The lines at these offsets, each of which is intact. */
+export async function* linesAt(file: ReadableFile, offsets: Iterable<number>): AsyncGenerator<IntactLine> {
+  const line = createPetLine();
+  const { bytes, view } = createChunk(windowBytes);
+  let [windowStart, windowEnd] = [0, 0];
+  for (const offset of offsets) {
+    const isInWindow = offset >= windowStart && Math.min(offset + petLineBytesMax, file.size()) <= windowEnd;
+    if (!isInWindow) {
+      windowStart = offset;
+      windowEnd = offset + (await readFully(file, bytes, offset));
+    }
+    const start = offset - windowStart;
+    const end = endOfChecksummedLine(view, start, Math.min(windowEnd - windowStart, start + petLineBytesMax));
+    readPetLine(view, start, end, line);
+    yield { view, start, end, offset, line };
+  }
+}
+
+/** The digits are the end of the line, but for a quote and a brace. */
+function checksumOf({ view, end }: IntactLine): number {
+  return parseInt(textOf(view, end - 10, end - 2), 16);
+}
+
+/** Numbers of lines whose places are kept together. */
+const blockLength = 256;
+
+interface Block {
+  /** One more than where each line begins; 0 if no line has the number. */
+  readonly places: Float64Array;
+  readonly checksums: Uint32Array;
+}
+
+/** Where the line of each number begins. It takes 12 bytes for a line, and a little for each block of numbers. */
+export class LinePlaces {
+  readonly #blocks = new Map<number, Block>();
+
+  /** Returns where a different line with the same number begins, if there is one. */
+  add(found: IntactLine): number | undefined {
+    const { number } = found.line;
+    const blockNumber = Math.floor(number / blockLength);
+    let block = this.#blocks.get(blockNumber);
+    if (block === undefined) {
+      block = { places: new Float64Array(blockLength), checksums: new Uint32Array(blockLength) };
+      this.#blocks.set(blockNumber, block);
+    }
+    const index = number % blockLength;
+    const checksum = checksumOf(found);
+    const place = block.places[index]!; // The index is within the block.
+    if (place > 0) {
+      return block.checksums[index] === checksum ? undefined : place - 1;
+    }
+    block.places[index] = found.offset + 1;
+    block.checksums[index] = checksum;
+    return undefined;
+  }
+
+  has(number: number): boolean {
+    const block = this.#blocks.get(Math.floor(number / blockLength));
+    return block !== undefined && block.places[number % blockLength]! > 0; // As above.
+  }
+
+  /** Where the lines begin, in the order of their numbers. */
+  *inOrder(): Generator<number> {
+    for (const [, { places }] of [...this.#blocks].sort(([one], [other]) => one - other)) {
+      for (const place of places) {
+        if (place > 0) {
+          yield place - 1;
         }
       }
     }
   }
-  return run.next;
-}
-
-/** What is left of the part. */
-function withoutTaken({ run, first, next }: Part, taken: readonly Part[]): Part[] {
-  const left: Part[] = [];
-  let from = first;
-  for (const part of taken) {
-    left.push({ run, first: from, next: Math.min(part.first, next) });
-    from = Math.max(from, part.next);
-  }
-  left.push({ run, first: from, next });
-  return left.filter((part) => lengthOf(part) > 0);
 }

@@ -4,7 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { chownSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { once } from "node:events";
+import { chownSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -68,8 +70,9 @@ test("what is salvaged is served: other animals as they were, and a lost one is 
   const { code, stdout, stderr } = await runHere(["check", "--data", data, "--salvage", target]);
   assert.deepEqual([code, stdout], [1, "salvaged 4 animals; what is lost is on standard error\n"]);
   assert.equal(stderr.replaceAll(/byte \d+/g, "byte N").replace(/(?<="crc":)"\w+"/, '"…"'), [
-    "warning: line 2 is damaged: 85 bytes from byte N on\n",
+    "warning: 85 bytes from byte N on are damaged\n",
     'warning: what can be read: {"id":2,"name":"Max","categoryId":1,"status":"available","group":2,"crc":"…"}\n',
+    "warning: line 2 is missing\n",
     "warning: lost: animal 2; no other animal gets the id\n",
     "warning: left out line 7, byte N, by which animal 2 became sold: it is lost\n",
   ].join(""));
@@ -100,7 +103,7 @@ test("a lost sale says so: its line as far as it can be read, and which animal m
   spoil(join(data, "pets.jsonl"), '"id":5,"status":"sold"', '"id":5,"status":"sXld"');
   const { code, stdout, stderr } = await runHere(["check", "--data", data, "--salvage", target]);
   assert.deepEqual([code, stdout], [1, "salvaged 5 animals; what is lost is on standard error\n"]);
-  assert.match(stderr, /^warning: line 6 is damaged: \d+ bytes from byte \d+ on\nwarning: what can be read: \{"id":5,"status":"sXld","line":6,.*\n/);
+  assert.match(stderr, /^warning: \d+ bytes from byte \d+ on are damaged\nwarning: what can be read: \{"id":5,"status":"sXld","line":6,.*\n/);
   const whose = "its status, or another's if the id is damaged,";
   assert.ok(stderr.includes(`\nwarning: a lost line reads as a change of animal 5: ${whose} may be the one before\n`), stderr);
   assert.match(stderr, /^warning: perhaps lost, if there were such: animal 6; no other animal gets the id\n/m);
@@ -154,15 +157,14 @@ test("keys are never taken from a keys.jsonl with a damaged line, the last one t
   assert.equal(stderr.match(/: left out (keys\.jsonl|limits\.json): EISDIR/g)?.length, 2, stderr);
 });
 
-test("lines of another writer are kept beside those that are taken, in a file that no start reads", async (context) => {
-  const { data, target, key } = await damagedFolder(context);
+test("of a folder with two histories nothing is written", async (context) => {
+  const { data } = await damagedFolder(context);
+  const target = temporaryFolder(context);
   const other = lineWithChecksum('{"id":3,"name":"Tom","categoryId":1,"status":"sold","group":3}');
   writeFileSync(join(data, "pets.jsonl"), other, { flag: "a" });
   const { code, stderr } = await runHere(["check", "--data", data, "--salvage", target]);
-  assert.equal(code, 1);
-  assert.ok(stderr.includes(`the lines of another writer are in ${join(target, "pets.jsonl.other")}\n`), stderr);
-  assert.equal(readFileSync(join(target, "pets.jsonl.other"), "utf8"), other);
-  await serving(context, target, key, async (client) => assert.match((await client.get("/v1/pets/3")).text, /"Rex"/));
+  assert.deepEqual([code, readdirSync(target)], [1, []]);
+  assert.match(stderr, /^Cannot salvage \S+pets\.jsonl: two histories are in it, .*"Rex".* the other is from line 8 of the file .*"Tom".*$/m);
 });
 
 test("what root salvages of another user's folder belongs to that user", {
@@ -206,10 +208,24 @@ test("a salvage writes to an empty folder only, and one that fails leaves it emp
 test("a salvage that was killed leaves a folder that nobody starts with, and is run again", async (context) => {
   const { data, target } = await damagedFolder(context);
   mkdirSync(target);
-  for (const name of ["export.unfinished", "pets.jsonl"]) {
+  for (const name of ["export.unfinished", "pets.jsonl", "pets.jsonl.copy"]) {
     writeFileSync(join(target, name), "half of a li");
   }
   assert.match((await runHere(["check", "--data", target])).stdout, /an export or a salvage into it was not finished; run it again\n/);
+  assert.equal((await runHere(["check", "--data", data, "--salvage", target])).code, 1);
+  assert.deepEqual(readdirSync(target).filter((name) => name.endsWith(".copy")), []);
+  assert.match((await runHere(["check", "--data", target])).stdout, /has 4 animals,/);
+});
+
+test("a salvage that was killed right after it had locked the new folder is run again", async (context) => {
+  const { data, target } = await damagedFolder(context);
+  mkdirSync(target);
+  const dead = createServer().listen(join(target, "socket"));
+  await once(dead, "listening");
+  renameSync(join(target, "socket"), join(target, "server.lock")); // So nothing removes it.
+  dead.close();
+  await once(dead, "close");
+  writeFileSync(join(target, "server.lock.0123456789abcdef"), "");
   assert.equal((await runHere(["check", "--data", data, "--salvage", target])).code, 1);
   assert.match((await runHere(["check", "--data", target])).stdout, /has 4 animals,/);
 });

@@ -14,9 +14,10 @@ import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { chooseLines } from "../../src/transfer/intact-lines.ts";
+import { createPetLine } from "../../src/store/pet-line.ts";
+import { LinePlaces } from "../../src/transfer/intact-lines.ts";
 import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
-import { otherLines, salvagePets } from "../../src/transfer/salvage-pets.ts";
+import { salvagePets } from "../../src/transfer/salvage-pets.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 import { animalsOf, changeLines, damageOnce, dataDir, flippedBits, longLines, path, rex } from "./damaged-start.ts";
@@ -27,7 +28,6 @@ const log = Buffer.from(lines.join(""));
 
 interface Salvaged {
   readonly content: Buffer;
-  readonly others: string;
   readonly served: string;
   readonly nextId: number;
   readonly reports: readonly string[];
@@ -36,16 +36,15 @@ interface Salvaged {
 /** Salvages, and opens what was written, which has to be intact. */
 async function salvage(damaged: Buffer | ReadableFile): Promise<Salvaged> {
   const reports: string[] = [];
-  const chosen = await chooseLines("read" in damaged ? damaged : fileOf(damaged));
-  const content = await contentOf(salvagePets(chosen, new PetFileLines(), (message) => void reports.push(message)));
-  const others = (await contentOf(otherLines(chosen))).toString();
+  const file = "read" in damaged ? damaged : fileOf(damaged);
+  const content = await contentOf(salvagePets(file, new PetFileLines(), (message) => void reports.push(message)));
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, content);
   const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
   const served = String(store.list({ after: 0, limit: 100, status: undefined }).json);
   const { id } = await store.add(rex);
   await store.close();
-  return { content, others, served, nextId: id, reports };
+  return { content, served, nextId: id, reports };
 }
 
 async function contentOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -74,7 +73,8 @@ test("after any flipped bit one line is left out, and changes of its animal", as
     const isNewline = content[newlineAt] !== log[newlineAt];
     const { served, nextId, reports } = await salvage(content);
     assert.equal(served, animalsWithout(isNewline ? [] : [index]), about);
-    assert.equal(reports.some((report) => report.includes(`line ${index + 1} `) && report.includes(` byte ${offset} `)), !isNewline, reports.join());
+    assert.equal(reports.includes(`line ${index + 1} is missing`), !isNewline && index < lines.length - 1, reports.join());
+    assert.equal(reports.some((report) => report.endsWith(` from byte ${offset} on are damaged`)), !isNewline, reports.join());
     // Of a change that is lost after the last animal, and cannot be read as one, nobody knows that it was no animal.
     assert.ok(nextId === 5 || (nextId === 6 && !isNewline && index >= 5), about);
   }
@@ -108,55 +108,78 @@ const sale = (number: number, id: number): string => lineWithChecksum(`{"id":${i
 
 test("a line's place is its number: moved, doubled and exchanged lines lose nothing, wherever they are", async () => {
   const { content } = await salvage(log);
+  const orders = [lines.toReversed(), lines.toSorted(), [...lines.slice(5), ...lines.slice(0, 5)], [...lines.slice(3), ...lines]];
   for (const [index, line] of lines.entries()) {
     for (const [to, other] of lines.entries()) {
-      const rest = lines.toSpliced(index, 1);
-      for (const [what, moved] of [
-        ["moved", rest.toSpliced(to, 0, line)], ["doubled", lines.toSpliced(to, 0, line)], ["exchanged", lines.with(index, other).with(to, line)],
-      ] as const) {
-        const salvaged = await salvage(Buffer.from(moved.join("")));
-        // Behind the last line a copy may be in the place of others.
-        const isAtEnd = what === "doubled" && Math.min(index, to) === lines.length - 1;
-        assert.equal(salvaged.nextId, isAtEnd ? 6 : 5);
-        const found = [salvaged.content.subarray(0, content.length), salvaged.reports.length > 0];
-        assert.deepEqual(found, [content, isAtEnd], `line ${index + 1} ${what} to ${to + 1}`);
-      }
+      orders.push(lines.toSpliced(index, 1).toSpliced(to, 0, line), lines.toSpliced(to, 0, line), lines.with(index, other).with(to, line));
     }
   }
-  for (const order of [lines.toReversed(), lines.toSorted(), [...lines.slice(5), ...lines.slice(0, 5)], [...lines.slice(3), ...lines]]) {
-    assert.deepEqual((await salvage(Buffer.from(order.join("")))).content, content);
+  for (const order of orders) {
+    const salvaged = await salvage(Buffer.from(order.join("")));
+    assert.deepEqual([salvaged.content, salvaged.reports, salvaged.nextId], [content, [], 5], order.join(""));
   }
 });
 
-test("of two writers the longer run of lines is taken whole, the other one from its first different line on is kept beside it", async () => {
-  const other = [tom(9, 5), tom(10, 6), sale(11, 5)];
-  const longer = [tom(3), sale(4, 1), sale(5, 2), tom(6, 4)];
-  for (const [what, damaged, taken, beside] of [
-    ["a short run behind", [...lines, ...other], lines, other],
-    ["a short run before", [...other, ...lines], lines, other],
-    ["one between", [...lines.slice(0, 4), tom(3), tom(4, 4), ...lines.slice(4)], lines, [tom(3), tom(4, 4)]],
-    ["a longer run behind", [...lines.slice(0, 3), ...longer], [...lines.slice(0, 2), ...longer], lines.slice(2, 3)],
-    ["two of the same length", [...lines.slice(0, 3), tom(3), sale(4, 1), sale(5, 2)], lines.slice(0, 3), [tom(3), sale(4, 1), sale(5, 2)]],
-  ] as const) {
-    const salvaged = await salvage(Buffer.from(damaged.join("")));
-    assert.equal(salvaged.others, beside.join(""), what);
-    assert.deepEqual(salvaged.content, (await salvage(Buffer.from(taken.join("")))).content, what);
-    assert.equal(salvaged.reports.length > 0, beside.length > 0, what);
+test("line ends of Windows, a byte order mark, blank lines and a missing last newline are no loss", async () => {
+  const { content } = await salvage(log);
+  const text = log.toString();
+  for (const other of [text.replaceAll("\n", "\r\n"), `\uFEFF${text}`, text.replaceAll("\n", "\n\n"), `${text}\n \t\r\n`, text.slice(0, -1)]) {
+    const salvaged = await salvage(Buffer.from(other));
+    assert.deepEqual([salvaged.content, salvaged.reports, salvaged.nextId], [content, [], 5], JSON.stringify(other.slice(0, 200)));
   }
 });
 
-test("a line without a neighbour that would skip more than 1,000 ids is left out and named, others are taken", async () => {
-  for (const [alone, isTaken] of [
-    [tom(1_010, 1_005), true], [tom(1_011, 1_006), false], [sale(1_010, 2), true], [sale(1_011, 2), false], [tom(9_999, 2 ** 40), false],
-    [`${tom(5_000, 4_000)}${tom(5_001, 4_001)}`, true],
+test("two different lines with one number: nothing is written, and the first and last line of both histories are told", async () => {
+  const fork = [tom(8, 5), sale(9, 1), tom(10, 6)];
+  const end = "Cut one of them out, and run this again";
+  for (const [what, file, one, other] of [
+    ["one behind the other", [...lines, ...fork], [8, 9], [10, 12]],
+    ["a file that was restored, with what came after", [...lines, ...lines.slice(0, 7), ...fork], [8, 9], [17, 19]],
+    ["one before the other", [...fork, ...lines], [1, 3], [11, 12]],
+    ["one within the other", [...lines.slice(0, 4), tom(3), tom(4, 4), ...lines.slice(4)], [3, 4], [5, 11]],
+    ["one with a lost line", [...lines, fork[0]!, "\0".repeat(80), fork[2]!], [8, 9], [10, 11]],
   ] as const) {
-    for (const damaged of [[...lines, alone], [alone, ...lines]]) {
-      const { served, reports } = await salvage(Buffer.from(damaged.join("")));
-      assert.equal(/"Tom"|"id":2,[^}]*"sold"/.test(served), isTaken, `${alone} ${served}`);
-      assert.equal(reports.some((report) => report.includes("no line beside it is there")), !isTaken, reports.join("\n"));
-      assert.equal(JSON.parse(served).filter(({ id }: { id: number }) => id < 5).length, 4);
+    const text = file.join("");
+    const physical = text.split("\n");
+    const place = (line: number): string => {
+      const offset = Buffer.byteLength(physical.slice(0, line - 1).join("\n")) + Math.min(line - 1, 1);
+      return `line ${line} of the file (byte ${offset + physical[line - 1]!.lastIndexOf("\0") + 1}), ${physical[line - 1]!.replaceAll("\0", "")}`;
+    };
+    const history = ([first, last]: readonly [number, number]): string => `from ${place(first)}, to ${place(last)}`;
+    const message = `two histories are in it, and only you can tell which is right. One is ${history(one)}; the other is ${history(other)}. ${end}`;
+    await assert.rejects(salvage(Buffer.from(text)), new Error(message), what);
+    for (const [first, last] of [one, other]) {
+      const cut = await salvage(Buffer.from(text.split(/(?<=\n)/).toSpliced(first - 1, last + 1 - first).join("")));
+      assert.ok(cut.nextId > 0, `${what}: with one of them cut out it is salvaged`);
     }
   }
+});
+
+test("a salvage takes at most 20 bytes of memory a line, in whatever order they are", async () => {
+  const count = 300_000;
+  const random = new SeededRandom(3);
+  const order = Uint32Array.from({ length: count }, (_, index) => index + 1);
+  for (let index = count - 1; index > 0; index--) {
+    const other = random.integer(0, index);
+    [order[index], order[other]] = [order[other]!, order[index]!]; // Both are within the array.
+  }
+  const places = new LinePlaces();
+  const text = Buffer.from(tom(1, 1));
+  const [view, end] = [viewOf(text), text.length - 1];
+  const before = process.memoryUsage();
+  for (const number of order) {
+    const line = { ...createPetLine(), number };
+    assert.equal(places.add({ view, start: 0, end, offset: number * 100, line }), undefined);
+  }
+  globalThis.gc?.();
+  const after = process.memoryUsage();
+  const bytes = after.arrayBuffers - before.arrayBuffers + (globalThis.gc === undefined ? 0 : after.heapUsed - before.heapUsed);
+  assert.ok(bytes <= 20 * count, `${bytes / count} bytes a line`);
+  let last = 0;
+  for (const offset of places.inOrder()) {
+    assert.equal(offset, (last += 100));
+  }
+  assert.equal(last, count * 100);
 });
 
 test("a log with gaps keeps them, a lost gap is one again, and a line of a newer release is not left out", async () => {
@@ -233,7 +256,7 @@ test("a log of several chunks loses what is damaged, wherever that is", async ()
     content.fill("{", holeStart, holeStart + 10_000);
     const written = new PetFileLines();
     const reports: string[] = [];
-    await contentOf(salvagePets(await chooseLines(fileOf(content)), written, (message) => void reports.push(message)));
+    await contentOf(salvagePets(fileOf(content), written, (message) => void reports.push(message)));
     const lost = reports.map((report) => /^lost: animals (\d+) to (\d+);/.exec(report)).filter((found) => found !== null);
     const [, from, to] = lost[0] ?? assert.fail(reports.join());
     assert.equal(content.toString("latin1", 0, holeStart).split("\n").length, Number(from));
@@ -251,9 +274,8 @@ test("whatever is moved, doubled, exchanged, blank or missing, all intact animal
       damaged = damageOnce(random, damaged);
     }
     const there = all.map((line) => damaged.includes(line.slice(0, -1)));
-    const { served, others, reports } = await salvage(damaged);
+    const { served, reports } = await salvage(damaged);
     assert.equal(served, animalsWithout([...all.keys()].filter((index) => !there[index]), all), `round ${round}: ${reports.join("\n")}`);
-    assert.equal(others, "");
     const isLost = there.slice(0, Math.max(there.lastIndexOf(true), 0)).includes(false); // Nothing tells of lines behind the last one.
     assert.ok(reports.length > 0 || !isLost, `round ${round}: what is lost is said`);
   }
