@@ -1,26 +1,45 @@
-/** Migration n makes version n of n - 1. It is published, so it never changes. A later one is added at the end. */
-export const migrations: readonly string[] = [
-  // The tables of release 1.1.
-  `
+/**
+ * The tables, and how those of an earlier release become them. What is published never changes: a database that has it
+ * never runs it again. A change is a new migration at the end.
+ */
+
+/** The version of the schema that release 2.1 left, which is the oldest that a start migrates. */
+export const oldestVersion = 4;
+
+/**
+ * The tables of the oldest version. In a database that began with release 2.0 the column `changed_to` of `once` has the
+ * name `status`, and keeps it: `readChangedTo` looks.
+ */
+export const oldestTables = `
 -- The publication of a logical replica asks for an identity of rows that change.
+CREATE TABLE animal_store.version (version int NOT NULL);
 ALTER TABLE animal_store.version REPLICA IDENTITY FULL;
+INSERT INTO animal_store.version VALUES (${oldestVersion});
 CREATE TABLE animal_store.counter (last bigint NOT NULL);
 ALTER TABLE animal_store.counter REPLICA IDENTITY FULL;
 INSERT INTO animal_store.counter VALUES (0);
 
+-- "added" is the status that the animal was added with; null if no change of it was ever stored. A change leaves an
+-- entry of the index by status behind, which lists pass over until a vacuum removes it.
 CREATE TABLE animal_store.pets (
-  id bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, category_id bigint NOT NULL, status text COLLATE "C" NOT NULL
-);
+  id bigint PRIMARY KEY, name text COLLATE "C" NOT NULL, category_id bigint NOT NULL, status text COLLATE "C" NOT NULL,
+  added text COLLATE "C",
+  CONSTRAINT pets_id CHECK (id > 0),
+  CONSTRAINT pets_status CHECK (status IN ('available', 'pending', 'sold'))
+) WITH (autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX pets_by_status ON animal_store.pets (status, id);
+COMMENT ON COLUMN animal_store.pets.status IS
+  'who changes it by hand also sets added = coalesce(added, status), so that a repeated create is a replay';
 
 -- One row for each batch of creates. "last" is null if the batch was given up.
 CREATE TABLE animal_store.commits (
   id uuid PRIMARY KEY, last bigint, replays jsonb, at timestamptz NOT NULL DEFAULT now()
 );
 
--- The idempotency hashes of the last 24 hours.
+-- The idempotency hashes of the last 24 hours. "changed_to" is the status that a change was to; null for a create.
 CREATE TABLE animal_store.once (
-  hash text COLLATE "C" PRIMARY KEY, pet_id bigint NOT NULL, at timestamptz NOT NULL DEFAULT now()
+  hash text COLLATE "C" PRIMARY KEY, pet_id bigint NOT NULL, at timestamptz NOT NULL DEFAULT now(),
+  changed_to text COLLATE "C"
 );
 
 -- The lines of keys.jsonl.
@@ -35,32 +54,17 @@ CREATE TABLE animal_store.limits (
   minute_used int NOT NULL DEFAULT 0, minute_ends bigint NOT NULL DEFAULT 0,
   day_used int NOT NULL DEFAULT 0, day_ends bigint NOT NULL DEFAULT 0,
   refusals int NOT NULL DEFAULT 0, second_ends bigint NOT NULL DEFAULT 0,
-  ban_until bigint NOT NULL DEFAULT 0, ban_ms bigint NOT NULL DEFAULT 0
+  ban_until bigint NOT NULL DEFAULT 0, ban_ms bigint NOT NULL DEFAULT 0,
+  last_at bigint NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50);
-`,
-  // The time of a key's last request, and the functions of release 1.2.
-  `
-ALTER TABLE animal_store.limits ADD COLUMN last_at bigint NOT NULL DEFAULT 0;
-`,
-  // Animals may change their status. Release 2.0 named the second column `status`, which the functions of release 1.2
-  // use for another one: those under way failed. A database that 2.0 migrated keeps that name.
-  `
--- The status that the animal was added with; null if no change of it was ever kept. Who changes a status by hand sets
--- it likewise: SET status = 'sold', added = coalesce(added, status). Else a repeated create is no replay.
-ALTER TABLE animal_store.pets ADD COLUMN added text COLLATE "C";
+`;
 
--- A change leaves an entry of the index by status behind, which lists pass over until a vacuum removes it.
-ALTER TABLE animal_store.pets SET (autovacuum_vacuum_scale_factor = 0.02);
-
--- Of a change, the status that it was to; null for a create.
-ALTER TABLE animal_store.once ADD COLUMN changed_to text COLLATE "C";
-`,
-  // What is written by hand is checked from now on. With the functions of release 2.1.
+/**
+ * The first one makes version 5 of 4, the next one 6 of 5: statements that end with a semicolon. All functions are made
+ * anew after the last one. A new table needs the rights that roles have on the others: an administrator granted them.
+ */
+export const migrations: readonly string[] = [
   `
-ALTER TABLE animal_store.pets
-  ADD CONSTRAINT pets_id CHECK (id > 0) NOT VALID,
-  ADD CONSTRAINT pets_status CHECK (status IN ('available', 'pending', 'sold')) NOT VALID;
-COMMENT ON COLUMN animal_store.pets.status IS
-  'who changes it by hand also sets added = coalesce(added, status), so that a repeated create is a replay';
+-- For the functions of release 3.0.
 `,
 ];

@@ -1,10 +1,9 @@
 /**
  * The schema `animal_store`, made and migrated by the instance that starts first, and checked by each start.
  *
- * A migration changes tables, and never changes itself once it is published. No statement of an instance that still
- * runs the release before may fail, also of those under way: they go on with the functions that they began with, so a
- * new column needs a name that none of these uses unqualified. It must not alter the table `version`: starts that wait
- * for it have read that. The functions are made anew after the last one.
+ * No statement of an instance that still runs the release before may fail through a migration, also of those under way:
+ * they go on with the functions that they began with, so a new column needs a name that none of these uses unqualified.
+ * A migration must not alter the table `version`, which starts that wait for it have read.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -13,27 +12,29 @@ import type { Report } from "../base/report.ts";
 import { catalogueFunctions, type ChangedTo } from "./catalogue-functions.ts";
 import { type Database, lockMs, type Query } from "./database.ts";
 import { functions as otherFunctions } from "./functions.ts";
-import { auditRows, oddOfOnce, oddOfPet, type OddRows } from "./invalid-rows.ts";
-import { lockTables } from "./lock-tables.ts";
-import { migrations } from "./migrations.ts";
+import { migrations, oldestTables, oldestVersion } from "./migrations.ts";
 import { PostgresKeyLog } from "./postgres-key-log.ts";
 
-const schemaVersion = migrations.length;
-/** Of release 2.0: commands work on it, so that a leaked key can be revoked in the middle of an upgrade. */
-const usableVersionMin = 3;
+const schemaVersion = oldestVersion + migrations.length;
 
 const tables = ["commits", "counter", "key_events", "limits", "once", "pets", "version"];
 const functions = (changedTo: ChangedTo): string => otherFunctions + catalogueFunctions(changedTo);
 const functionNames = Array.from(functions("status").matchAll(/FUNCTION animal_store\.(\w+)/g), ([, name]) => name);
 
+/** How long the count of all animals may take. */
+const countMs = 60_000;
+
 /** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
-/** How long a migration may take, and the wait for one. PostgreSQL ends one that has stalled after 30 s. */
+/** How long a migration may take, and the wait for one. */
 const migrationMs = 40_000;
+/** PostgreSQL ends a migration whose process has stalled for so long. */
+const migrationIdleMs = 1_000;
 
 /**
  * What may be done with the schema. "migrate": make it, or migrate it, as a server's start does. "make": make it in a
- * database that has none. "use": nothing; it must be of this release or the one before.
+ * database that has none. "use": nothing. The last two work on the schema of the release before, too, so that a leaked
+ * key can be revoked in the middle of an upgrade.
  */
 export type SchemaWork = "migrate" | "make" | "use";
 
@@ -52,9 +53,6 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
     const [, now] = versions;
     if (now === 0) {
       throw new Error("it has no tables of the animal store; a start, import and keys create make them");
-    }
-    if (now < usableVersionMin) {
-      throw new Error(`its schema animal_store has version ${now}, of an older release; a start migrates it`);
     }
     await checkSchema(query, now);
     return versions;
@@ -84,30 +82,17 @@ export async function inspect(database: Database, clock: Clock): Promise<Inspect
     if (version < schemaVersion) {
       await checkMayMigrate(query);
     }
-    return { version, ...(await audit(query, version)) };
+    const [row] = await query("SELECT count(*)::text AS count FROM animal_store.pets", [], countMs);
+    return { version, animalCount: Number(row?.["count"]) };
   });
   if (found === undefined) {
     return { inWords: "the database has no tables of the animal store: a start would make them", remarks: [] };
   }
-  const { version, animalCount, odd } = found;
+  const { version, animalCount } = found;
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
   const migration = `; a start would migrate its schema from version ${version} to ${schemaVersion}`;
   const holds = `the database is intact: ${pluralize(animalCount, "animal")}, ${keyring.countInWords()}`;
-  const remarks = Array.from(odd, ([column, { count, first }]) => {
-    const rows = pluralize(count, "row");
-    return `export refuses ${rows} with a ${column} that no release writes, first that of ${first}`;
-  });
-  return { inWords: holds + (version < schemaVersion ? migration : ""), remarks };
-}
-
-async function audit(query: Query, version: number): Promise<{ animalCount: number; odd: OddRows }> {
-  const odd: OddRows = new Map();
-  const isUsable = version >= usableVersionMin; // Else it lacks columns, and export does not work.
-  const animalCount = await auditRows(query, ["pets", "id"], isUsable ? oddOfPet : "NULL", odd);
-  if (isUsable) {
-    await auditRows(query, ["once", "hash"], oddOfOnce(await readChangedTo(query)), odd);
-  }
-  return { animalCount, odd };
+  return { inWords: holds + (version < schemaVersion ? migration : ""), remarks: [] };
 }
 
 /** The name depends on the release that added the column: see migrations.ts. */
@@ -135,22 +120,21 @@ async function migrate(query: Query, work: SchemaWork): Promise<readonly [number
   if (version === schemaVersion || (version > 0 && work === "make")) {
     return [version, version];
   }
-  if (version > 0) {
-    await checkMayMigrate(query);
-    await lockTables(query);
-  } else {
-    if (!(await checkMayCreate(query))) {
-      await query("CREATE SCHEMA animal_store");
-    }
-    await query("CREATE TABLE animal_store.version (version int NOT NULL)");
-    await query("INSERT INTO animal_store.version VALUES (0)");
-  }
-  for (const part of migrations.slice(version)) {
-    await query(part, [], migrationMs);
-  }
-  await query(functions(await readChangedTo(query)), [], migrationMs);
-  await query("UPDATE animal_store.version SET version = $1", [schemaVersion]);
+  const parts = version === 0 ? await makingParts(query) : await migratingParts(query, version);
+  // In one text, so that a process that is stopped, or cut off, holds no lock between two statements.
+  await query(`SET LOCAL idle_in_transaction_session_timeout = ${migrationIdleMs}`);
+  await query(`${parts.join("")}UPDATE animal_store.version SET version = ${schemaVersion}`, [], migrationMs);
   return [version, schemaVersion];
+}
+
+async function makingParts(query: Query): Promise<readonly string[]> {
+  const isThere = await checkMayCreate(query);
+  return [...(isThere ? [] : ["CREATE SCHEMA animal_store;"]), oldestTables, ...migrations, functions("changed_to")];
+}
+
+async function migratingParts(query: Query, version: number): Promise<readonly string[]> {
+  await checkMayMigrate(query);
+  return [...migrations.slice(version - oldestVersion), functions(await readChangedTo(query))];
 }
 
 /** Returns 0 if there is no schema, or an empty one. @throws {Error} it cannot be used, or a newer release made it */
@@ -166,6 +150,10 @@ async function readSchemaVersion(query: Query): Promise<number> {
   const version = Number(rows[0]?.["version"]);
   if (rows.length !== 1 || !(version >= 1)) {
     throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
+  }
+  if (version < oldestVersion) {
+    const advice = "start release 2.1 on it once, which migrates it";
+    throw new Error(`its schema animal_store has version ${version}, of a release before 2.1: ${advice}`);
   }
   if (version > schemaVersion) {
     const known = `this release knows ${schemaVersion}: a newer release made it`;

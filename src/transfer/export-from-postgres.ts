@@ -9,11 +9,11 @@ import { keyFileName } from "../folder/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
-import { type PetStatus, petStatuses, petToJson } from "../pets/pet.ts";
+import { members } from "../pets/members.ts";
+import { isPetStatus, petStatuses, petToJson, type PetStatus, readPetId } from "../pets/pet.ts";
 import type { ChangedTo } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
-import { oddOfOnce, oddOfPet } from "../postgres/invalid-rows.ts";
 import { readLimits } from "../postgres/limits-table.ts";
 import type { Row } from "../postgres/pool.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
@@ -23,6 +23,7 @@ import type { Transferred } from "./import-to-postgres.ts";
 import { PetFileLines } from "./pet-file-lines.ts";
 
 const rowsMax = 5_000;
+const texts = members.filter((member) => member.kind === "text");
 
 /** The files are synced, their names are not. @param query of a transaction that has not run a statement yet */
 export async function exportDatabase(query: Query, folder: string, options: Surroundings): Promise<Transferred> {
@@ -60,17 +61,17 @@ const onceColumns = "hash, (ceil(extract(epoch FROM at)) - 1)::text AS at_second
  * rows instead of sorting all of them.
  */
 const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id, name, category_id::text AS category_id,
-    coalesce(added, pets.status) AS status, ${onceColumns}, coalesce(${oddOfPet}, ${oddOfOnce(changedTo)}) AS odd
+    coalesce(added, pets.status) AS status, ${onceColumns}
   FROM animal_store.pets LEFT JOIN animal_store.once
     ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
 /** The changes whose hashes count, but of removed animals, and then what has become of each animal that was changed. */
 const changesTexts = (changedTo: ChangedTo): readonly string[] => [
-  `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}, ${oddOfOnce(changedTo)} AS odd
+  `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}
     FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
       AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`,
-  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds, NULL AS odd
+  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
     FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`,
 ];
 
@@ -101,10 +102,8 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
           yield lines.take();
         }
         const isTwice = kind === "create" && Number(row["id"]) <= lines.lastId; // By two hashes.
-        const odd = row["odd"] ?? (isTwice ? "once.pet_id" : null);
-        if (odd !== null) {
-          const id = String(row["id"]);
-          throw new Error(`the animal with the id ${id} has a ${String(odd)} that no release writes: mend it by hand`);
+        if (isTwice || !isValid(row, kind)) {
+          throw new Error(`the animal with the id ${String(row["id"])} is not as a release writes it: mend it by hand`);
         }
         lines.add(contentOf(row, kind), Number(row["at_seconds"]));
       }
@@ -113,6 +112,17 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
     lines.skipTo(lastId);
   }
   yield lines.take();
+}
+
+/** Whether a start would take its line: somebody may have written the row by hand. */
+function isValid(row: Row, kind: "create" | "change"): boolean {
+  const { id, status, hash, at_seconds: atSeconds } = row;
+  const areTextsValid = kind === "change" || texts.every(({ name, codePointsMax }) => {
+    const length = Array.from(String(row[name] ?? "none")).length;
+    return length >= 1 && length <= codePointsMax;
+  });
+  const isHashValid = hash === null || (/^[\w-]{22}$/.test(String(hash)) && Number.isSafeInteger(Number(atSeconds)));
+  return readPetId(String(id)) !== undefined && isPetStatus(status) && areTextsValid && isHashValid;
 }
 
 function contentOf(row: Row, kind: "create" | "change"): LineContent {
