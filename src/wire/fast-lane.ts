@@ -184,6 +184,9 @@ class Lane {
     if (this.#lanes.isStopping) {
       this.#exchange.endConnection();
     }
+    if (this.#hasEnded) {
+      this.#exchange.endContent("malformed_request"); // What the client has sent is all that it sends.
+    }
     this.#lanes.handler.onRequest(this.#exchange);
   }
 
