@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from "node:https";
 import { createRequire } from "node:module";
 import { Server as NetServer, Socket } from "node:net";
+import { performance } from "node:perf_hooks";
 import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import type { SecureContextOptions } from "node:tls";
@@ -119,8 +120,12 @@ export class Listener {
     });
   }
 
-  /** Takes no new connections, and closes each present one after its response, or after `graceMs`. Then resolves. */
+  /**
+   * Takes no connections but those that the system holds already, and closes each after its response. Resolves when
+   * they are closed: after `graceMs` all that are left are cut off.
+   */
   async stop(graceMs: number): Promise<void> {
+    const deadlineMs = performance.now() + graceMs;
     this.#isStopping = true;
     this.#lanes?.stop();
     this.#connections.forEach((connection) => connection.stop());
@@ -133,7 +138,7 @@ export class Listener {
       this.server.closeAllConnections();
       this.#connections.forEach((_, socket) => socket.destroy()); // Node does not close those of CONNECT.
       this.#lanes?.closeAll();
-    }, graceMs);
+    }, deadlineMs - performance.now());
     await closed;
     clearInterval(idleTimer);
     clearTimeout(graceTimer);

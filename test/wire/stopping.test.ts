@@ -4,7 +4,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { Socket } from "node:net";
+import { Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
@@ -194,6 +194,29 @@ test("stop() closes every connection when the grace is over", bounded, async (co
   for (const wire of [never, half, idle, upload, waiting]) {
     assert.equal((await wire.closed()).rest, "");
   }
+});
+
+test("stop() cuts off after its grace whoever is left, however long the system brings new connections", bounded, async (context) => {
+  const graceMs = 1_100;
+  const { listener, port, key } = await runningService(context, { limits: { drainBacklogMs: 1_000 } });
+  const upload = (await Wire.open(port)).send(request({ method: "POST", key, fields: ["Content-Length: 9"] }));
+  await exchange(port, request({ target: "/healthz" }));
+  let isStopped = false;
+  const connectInEachTurn = (): void => {
+    if (!isStopped) {
+      listener.server.emit("connection", new Socket());
+      const turnMs = performance.now() + 1; // A turn takes a millisecond, so that they are not many.
+      while (performance.now() < turnMs);
+      setImmediate(connectInEachTurn);
+    }
+  };
+  connectInEachTurn();
+  const startMs = performance.now();
+  await listener.stop(graceMs);
+  isStopped = true;
+  const tookMs = performance.now() - startMs;
+  assert.ok(tookMs < 1.6 * graceMs, `it took ${tookMs} ms`);
+  assert.equal((await upload.closed()).rest, "");
 });
 
 /** Posts one animal after the other until the connection breaks. Returns the ids of the 201 responses. */
