@@ -20,6 +20,7 @@ import { DamagedLogError } from "../store/json-lines-pet-store.ts";
 import type { Pair } from "../tls/pair.ts";
 import type { TlsWatch } from "../tls/watch.ts";
 import { listenerLimits } from "../wire/listener-limits.ts";
+import { missingInternals } from "../wire/node-internals.ts";
 import { Listener } from "../wire/listener.ts";
 import { keepTickShape } from "../wire/tick-shape.ts";
 import { consolePages } from "./console-pages.ts";
@@ -90,7 +91,7 @@ async function serveFrom(kept: Kept, asked: Asked): Promise<void> {
 
 async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const { settings, warnings, report, stopping } = asked;
-  const { baseUrl, stagingBaseUrl, trustedProxyCount: trustProxy, corsOrigins, hasFastLane } = settings;
+  const { baseUrl, stagingBaseUrl, trustedProxyCount: trustProxy, corsOrigins } = settings;
   const options = checkOptions({ ...kept, baseUrl, stagingBaseUrl, trustProxy, corsOrigins, report });
   warnings.forEach((warning) => report(warning, "warning"));
   const pair = await readCertificate(asked);
@@ -100,6 +101,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const opening = openService(options, { signal: stopping, publicPages, observers });
   const service = await opening.catch((error: unknown) => failStart(error, asked));
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
+  const hasFastLane = settings.hasFastLane && hasInternals(report);
   const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
   const tls = await watchTls(listener.server as TlsServer, pair, report); // It is one if there is a pair.
   // By SIGHUP certbot and others say that the certificate has changed.
@@ -114,6 +116,15 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   }
   listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
   return { service, listener, observers, metricsServer, tls };
+}
+
+/** Whether this Node, which may be newer than the program, has what the fast lane relies on. */
+function hasInternals(report: Report): boolean {
+  const missing = missingInternals();
+  if (missing.length > 0) {
+    report(`the fast lane is off: Node ${process.version} has no ${missing.join(", no ")}`, "warning");
+  }
+  return missing.length === 0;
 }
 
 /** Loaded only with HTTPS. */

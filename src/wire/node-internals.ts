@@ -1,0 +1,52 @@
+/**
+ * What this module relies on although Node's documentation does not promise it:
+ *
+ * - A server of node:http or node:https has a listener for new connections that also takes a socket later, and reads
+ *   what somebody else emits on it as `data` and `end` (fast-lane.ts).
+ * - Node's parser is `parser` of the socket. It calls `onIncoming` for each request, and takes what
+ *   follows for no HTTP if that returns 2 (closing.ts).
+ * - A response whose `shouldKeepAlive` is false is the last of its connection. Node then calls `destroySoon` of the
+ *   socket (connection.ts, closing.ts, node-exchange.ts, program-connections.ts, metrics-listener.ts).
+ * - Node reads no more content of a request whose `push` returns false (connection.ts).
+ * - With `httpAllowHalfOpen` a server still responds to a client that has closed its side. `close` of node:net, called
+ *   on it, closes no connection. `_parent` of a secure socket is the one below it (listener.ts).
+ * - The codes of what the parser reports begin with `HPE_` (connection.ts).
+ *
+ * The tests of this module try all of it over sockets. What can be looked at without one is looked at when the program
+ * starts. tick-shape.ts, which only makes Node faster, does no harm where Node has changed.
+ */
+
+import { createServer, type Server } from "node:http";
+import { Socket } from "node:net";
+
+import { stopParsing } from "./closing.ts";
+
+const packet = Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+/**
+ * Names what this Node lacks; usually nothing.
+ * @param makeServer one of node:http, that does not listen
+ */
+export function missingInternals(makeServer: () => Server = createServer): readonly string[] {
+  const server = makeServer();
+  const socket = new Socket();
+  let requestCount = 0;
+  let keepsConnection: unknown;
+  server.on("request", (_, { shouldKeepAlive }) => {
+    requestCount++;
+    keepsConnection = shouldKeepAlive;
+  });
+  server.listeners("connection").forEach((listener) => listener.call(server, socket));
+  socket.emit("data", packet);
+  const readCount = requestCount;
+  stopParsing(socket);
+  socket.emit("data", packet);
+  socket.destroy();
+  const found: readonly (readonly [name: string, isThere: boolean])[] = [
+    ["a parser that takes what is emitted", readCount === 1],
+    ["parser.onIncoming", requestCount === readCount],
+    ["shouldKeepAlive", keepsConnection === true],
+    ["httpAllowHalfOpen", "httpAllowHalfOpen" in server],
+  ];
+  return found.flatMap(([name, isThere]) => (isThere ? [] : [name]));
+}
