@@ -54,8 +54,7 @@ async function firstStart(context, command, cwd) {
 }
 
 test("the README's command starts a clone, and the curl command that the start prints works", async (context) => {
-  const [, block] = /^```sh\n(.*?)^```$/ms.exec(readme);
-  const [start, check] = block.split("\n").map((line) => line.replace(/ *#.*/, ""));
+  const [start, check] = Array.from(readme.matchAll(/^```sh\n(.*?)\n```$/gms), ([, block]) => block);
   assert.deepEqual([start, check], ["npm ci && npm start", "npm ci && npm test"]);
   assert.match(await readFile(join(project, ".ci", "run"), "utf8"), /^npm ci\nnpm test$/m);
 
