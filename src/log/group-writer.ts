@@ -1,11 +1,9 @@
 /**
  * The only writer of a log, with group commit: all items that wait share one append and one fdatasync, and a group is
- * synced before the next one begins. A group begins one turn of the event loop after its first item came or the group
- * before it ended, so that requests which were read together share it.
+ * synced before the next one begins.
  */
 
-import { setImmediate } from "node:timers";
-
+import { Batcher } from "../base/batcher.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Appender, AppendTimes, WriteFailure } from "./appender.ts";
 import { type Chunk, createChunk } from "./chunks.ts";
@@ -13,7 +11,7 @@ import { type Chunk, createChunk } from "./chunks.ts";
 /** What a group consists of. */
 export interface GroupOwner<Item, Result> {
   /** Encodes items into `chunk`, from the first on, as many as fit: at least one. */
-  encode(waiting: readonly { readonly item: Item }[], chunk: Chunk): EncodedGroup<Result>;
+  encode(waiting: readonly Item[], chunk: Chunk): EncodedGroup<Result>;
   /** The error that `add` rejects with. */
   errorOf(failure: WriteFailure): Error;
 }
@@ -26,12 +24,6 @@ export interface EncodedGroup<Result> {
   readonly publish: () => void;
 }
 
-interface Waiting<Item, Result> {
-  readonly item: Item;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** No group is longer: all are encoded into one buffer of this size. */
 export const groupBytesMax = 1_048_576;
 
@@ -40,9 +32,13 @@ export class GroupWriter<Item, Result> {
   readonly #appender: Appender;
   readonly #chunk = createChunk(groupBytesMax);
   readonly #onGroup: (times: AppendTimes) => void;
-  #queue: Waiting<Item, Result>[] = [];
-  /** Undefined while nothing is being written. */
-  #running: Promise<void> | undefined;
+  readonly #batcher = new Batcher<Item, Result>((items) => this.#write(items), {
+    concurrency: 1,
+    refusal: () => {
+      const reason = this.#closed ?? this.#appender.ended;
+      return reason === undefined ? undefined : this.#owner.errorOf({ kind: "absent", reason });
+    },
+  });
   #closed: string | undefined;
 
   /** @param onGroup called with each group that is on disk; must not throw */
@@ -58,55 +54,24 @@ export class GroupWriter<Item, Result> {
 
   /** Resolves when the item is on disk. Rejects with an error of the owner's. */
   add(item: Item): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      const reason = this.#closed ?? this.#appender.ended;
-      if (reason !== undefined) {
-        reject(this.#owner.errorOf({ kind: "absent", reason }));
-        return;
-      }
-      this.#queue.push({ item, resolve, reject });
-      this.#running ??= this.#run();
-    });
+    return this.#batcher.add(item);
   }
 
   /** Resolves when all items are settled, and the file is closed. */
   async close(reason: string): Promise<void> {
     this.#closed ??= reason;
-    await this.#running;
+    await this.#batcher.idle();
     await this.#appender.close();
   }
 
-  async #run(): Promise<void> {
-    for (await turn(); this.#queue.length > 0; await turn()) {
-      await this.#writeGroup();
-    }
-    this.#running = undefined;
-  }
-
-  /** Never rejects: callers would wait for ever. */
-  async #writeGroup(): Promise<void> {
-    const group = this.#queue;
-    this.#queue = [];
-    let encoded: EncodedGroup<Result>;
-    try {
-      encoded = this.#owner.encode(group, this.#chunk);
-    } catch (error) {
-      group.forEach(({ reject }) => reject(error));
-      return;
-    }
-    const { byteCount, results, publish } = encoded;
-    this.#queue = group.splice(results.length);
+  async #write(items: readonly Item[]): Promise<readonly (Result | Promise<Result>)[]> {
+    const { byteCount, results, publish } = this.#owner.encode(items, this.#chunk);
     const outcome = await this.#appender.append(this.#chunk.bytes.subarray(0, byteCount));
     const failure = outcome.kind === "appended" ? this.#publish(publish) : outcome;
-    if (failure !== undefined) {
-      const error = this.#owner.errorOf(failure);
-      group.forEach(({ reject }) => reject(error));
-    } else {
-      group.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
-    }
     if (outcome.kind === "appended") {
       this.#onGroup(outcome.times);
     }
+    return failure === undefined ? results : results.map(() => Promise.reject(this.#owner.errorOf(failure)));
   }
 
   /** If it fails, memory and file differ, and ids could be given twice. */
@@ -120,9 +85,4 @@ export class GroupWriter<Item, Result> {
       return { kind: "unknown", reason };
     }
   }
-}
-
-/** Resolves when the sockets have been read once: an immediate set by an immediate runs after the next poll. */
-function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Connections, within } from "./connections.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./database-error.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
@@ -171,6 +172,18 @@ export class Database {
   close(): void {
     this.#connections.close();
   }
+}
+
+/** Items that wait for it at most: while it is slow, each request takes about 4 kB. */
+export const waitingMax = 10_000;
+
+/** Why one more is not to wait for it: nothing works, or too many do. */
+export function whyNotWait({ isAvailable }: Database, waitingCount: number): Error | undefined {
+  if (isAvailable && waitingCount < waitingMax) {
+    return undefined;
+  }
+  const reason = isAvailable ? "too many requests wait for the database" : "the database cannot be reached";
+  return new StorageUnavailableError(reason);
 }
 
 function ignore(): void {}

@@ -3,6 +3,7 @@
  * all requests that wait: of those of a key it grants the first ones.
  */
 
+import { Batcher } from "../base/batcher.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Window } from "../limits/window.ts";
 import {
@@ -11,9 +12,8 @@ import {
 import type { Decision, Limiter, RateStatus } from "../limits/limiter.ts";
 import type { Plan } from "../limits/plans.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
-import { Batcher } from "./batcher.ts";
 import { DatabaseError } from "./database-error.ts";
-import type { Database } from "./database.ts";
+import { type Database, whyNotWait } from "./database.ts";
 import { type LimitsNumbers, limitsOf } from "./limits-table.ts";
 import { answerOf } from "./pool.ts";
 
@@ -57,7 +57,7 @@ export class PostgresLimiter implements Limiter {
   readonly #batcher = new Batcher<Request, Decided | undefined>((requests) => this.#decide(requests), {
     concurrency: 1,
     sizeMax: () => batchRequestsMax,
-    isAvailable: () => this.#database.isAvailable,
+    refusal: (count) => whyNotWait(this.#database, count),
   });
   readonly #lastKnown = new Map<string, KeyLimits>();
   /** Bans set off by this instance since it started. Changed here only. */

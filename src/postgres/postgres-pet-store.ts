@@ -2,6 +2,7 @@
 
 import { performance } from "node:perf_hooks";
 
+import { Batcher } from "../base/batcher.ts";
 import type { Clock } from "../base/clock.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { batchLength } from "../pets/add-in-batches.ts";
@@ -10,8 +11,7 @@ import {
   type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, type PetStatus, petToJson } from "../pets/pet.ts";
-import { Batcher } from "./batcher.ts";
-import type { Database } from "./database.ts";
+import { type Database, whyNotWait } from "./database.ts";
 import { type Commit, Commits } from "./in-doubt.ts";
 import { answerOf } from "./pool.ts";
 
@@ -54,7 +54,7 @@ const getText = "SELECT animal_store.get($1)::text AS answer";
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
   readonly #commits: Commits;
-  readonly #serial = { concurrency: 1, isAvailable: () => this.#database.isAvailable };
+  readonly #serial = { concurrency: 1, refusal: (count: number) => whyNotWait(this.#database, count) };
   readonly #adds = new Batcher((items: readonly Addition[]) => this.#addAll(items), {
     ...this.#serial,
     sizeMax: () => batchLength,

@@ -174,10 +174,10 @@ export class JsonLinesPetStore implements PetStore {
     return this.#writer.add(item) as Promise<Written>; // Every kind of item has results of one type.
   }
 
-  #encode(waiting: readonly { readonly item: GroupItem }[], chunk: Chunk): EncodedGroup<ItemResult> {
+  #encode(waiting: readonly GroupItem[], chunk: Chunk): EncodedGroup<ItemResult> {
     const group = new PetGroup(this.#catalogue, chunk, this.#lineCount + 1, this.#hashes.wallSeconds);
     const results: ItemResult[] = [];
-    for (const { item } of waiting) {
+    for (const item of waiting) {
       if (!group.hasRoom) {
         break;
       }

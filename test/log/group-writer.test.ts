@@ -35,7 +35,7 @@ async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
   const encodeAll: TestOwner["encode"] = (items, bytes) => ({ byteCount: bytes.write(items.join("")), results: items });
   const wholeOwner: GroupOwner<string, string> = {
     encode: (waiting, { bytes }) => {
-      const { byteCount, results } = (owner.encode ?? encodeAll)(waiting.map(({ item }) => item), bytes);
+      const { byteCount, results } = (owner.encode ?? encodeAll)(waiting, bytes);
       return { byteCount, results, publish: owner.publish ?? (() => void published.push(...results)) };
     },
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Batcher, waitingMax } from "../../build/src/postgres/batcher.js";
+import { setImmediate as turn } from "node:timers/promises";
+import { Batcher } from "../../build/src/base/batcher.js";
+import { waitingMax, whyNotWait } from "../../build/src/postgres/database.js";
 
 test("while the database is slow, a bounded number of items waits, and the rest is refused at once", async () => {
   let answer;
@@ -9,9 +11,10 @@ test("while the database is slow, a bounded number of items waits, and the rest 
     batches.push(items.length);
     return batches.length > 1 ? Promise.resolve(items) : new Promise((resolve) => (answer = () => resolve(items)));
   };
-  const batcher = new Batcher(run, { concurrency: 1, sizeMax: () => 100, isAvailable: () => true });
+  const batcher = new Batcher(run, { concurrency: 1, sizeMax: () => 100, refusal: (count) => whyNotWait({ isAvailable: true }, count) });
   const first = batcher.add("first");
-  await new Promise((resolve) => setImmediate(resolve)); // It is under way.
+  await turn();
+  await turn(); // It is under way.
   const waiting = Array.from({ length: waitingMax }, (_, index) => batcher.add(index));
   await assert.rejects(batcher.add("one too many"), { name: "StorageUnavailableError" });
   answer();
@@ -23,7 +26,7 @@ test("while the database is slow, a bounded number of items waits, and the rest 
 
 test("while the database is away, an item is refused at once, although a batch waits", async () => {
   let isAvailable = true;
-  const batcher = new Batcher(() => new Promise(() => undefined), { concurrency: 1, sizeMax: () => 100, isAvailable: () => isAvailable });
+  const batcher = new Batcher(() => new Promise(() => undefined), { concurrency: 1, refusal: (count) => whyNotWait({ isAvailable }, count) });
   void batcher.add("first");
   isAvailable = false;
   await assert.rejects(batcher.add("second"), { name: "StorageUnavailableError" });
