@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { inspect } from "node:util";
 
 import { isHost } from "./base/host.ts";
-import { withoutSecrets } from "./base/redact-secrets.ts";
+import { oneLine, withoutSecrets } from "./base/redact-secrets.ts";
 import { type Level, type Report, withLevel } from "./base/report.ts";
 import type { PetStore } from "./pets/pet-store.ts";
 import type { DatabasePool } from "./postgres/pool.ts";
@@ -91,11 +91,6 @@ export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
 
 function refusal(text: string): RangeError {
   return new RangeError(oneLine(`Cannot open animal store: ${text}`));
-}
-
-/** The text as one line without API keys: line breaks and other control characters become spaces. */
-export function oneLine(text: string): string {
-  return withoutSecrets(text).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
 }
 
 /**

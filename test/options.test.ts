@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 
-import { type AnimalStoreOptions, checkOptions, oneLine } from "../src/options.ts";
+import { oneLine } from "../src/base/redact-secrets.ts";
+import { type AnimalStoreOptions, checkOptions } from "../src/options.ts";
 import { openAnimalStore } from "../src/service.ts";
 import { temporaryFolder } from "./support/temporary-folder.ts";
 

@@ -13,6 +13,11 @@ export function withoutSecrets(text: string): string {
   return text.replaceAll(secret, "as_…");
 }
 
+/** The text as one line without API keys: line breaks and other control characters become spaces. */
+export function oneLine(text: string): string {
+  return withoutSecrets(text).replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").trim();
+}
+
 /** Anything that a caller passed, as text for a message. */
 export function showValue(value: unknown): string {
   return withoutSecrets(typeof value === "string" ? JSON.stringify(value) : inspect(value));

@@ -17,7 +17,7 @@ import type { DiskFile } from "../disk/disk.ts";
 import { appendAll, readBytes, readLines, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { folderAdder } from "../folder/control-client.ts";
+import { folderAdder } from "../folder/folder-adder.ts";
 import { addBatch, type Added, batchLength } from "../pets/add-in-batches.ts";
 import { type Reading, readNewPet } from "../pets/new-pet.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";

@@ -12,13 +12,13 @@ import { resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { folderKeys } from "../folder/control-client.ts";
+import { folderKeys } from "../folder/folder-keys.ts";
 import { isoSeconds, type KeySummary } from "../keys/key-summary.ts";
 import { unknownKey } from "../keys/key.ts";
 import { type KeyDecider, Keys, type KeysOptions, type NewSecret, type PlanChoice } from "../keys/keys.ts";
 import { createPlan, type PlanName, type QuotaChoice } from "../limits/plans.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readStorage, type Storage } from "./settings.ts";
+import { type Storage, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 type FlagName =

@@ -4,7 +4,9 @@
  */
 
 import { messageOf } from "../base/error-message.ts";
+import { oneLine } from "../base/redact-secrets.ts";
 import { release } from "../base/release.ts";
+import { explain } from "../disk/file-errors.ts";
 import { UsageError } from "./parse-flags.ts";
 import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
 
@@ -51,8 +53,6 @@ export async function run(
     }
     return exitDone;
   } catch (error) {
-    const { oneLine } = await import("../options.ts");
-    const { explain } = await import("../disk/file-errors.ts");
     const message = oneLine(messageOf(explain(error)));
     // An error of the system says only which call failed.
     const isNamed = message.startsWith("Cannot ") || load === undefined;

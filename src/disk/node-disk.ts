@@ -16,6 +16,7 @@ import { hasCode } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
+import { isLocked, lock, reach } from "./lock.ts";
 import { folderOwner, type Owner } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
@@ -62,10 +63,9 @@ export const nodeDisk: Disk = {
   remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
   makeFolder: (path, like) => withPath(path, makeFolderLike(path, like)),
   syncFolder: (path) => withPath(path, syncFolder(path)),
-  // Loaded on use: commands that only read need no sockets.
-  lock: async (path) => (await import("./lock.ts")).lock(path),
-  isLocked: async (path) => (await import("./lock.ts")).isLocked(path),
-  reach: async (path) => (await import("./lock.ts")).reach(path),
+  lock,
+  isLocked,
+  reach,
 };
 
 /** @param opened what was found when it was opened */

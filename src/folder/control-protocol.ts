@@ -15,8 +15,7 @@
  * owner sends the first line of its response, and does nothing before the command has answered that with another empty
  * line. So what a command has given up before it saw the first line never takes effect, and what it gives up later may.
  *
- * An owner of release 2.0 needs a request's end to say that it is of another release, so a command greets first, by a
- * connection of its own. One of an older release closes each connection without a line.
+ * No command sends "greet" any more: those of release 2.1 send it first, by a connection of its own.
  */
 
 import { KeyError, type KeyFault } from "../keys/key.ts";

@@ -1,0 +1,63 @@
+/**
+ * Adds animals to a data folder, for an import: to a free folder itself, else through the process that holds it, which
+ * may be another one at each batch.
+ */
+
+import type { Disk, FolderSurroundings } from "../disk/disk.ts";
+import { folderLockPath } from "../disk/lock.ts";
+import type { Engine } from "../engine.ts";
+import { addBatch, type Added } from "../pets/add-in-batches.ts";
+import { type NewPet, newPetToJson } from "../pets/pet.ts";
+import { send, workOrAsk } from "./control-client.ts";
+import { NotReadyError } from "./control-protocol.ts";
+import { openLockedFolder } from "./engine.ts";
+
+export interface FolderAdder {
+  /** A batch of which nothing was added is tried again. @throws {Error} nothing was added */
+  add(newPets: readonly NewPet[]): Promise<Added>;
+  /** Resolves when the folder is free, if this process held it. */
+  close(): Promise<void>;
+}
+
+/** How long a folder that had another owner stays free for the next one, as in a restart. */
+const restartMs = 15_000;
+
+/** How long an owner may take to be ready: it may have a large catalogue to read. */
+const readyMs = 120_000;
+
+/** Adds animals to a data folder. @param stopping ends waiting */
+export function folderAdder(options: FolderSurroundings, stopping: AbortSignal): FolderAdder {
+  const { disk, clock, dataDir } = options;
+  let engine: Engine | undefined; // Once this process holds the folder.
+  let takesFromMs = -Infinity;
+  const work = async (newPets: readonly NewPet[]): Promise<Added | undefined> => {
+    if (stopping.aborted) {
+      throw new Error("a signal has ended it");
+    }
+    if (engine === undefined && clock.monotonicMs() >= takesFromMs) {
+      const lock = await disk.lock(folderLockPath(dataDir));
+      engine = lock && (await openLockedFolder(lock, options));
+    }
+    return engine && addBatch(engine.store, newPets);
+  };
+  const ask = async (newPets: readonly NewPet[]): Promise<Added> => {
+    const added = await addThroughSocket(disk, dataDir, newPets);
+    takesFromMs = clock.monotonicMs() + restartMs;
+    return added;
+  };
+  return {
+    add: (newPets) => workOrAsk(() => work(newPets), () => ask(newPets), readyMs),
+    close: async () => engine?.close(),
+  };
+}
+
+/** Adds a batch of animals through the process that holds the folder. @throws {Error} nothing was added */
+async function addThroughSocket(disk: Disk, dataDir: string, newPets: readonly NewPet[]): Promise<Added> {
+  const content = newPets.map((newPet) => `${newPetToJson(newPet)}\n`).join("");
+  const { lines: [line = "{}"], failure } = await send(disk, dataDir, "add", content);
+  if (failure instanceof NotReadyError) {
+    throw failure;
+  }
+  const { added = 0 } = JSON.parse(line) as { readonly added?: number };
+  return { addedCount: added, failure };
+}

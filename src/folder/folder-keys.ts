@@ -1,0 +1,64 @@
+/**
+ * The keys of a data folder, for commands. In a free folder a command changes them itself; otherwise the process that
+ * holds it does.
+ */
+
+import type { FolderSurroundings } from "../disk/disk.ts";
+import { folderLockPath, isFolderLocked } from "../disk/lock.ts";
+import { KeyCommands } from "../keys/key-commands.ts";
+import { encodeKeyEvent } from "../keys/key-line.ts";
+import type { KeySummary } from "../keys/key-summary.ts";
+import type { Keyring } from "../keys/keyring.ts";
+import type { KeyDecider } from "../keys/keys.ts";
+import { MemoryLimiter } from "../limits/memory-limiter.ts";
+import { send, succeeded, workOrAsk } from "./control-client.ts";
+import { KeyFile } from "./key-file.ts";
+import { limitsFileName, loadLimits } from "./limits-file.ts";
+import { openKeys } from "./open-keys.ts";
+
+/** The keys of a data folder. */
+export function folderKeys(options: FolderSurroundings): KeyDecider {
+  const { disk, dataDir } = options;
+  return {
+    list() {
+      const work = async (): Promise<KeySummary[] | undefined> =>
+        (await isFolderLocked(disk, dataDir)) ? undefined : (await readKeys(options)).list();
+      const ask = async (): Promise<KeySummary[]> => {
+        const { lines } = succeeded(await send(disk, dataDir, "list")); // With live figures.
+        return lines.map((line) => JSON.parse(line) as KeySummary); // As the lock's owner makes them.
+      };
+      return workOrAsk(work, ask);
+    },
+    async change(event) {
+      if (event.event !== "made" && !(await disk.exists(dataDir))) {
+        return (await readKeys(options)).change(event); // Makes no folder for a key that cannot be known.
+      }
+      await disk.makeFolder(dataDir);
+      const work = async (): Promise<boolean | undefined> => {
+        const lock = await disk.lock(folderLockPath(dataDir));
+        if (lock === undefined) {
+          return undefined;
+        }
+        const held = await openKeys(lock, options, () => undefined);
+        return held.keys.change(event).finally(() => held.close());
+      };
+      const ask = async (): Promise<boolean> =>
+        succeeded(await send(disk, dataDir, "change", encodeKeyEvent(event))).isDone;
+      return workOrAsk(work, ask);
+    },
+  };
+}
+
+/** As the last save left them. Writes nothing: the keys of a folder that cannot be written are shown, too. */
+async function readKeys(options: FolderSurroundings): Promise<KeyCommands> {
+  const { clock, dataDir, disk, report } = options;
+  const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
+    const limiter = new MemoryLimiter({ clock });
+    const fault = await loadLimits(disk, dataDir, limiter, keyring);
+    if (fault !== undefined) {
+      report(`${limitsFileName} ${fault}; used requests and bans are not shown`, "warning");
+    }
+    return limiter;
+  };
+  return new KeyCommands(await KeyFile.open({ ...options, isReadOnly: true }), { clock, readLimits });
+}
