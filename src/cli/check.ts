@@ -6,14 +6,14 @@ import { resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
+import { oneLine } from "../base/redact-secrets.ts";
 import { type Report, withLevel } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { OverlayDisk } from "../disk/overlay-disk.ts";
 import { openFolder } from "../folder/engine.ts";
-import { Keys } from "../keys/keys.ts";
-import { oneLine } from "../options.ts";
+import { newKey } from "../keys/keys.ts";
 import type { Inspection } from "../postgres/schema.ts";
 import { mustHaveRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
@@ -75,7 +75,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     const animals = pluralize((await engine.countAnimals()) ?? 0, "animal");
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
     await mustHaveRoom({ engine }, settings, trial);
-    await (exists || new Keys(engine.keys, { clock: systemClock, randomBytes }).createFirst({}));
+    await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
     const held = "another process holds the folder now, and what is unfinished may be its write under way";
     return { inWords, remarks: trial.isHeld ? [held] : [] };
   } finally {

@@ -1,13 +1,16 @@
 /** The first start, which finds no key file: it makes a key, so that no second command is needed to try the service. */
 
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
+import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Disk } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { keyFileName } from "../folder/key-file.ts";
 import { keyLineBytesMax } from "../keys/key-line.ts";
+import { newKey } from "../keys/keys.ts";
 import type { Service } from "../service.ts";
 import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
@@ -39,15 +42,14 @@ export async function mustHaveRoom(
 
 /** @param origin where this machine reaches the server @throws {Error} the key cannot be kept */
 export async function showFirstKey(
-  { engine, keys, options: { basePath } }: Service,
+  { engine, options: { basePath } }: Service,
   origin: string,
   { settings, terminal }: { readonly settings: Settings; readonly terminal: Terminal },
 ): Promise<void> {
-  const made = engine.keys.exists ? undefined : await keys.createFirst({ label: "first key" });
-  if (made === undefined) {
+  const { event, secret: { key } } = newKey({ label: "first key" }, { clock: systemClock, randomBytes });
+  if (engine.keys.exists || !(await engine.keys.createFirst(event))) {
     return; // It is not the first start, or another server was first.
   }
-  const { key } = made;
   const isShown = terminal.showKey(
     `first start: made a key on the Free plan; it is shown this once\n\n` +
       `  ${key}\n\n` +

@@ -70,14 +70,25 @@ export class KeyCommands implements KeyDecider {
     return summaries;
   }
 
-  async change(event: KeyEvent, isFirst = false): Promise<boolean> {
+  change(event: KeyEvent): Promise<boolean> {
+    return this.#append(() => decide(this.keyring, event, this.#options.clock.wallMs()));
+  }
+
+  /** Makes the key of the event, unless there is a key already: of several that call this at once, one makes a key. */
+  createFirst(made: KeyEvent): Promise<boolean> {
+    const { keyring } = this;
+    const { clock } = this.#options;
+    return this.#append(() => (keyring.list().length > 0 ? undefined : decide(keyring, made, clock.wallMs())));
+  }
+
+  /** @param decideNow returns the event to append, if any */
+  async #append(decideNow: () => KeyEvent | undefined): Promise<boolean> {
     if (this.#isClosed) {
       throw new Error("Cannot change keys: the service is closed");
     }
     let isChanged = false;
     const changing = this.#changing.then(() => this.#log.append(() => {
-      const isWanted = !isFirst || this.keyring.list().length === 0;
-      const decided = isWanted ? decide(this.keyring, event, this.#options.clock.wallMs()) : undefined;
+      const decided = decideNow();
       isChanged = decided !== undefined;
       return decided;
     }));

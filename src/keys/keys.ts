@@ -1,7 +1,7 @@
 /**
  * What can be asked of keys. Here a choice becomes an event, and secrets are made. A `KeyDecider` decides about the
  * event and appends it: the store of this process (key-commands.ts), or the process that holds the folder
- * (folder/control-client.ts). So no secret leaves the process that made it.
+ * (folder/folder-keys.ts). So no secret leaves the process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -19,10 +19,9 @@ export interface KeyDecider {
   /**
    * Makes the event happen, at the time of whoever decides. When this resolves, it is durable and in effect. Resolves
    * to false if there was nothing to change.
-   * @param isFirst only if there is no key yet
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
-  change(event: KeyEvent, isFirst?: boolean): Promise<boolean>;
+  change(event: KeyEvent): Promise<boolean>;
 }
 
 /** @internal */
@@ -77,32 +76,9 @@ export class Keys {
    * @throws {RangeError} the plan, its numbers, the label, the expiry or `readOnly` are invalid
    */
   async create(choice: KeyChoice = {}): Promise<NewSecret> {
-    const made = this.#make(choice);
-    await this.#decider.change(made.event);
-    return made.secret;
-  }
-
-  /** @internal As `create`, unless there is a key already: of several that call this at a time, one makes a key. */
-  async createFirst(choice: KeyChoice): Promise<NewSecret | undefined> {
-    const made = this.#make(choice);
-    return (await this.#decider.change(made.event, true)) ? made.secret : undefined;
-  }
-
-  #make(choice: KeyChoice): { readonly event: KeyEvent; readonly secret: NewSecret } {
-    const { clock, randomBytes } = this.#options;
-    checkNames("create", choice, [...planOptions, "label", "expires", "readOnly"]);
-    const timeMs = clock.wallMs();
-    const plan = createPlan(choice.plan ?? "free", choice);
-    const label = checkedLabel(choice.label);
-    const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, timeMs);
-    const isReadOnly = choice.readOnly ?? false;
-    if (typeof isReadOnly !== "boolean") {
-      throw new RangeError(`Cannot create key: readOnly must be true or false, received ${showValue(isReadOnly)}`);
-    }
-    const id = createKeyId(randomBytes);
-    const key = createSecret(randomBytes);
-    const event = { event: "made", timeMs, id, sha256: digestOf(key), plan, label, expiresMs, isReadOnly } as const;
-    return { event, secret: { id, key } };
+    const { event, secret } = newKey(choice, this.#options);
+    await this.#decider.change(event);
+    return secret;
   }
 
   /** Revokes a key for good. Resolves to false if it was revoked already. @throws {KeyError} `unknown_key` */
@@ -191,4 +167,27 @@ function checkNames(verb: string, options: unknown, names: readonly string[]): v
   if (unknown !== undefined) {
     throw new RangeError(`Cannot ${verb} key: there is no option ${showValue(unknown)}`);
   }
+}
+
+/**
+ * @internal A new key, and the event that makes it.
+ * @throws {RangeError} as `create`
+ */
+export function newKey(
+  choice: KeyChoice,
+  { clock, randomBytes }: KeysOptions,
+): { readonly event: KeyEvent; readonly secret: NewSecret } {
+  checkNames("create", choice, [...planOptions, "label", "expires", "readOnly"]);
+  const timeMs = clock.wallMs();
+  const plan = createPlan(choice.plan ?? "free", choice);
+  const label = checkedLabel(choice.label);
+  const expiresMs = choice.expires === undefined ? undefined : expiryMs(choice.expires, timeMs);
+  const isReadOnly = choice.readOnly ?? false;
+  if (typeof isReadOnly !== "boolean") {
+    throw new RangeError(`Cannot create key: readOnly must be true or false, received ${showValue(isReadOnly)}`);
+  }
+  const id = createKeyId(randomBytes);
+  const key = createSecret(randomBytes);
+  const event = { event: "made", timeMs, id, sha256: digestOf(key), plan, label, expiresMs, isReadOnly } as const;
+  return { event, secret: { id, key } };
 }

@@ -17,13 +17,14 @@ import { seededBytes } from "./random-bytes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** Keys as a server has them: what can be asked of them, and who decides. */
-export type OpenKeys = Keys & Pick<KeyCommands, "keyring" | "exists" | "change" | "close">;
+export type OpenKeys = Keys & Pick<KeyCommands, "keyring" | "exists" | "change" | "createFirst" | "close">;
 
 export function keysOver(log: KeyLog, options: KeyCommandsOptions & KeysOptions): OpenKeys {
   const store = new KeyCommands(log, options);
   const { keyring, exists } = store;
-  const change: KeyCommands["change"] = (event, isFirst) => store.change(event, isFirst);
-  return Object.assign(new Keys(store, options), { keyring, exists, change, close: () => store.close() });
+  const change: KeyCommands["change"] = (event) => store.change(event);
+  const createFirst: KeyCommands["createFirst"] = (made) => store.createFirst(made);
+  return Object.assign(new Keys(store, options), { keyring, exists, change, createFirst, close: () => store.close() });
 }
 
 export class KeyFolder {
