@@ -7,6 +7,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { ByteBuilder } from "../base/byte-builder.ts";
 import { forEachYielding } from "../base/for-each-yielding.ts";
 import type { Report } from "../base/report.ts";
+import { SerialQueue } from "../base/serial-queue.ts";
 import type { Lock } from "../disk/disk.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import type { KeyDecider } from "../keys/keys.ts";
@@ -40,7 +41,7 @@ const busy = new NotReadyError("the process that holds the folder has too many c
  */
 export function openControlServer(lock: Pick<Lock, "answer">, options: ControlServerOptions): () => Promise<void> {
   const responding = new Set<Promise<void>>();
-  let lastTurn: Promise<unknown> = Promise.resolve();
+  const effects = new SerialQueue();
   let isClosed = false;
   const takeTurn = async (connection: Duplex, request: Request): Promise<string[]> => {
     if (isClosed) {
@@ -56,9 +57,7 @@ export function openControlServer(lock: Pick<Lock, "answer">, options: ControlSe
     }
   };
   const respond = async (connection: Duplex, request: Request): Promise<void> => {
-    const turn = lastTurn.then(() => takeTurn(connection, request));
-    lastTurn = turn;
-    return send(connection, await turn);
+    return send(connection, await effects.run(() => takeTurn(connection, request)));
   };
   const respondAtOnce = async (connection: Duplex, request: Request): Promise<void> => {
     return send(connection, [firstLine, ...(await linesOf(request, options))]);

@@ -12,6 +12,7 @@ import { crc32 } from "node:zlib";
 import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import { SerialQueue } from "../base/serial-queue.ts";
 import type { Disk, Lock } from "../disk/disk.ts";
 import { readWholeFile, replaceFile } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
@@ -89,7 +90,7 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
   /** The limiter's `changeCount` that is on disk. */
   let savedCount = 0;
   let isFailing = false;
-  let lastSave: Promise<void> = Promise.resolve();
+  const saves = new SerialQueue();
   let waitingSave: Promise<void> | undefined;
   const write = async (): Promise<void> => {
     waitingSave = undefined;
@@ -113,7 +114,7 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
       report(failure ?? "the limits can be saved again", failure === undefined ? "info" : "warning");
     }
   };
-  return { save: () => (waitingSave ??= lastSave = lastSave.then(write)) };
+  return { save: () => (waitingSave ??= saves.run(write)) };
 }
 
 /**

@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import type { Clock } from "../base/clock.ts";
 import { forEachYielding } from "../base/for-each-yielding.ts";
+import { SerialQueue } from "../base/serial-queue.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { type KeyEvent, kindOf } from "./key-events.ts";
 import { type KeySummary, summaryOf } from "./key-summary.ts";
@@ -52,7 +53,7 @@ export class KeyCommands implements KeyDecider {
   readonly #options: KeyCommandsOptions;
   readonly #log: KeyLog;
   #isClosed = false;
-  #changing: Promise<unknown> = Promise.resolve();
+  readonly #changes = new SerialQueue();
 
   constructor(log: KeyLog, options: KeyCommandsOptions) {
     this.#options = options;
@@ -87,21 +88,18 @@ export class KeyCommands implements KeyDecider {
       throw new Error("Cannot change keys: the service is closed");
     }
     let isChanged = false;
-    const changing = this.#changing.then(() => this.#log.append(() => {
+    await this.#changes.run(() => this.#log.append(() => {
       const decided = decideNow();
       isChanged = decided !== undefined;
       return decided;
     }));
-    // The caller handles the failure. The next change does not depend on it.
-    this.#changing = changing.catch(() => undefined);
-    await changing;
     return isChanged;
   }
 
   /** Resolves when no change is under way, and the log is closed. No other change can begin. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#changing;
+    await this.#changes.idle();
     await this.#log.close();
   }
 }

@@ -15,6 +15,7 @@ import { performance } from "node:perf_hooks";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
+import { SerialQueue } from "../base/serial-queue.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import type { Tail } from "./tail.ts";
@@ -57,7 +58,8 @@ export class Appender {
   #excessBytesMax: number;
   /** A failure has been reported, and nothing has succeeded since. */
   #isFailing = false;
-  #last: Promise<unknown> = Promise.resolve();
+  /** A look at the file during a write would find a part of the piece. */
+  readonly #queue = new SerialQueue();
 
   constructor(options: AppenderOptions) {
     this.#file = options.file;
@@ -85,7 +87,7 @@ export class Appender {
 
   /** Never rejects. An empty piece makes what was read durable. */
   append(bytes: Uint8Array): Promise<AppendOutcome> {
-    return this.#inOrder(() => this.#append(bytes));
+    return this.#queue.run(() => this.#append(bytes));
   }
 
   async #append(bytes: Uint8Array): Promise<AppendOutcome> {
@@ -122,7 +124,7 @@ export class Appender {
 
   /** Says so, and writes nothing more, if another process has changed the file since the last piece. Never rejects. */
   checkUnchanged(effect?: string): Promise<void> {
-    return this.#inOrder(async () => {
+    return this.#queue.run(async () => {
       try {
         await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax, effect);
       } catch (error) {
@@ -131,13 +133,6 @@ export class Appender {
         }
       }
     });
-  }
-
-  /** A look at the file during a write would find a part of the piece. @param run never rejects */
-  #inOrder<Result>(run: () => Promise<Result>): Promise<Result> {
-    const result = this.#last.then(run);
-    this.#last = result;
-    return result;
   }
 
   async close(): Promise<void> {

@@ -5,6 +5,7 @@ import { clearInterval, setInterval } from "node:timers";
 
 import type { Clock } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
+import { SerialQueue } from "../base/serial-queue.ts";
 import type { Engine } from "../engine.ts";
 import { KeyCommands } from "../keys/key-commands.ts";
 import { Database, type Query } from "./database.ts";
@@ -44,8 +45,8 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const limiter = new PostgresLimiter(database, clock);
     const store = new PostgresPetStore(database, clock, signal);
     const stopping = new AbortController();
-    let background = Promise.resolve();
-    const purgeNext = (): Promise<void> => (background = background.then(() => purge(database, stopping.signal)));
+    const purges = new SerialQueue();
+    const purgeNext = (): Promise<void> => purges.run(() => purge(database, stopping.signal));
     const timers = [
       setInterval(() => void keyLog.poll(), keyPollMs).unref(),
       setInterval(purgeNext, purgeMs).unref(),
@@ -53,7 +54,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     const close = async (): Promise<void> => {
       timers.forEach(clearInterval);
       stopping.abort();
-      await background;
+      await purges.idle();
       await keys.close();
       await store.close();
       database.close();

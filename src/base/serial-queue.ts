@@ -1,0 +1,16 @@
+/** Runs asynchronous work one piece at a time, in the order given. A failure does not stop the next piece. */
+export class SerialQueue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Resolves or rejects as the work does. */
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#last.then(work);
+    this.#last = result.catch(() => undefined); // Whoever gave the work handles its failure.
+    return result;
+  }
+
+  /** Resolves when all work that was given has ended. */
+  async idle(): Promise<void> {
+    await this.#last;
+  }
+}
