@@ -57,7 +57,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
 }
 
 /**
- * What a start would serve; and what no start looks at, or would stop it now only: each goes on "it would serve, but".
+ * Says what a start would serve, and what no start looks at: each such remark is printed behind "it would serve, but".
  * @throws {UsageError} the database is not reached so @throws {Error} why the server would not start
  */
 async function tryToStart(settings: Settings, disk: Disk, report: Report): Promise<Inspection> {
@@ -76,8 +76,8 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
     await mustHaveRoom({ engine }, settings, trial);
     await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
-    const held = "another process holds the folder now, and what is unfinished may be its write under way";
-    return { inWords, remarks: trial.isHeld ? [held] : [] };
+    const inUse = "; in use by a running service: what looks unfinished may be a write in progress";
+    return { inWords: trial.isHeld ? inWords + inUse : inWords, remarks: [] };
   } finally {
     await engine.close();
   }

@@ -1,53 +1,53 @@
-/** What `--help` prints. */
+/** What `--help` prints, of the program and of each command. Settings describe themselves in cli/settings.ts. */
 
 import { settingTable } from "./settings.ts";
 
-const storageFlags = `  --data FOLDER       the data folder (default: data; or ANIMAL_STORE_DATA)
-  --database URL      the database, postgres://… (or ANIMAL_STORE_DATABASE), in place of the folder`;
+const storageFlags = `  --data FOLDER       the data folder (default: data; env: ANIMAL_STORE_DATA)
+  --database URL      the database, postgres://…, in place of the folder (env: ANIMAL_STORE_DATABASE)`;
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
 const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
-  --per-day N         requests per day; likewise`;
+  --per-day N         requests per day; required for enterprise, not allowed for other plans`;
 
-/** Of a command. The text is printed without line breaks around it, the flags without the one before them. */
+/** The help of a command. The text is trimmed, and the flags lose their first line break. */
 type Help = readonly [usage: string, text: string, flags?: string];
 
 const commandHelp: Readonly<Record<string, Help>> = {
   check: ["[FLAGS] [--salvage FOLDER]", `
-Says whether the server would start with the same flags and variables: starts it up to where it would listen, with as
-much memory, and keeps what it would write to the data folder in memory. Whether the hosts exist and the ports are free
-is not looked at. Changes nothing, and can be run while servers are running. Exit code 0: the server would start; 1: it
-would not; 2: a setting is wrong, such as the address, user or password of the database, or the client of the database
-is not installed.
+Says whether the server would start with the same flags and variables, by starting it up to the point where it would
+listen. This takes as much memory as a start. What a start would write to the data folder stays in memory: nothing is
+changed, and servers may be running. It does not look whether hosts exist and ports are free. Exit code 0: the server
+would start; 1: it would not; 2: a setting is wrong, such as the address, user or password of the database, or the
+client of the database is not installed.
 
-If a file is damaged, its line and byte are named. If a newer release wrote the line, start that one. Otherwise restore
-the file from a backup. Or, with the server stopped:
+If a file is damaged, the line and byte are named. If a newer release wrote the line, start that release. Otherwise
+restore the file from a backup. Or, with the server stopped:
 
   animal-store check --data DAMAGED --salvage FOLDER
 
 writes the intact animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
-says what is lost. Start the server on that one. Lost animals are 404, and no other gets their ids. An animal of which a
-change is lost has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two different lines
-have one number, nothing is written, and the first and last line of both histories are told: cut one of them out of a
-copy of the folder, and salvage that. Meanwhile FOLDER has a copy of the file. keys.jsonl and limits.json are copied if
-all of them is intact: without a line of keys.jsonl, revoked keys could work again. Exit code 0: nothing is lost; 1:
-something is, or nothing could be written.
+says what is lost. Start the server on the new folder. Lost animals are 404, and their ids are not used again. If a
+change is lost, its animal has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two
+different lines have one number, nothing is written, and the first and last line of both histories are named: cut one
+of them out of a copy of the folder, and salvage that. Meanwhile FOLDER has a copy of the file. keys.jsonl and
+limits.json are copied only if they are undamaged: without a line of keys.jsonl, revoked keys could work again. Exit
+code 0: nothing is lost; 1: something is lost, or nothing could be written.
 `],
   export: ["FOLDER [--data FOLDER | --database URL]", `
-Writes the catalogue, the keys and the limits, as they are now, as a new data folder. The folder is made if it is
-missing, and must not have these files. An animal is one line in it, whatever was changed, so the file is short, and a
-start quick: stop the server, export, and start it on the new folder. Beside a server it is a backup: what is confirmed
-from now on is not in it. Idempotency keys of the last 24 hours are kept, and the next id.
+Writes the catalogue, the keys and the limits, as they are now, to a new data folder. The folder is made if it is
+missing, and must not have these files yet. An animal takes one line there, however often it was changed. So the file is
+short, and a start is quick: stop the server, export, and start it on the new folder. While a server runs, the export is
+a backup: it has nothing that is confirmed later. It has the idempotency keys of the last 24 hours, and the next id.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `
-Adds the animals of FILE, one JSON object a line, each as in the body of POST /pets. Blank lines are skipped. As FILE, -
-is standard input. It is kept meanwhile, as a named pipe is, in the folder for temporary files, or else in the data
-folder. All of it is validated before the first animal is added. A server that is running on the data folder goes on
-serving, and adds the animals. If it restarts, the import waits up to 15 s for it, and goes on. An import that a signal
-or a full disk ends says which lines were added, and how to go on.
+Adds the animals of FILE: one JSON object a line, each like the body of POST /pets. Blank lines are skipped. A FILE of -
+is standard input. Standard input and pipes are first copied to the temporary folder, or, if that fails, to the data
+folder. The whole file is validated before the first animal is added. A server that is running on the data folder goes
+on serving, and adds the animals. If it restarts, the import waits up to 15 s for it, and goes on. If a signal or a full
+disk ends the import, it says which lines were added, and how to go on.
 
-With --database, a pets.jsonl is moved into an empty catalogue, and a data folder with its keys and limits into an empty
-database: ids are kept, and all is moved or nothing.
+With --database, a pets.jsonl is copied into an empty catalogue, and a data folder with its keys and limits into an
+empty database. Ids are kept, and either everything is copied or nothing.
 `],
   keys: ["COMMAND [FLAGS]", `
 A change is on disk and in effect when the command ends, also in a server that is running on the data folder. With a
@@ -55,35 +55,35 @@ database, all servers apply it within a second. "animal-store keys COMMAND --hel
 `, `
   create              makes a key and prints it
   list                prints a line for each key
-  show ID             prints all that list knows of one key
+  show ID             prints what list prints, for one key
   revoke ID           ends a key for good
   plan ID             changes a key's plan
   label ID LABEL      changes a key's label
   expire ID DATE      changes when a key stops working
   rotate ID           gives a key a new secret and prints it
   unban ID            lifts a key's ban
-  reset ID            gives a key all its requests back
+  reset ID            restores a key's quota
 
 `],
   "keys create": ["[FLAGS]", `
-Makes a key and prints it, alone, on standard output. The key is printed once: only its SHA-256 is kept.
+Makes a key and prints it, alone, on standard output. The key is shown only this once: the service stores its SHA-256.
 `, `
 ${planFlag} (default: free)
 ${quotaFlags}
   --label TEXT        at most 64 printable characters, shown by keys list
   --expires ISO-DATE  when it stops working: 2030-01-31 (its first instant in UTC) or 2030-01-31T12:00:00Z
-  --read-only         it may list and fetch animals, but not add any
+  --read-only         it may list and fetch animals, but neither add nor change any
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
-used of the minute and of the day, end of a ban, last request (kept for a day), creation, expiry, label.
+used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label.
 `, `
-  --json              prints a JSON object for each key instead, for programs
+  --json              prints a JSON object for each key, for programs
 `],
   "keys show": ["ID [FLAGS]", `
-Prints what keys list shows of one key, a line for each, and after a rotation until when older keys work.
+Prints what keys list prints, for one key and on a line each; and after a rotation, until when older secrets work.
 `, `
-  --json              prints the object that keys list --json prints of it
+  --json              prints the JSON object that keys list --json prints
 `],
   "keys revoke": ["ID [FLAGS]", "Ends a key for good."],
   "keys plan": ["ID --plan NAME [FLAGS]", `
@@ -93,21 +93,21 @@ ${planFlag}
 ${quotaFlags}
 `],
   "keys label": ["ID LABEL [FLAGS]", `
-Changes a key's label: at most 64 printable characters. An empty one, '', takes it off.
+Changes a key's label: at most 64 printable characters. An empty one, '', removes it.
 `],
   "keys expire": ["ID DATE|never [FLAGS]", `
 Changes when a key stops working: 2030-01-31 (its first instant in UTC), 2030-01-31T12:00:00Z, or never. The date must
-be in the future. A key that has expired works again.
+be in the future. A key that has expired then works again.
 `],
   "keys rotate": ["ID [FLAGS]", `
 Prints a new secret, alone, on standard output. The key keeps its id, plan, counters and bans.
 `, `
-  --grace SECONDS     how long the old secrets still work, at most a year (default: 0); never longer than an earlier
-                      rotation said
+  --grace SECONDS     how long the old secrets still work, at most a year (default: 0); a grace that an earlier
+                      rotation set is never extended
 `],
   "keys unban": ["ID [FLAGS]", "Lifts a key's ban. The next one within 24 hours still lasts twice as long."],
   "keys reset": ["ID [FLAGS]", `
-Makes the minute and the day full again, lifts a ban, and makes the next ban as short as a first one.
+Restores the quotas of the minute and the day in full, lifts a ban, and makes the next ban as short as a first one.
 `],
 };
 
@@ -126,13 +126,15 @@ function programHelp(): string {
   const settings = Object.entries(settingTable).map(([flag, { variable, placeholder, fallback, meaning }]) => {
     const usage = `--${flag} ${placeholder}`.padEnd(25);
     const byDefault = fallback === undefined ? "" : ` (default: ${fallback})`;
-    return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}or ${variable}\n`;
+    return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}env: ${variable}\n`;
   });
-  return `Usage: animal-store [FLAGS]                serves
+  return `Usage: animal-store [FLAGS]                starts the service
        animal-store keys COMMAND [FLAGS]   makes, lists, changes and revokes API keys
-       animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or moves a data folder to a database
-       animal-store export FOLDER [FLAGS]  writes a short data folder, from a long one or a database
-       animal-store check [FLAGS]          says whether the server would start with the same flags, or salvages a folder
+       animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or copies a data folder to a database
+       animal-store export FOLDER [FLAGS]  writes a compacted data folder, from a folder or a database
+       animal-store check [FLAGS]          says whether the service would start with the same flags; salvages a folder
+
+Each setting is a flag, or the environment variable below it (env).
 
 ${settings.join("")}
   --help, --version         also after each command

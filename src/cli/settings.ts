@@ -51,18 +51,18 @@ type Row = readonly [placeholder: string, meaning: string, fallback?: string];
 const table: Readonly<Record<SettingName, Row>> = {
   port: ["PORT", "port to listen on; 0 picks a free one", "3000"],
   host: ["HOST", "address to bind", "127.0.0.1"],
-  data: ["FOLDER", "folder of keys, limits and catalogue", "data"],
+  data: ["FOLDER", "folder for all data: keys, limits and catalogue", "data"],
   database: ["URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers"],
-  "tls-cert": ["FILE", "certificates as PEM: the port speaks HTTPS; read again when it changes, and at SIGHUP"],
-  "tls-key": ["FILE", "the key of the certificate, likewise"],
+  "tls-cert": ["FILE", "certificates as PEM: the port speaks HTTPS; reloaded when it changes, and at SIGHUP"],
+  "tls-key": ["FILE", "the private key of the certificate, as PEM; reloaded with it"],
   "base-url": ["URL", "public base address; its path ends in /v1 and is where the API is mounted"],
   "staging-base-url": ["URL", "base address of the staging deployment, named in the OpenAPI description"],
-  "trust-proxy": ["COUNT", "how many proxies in front append to X-Forwarded-For", "0"],
+  "trust-proxy": ["COUNT", "how many proxies in front append to the header X-Forwarded-For", "0"],
   "idle-seconds": ["SECONDS", "how long a connection stays open between requests, 1 to 3600", "75"],
   "cors-origin": ["ORIGINS", "origins that browsers may call from, comma separated, or *"],
-  log: ["LEVEL", "on stderr: off (no warnings either), lifecycle or requests (also a JSON line each)", "lifecycle"],
+  log: ["LEVEL", "off (no warnings either), lifecycle, or requests (a line for each, too)", "lifecycle"],
   console: ["on|off", "off: the console, a page at /, is not served", "on"],
-  "fast-lane": ["on|off", "off: node:http reads every request, which tracing by its hooks needs", "on"],
+  "fast-lane": ["on|off", "off: node:http reads every request, as tracing by its hooks needs", "on"],
   "metrics-port": ["PORT", "port of the Prometheus metrics at /metrics; not served if omitted"],
   "metrics-host": ["HOST", "address to bind for the metrics", "127.0.0.1"],
 };
@@ -181,7 +181,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
     const [cert, key] = [read("tls-cert", parseText), read("tls-key", parseText)];
     if ((cert === undefined) !== (key === undefined)) {
       const given = key === undefined ? "tls-cert" : "tls-key";
-      throw new UsageError(`Cannot use ${cite(given)}: must be given with the other one of --tls-cert and --tls-key`);
+      throw new UsageError(`Cannot use ${cite(given)}: must come with --tls-${key === undefined ? "key" : "cert"}`);
     }
     return cert === undefined || key === undefined ? undefined : { cert, key };
   };
