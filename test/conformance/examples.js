@@ -77,7 +77,7 @@ function readStep(step, key) {
 /** Runs the script to its end. Its errors are shown, its output is returned. */
 async function runShell(script, { cwd, port }) {
   const stdio = ["ignore", "pipe", "inherit"];
-  const env = { ...process.env, PORT: port }; // As the program's default.
+  const env = { ...process.env, PORT: port, NODE_TEST_CONTEXT: undefined }; // The program's default; no test of this run.
   const shell = spawn("bash", ["-c", script], { cwd, env, stdio, detached: true }); // The leader of a group.
   const timer = setTimeout(() => process.kill(-shell.pid, "SIGKILL"), timeLimitMs);
   let printed = "";

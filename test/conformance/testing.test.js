@@ -4,7 +4,6 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { test } from "node:test";
 import { here } from "./running-service.js";
 
@@ -35,10 +34,6 @@ function failuresOf(program) {
 
 test("a store of one's own passes the tests of animal-store/testing", () => {
   assert.deepEqual(failures("none"), []);
-});
-
-test("the manual's example of its call runs the tests, and passes", () => {
-  assert.deepEqual(failuresOf([join(here, "generated", "embedding", "own-store.test.js")]), []);
 });
 
 const faults = [
