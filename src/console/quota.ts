@@ -36,8 +36,11 @@ export interface Rate extends Omit<Window, "endsAtMs"> {
 
 type Fields = Pick<Headers, "get">;
 
-/** The longest time to a minute's reset that a response can show: `Reset` is rounded up, `Date` down. */
-const minuteMsMax = 62_000;
+/** A window is no longer than this, whatever the roundings show: `Reset` is rounded up, `Date` down. */
+const windowMs = { minute: 60_000, day: 86_400_000 } as const;
+
+/** The longest time to a minute's reset that a response can show. */
+const minuteMsMax = windowMs.minute + 2_000;
 
 /** Whether it is what `GET /limits` promises: a proxy may have made it. */
 export function isLimits(body: unknown): body is Limits {
@@ -57,13 +60,13 @@ export function readRate(fields: Fields, nowMs: number): Rate | undefined {
 }
 
 export function readLimits({ minute, day }: Limits, fields: Fields, nowMs: number): Quota {
-  const read = ({ limit, remaining, reset }: ShownWindow): Window => ({
+  const read = ({ limit, remaining, reset }: ShownWindow, msMax: number): Window => ({
     limit: Number(limit),
     remaining: Number(remaining),
     reset: Number(reset),
-    endsAtMs: nowMs + Number(reset) * 1_000 - sentMs(fields, nowMs),
+    endsAtMs: nowMs + Math.min(Number(reset) * 1_000 - sentMs(fields, nowMs), msMax),
   });
-  return { minute: read(minute), day: read(day) };
+  return { minute: read(minute, windowMs.minute), day: read(day, windowMs.day) };
 }
 
 /**
@@ -79,16 +82,16 @@ export function afterResponse(quota: Quota, rate: Rate, nowMs: number): Quota | 
     return undefined;
   }
   // Of one window the end stays: its countdown does not jump because of roundings.
-  const endsAtMs = reset === known.reset ? known.endsAtMs : nowMs + leftMs;
+  const endsAtMs = reset === known.reset ? known.endsAtMs : nowMs + Math.min(leftMs, windowMs[name]);
   return { ...quota, [name]: { limit, remaining, reset, endsAtMs } };
 }
 
-/** Whole seconds, rounded up, in the two largest units: "42 s", "14 min 5 s" or "23 h 59 min". */
+/** Whole seconds, rounded up, in the two largest units: "42 s", "14 min 5 s" or "23 h 59 min"; "1 min", not "1 min 0 s". */
 export function countdown(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1_000));
   const parts = [`${Math.floor(seconds / 3_600)} h`, `${Math.floor(seconds / 60) % 60} min`, `${seconds % 60} s`];
   const first = seconds < 60 ? 2 : seconds < 3_600 ? 1 : 0;
-  return parts.slice(first, first + 2).join(" ");
+  return parts.slice(first, first + 2).join(" ").replace(/ 0 \w+$/, "");
 }
 
 /** If a proxy has removed `Date`, the browser's clock has to do. */

@@ -42,6 +42,15 @@ test("readLimits() counts from Reset minus Date, so that a browser's clock may b
   assert.deepEqual(readLimits(shown, fields(), nowMs), quota(59, 999));
 });
 
+test("no window is shown longer than it is, though Reset is rounded up and Date down", () => {
+  const window = (leftSeconds: number) => ({ limit: "60", remaining: "59", reset: String(reset(leftSeconds)) });
+  const limits = { plan: "free", readOnly: false, minute: window(61), day: window(86_401) };
+  const { minute, day } = readLimits(limits, fields(), nowMs);
+  assert.deepEqual([minute, day].map(({ endsAtMs }) => countdown(endsAtMs - nowMs)), ["1 min", "24 h"]);
+  const next = after({ minute, day }, rate(60, 59, 122 - 61));
+  assert.equal(next.minute.endsAtMs, nowMs + 60_000);
+});
+
 test("readRate() reads one window, and prefers Retry-After to Reset", () => {
   assert.deepEqual(readRate(fields(rateFields(60, 3, 42)), nowMs), rate(60, 3, 42));
   const refused = fields({ ...rateFields(60, 0, 42), "Retry-After": "41" });
@@ -100,10 +109,10 @@ test("countdown() rounds seconds up, so that it never ends too early, and names 
     [-5, "0 s"],
     [1, "1 s"],
     [42_000, "42 s"],
-    [59_001, "1 min 0 s"],
-    [300_000, "5 min 0 s"],
+    [59_001, "1 min"],
+    [300_000, "5 min"],
     [845_000, "14 min 5 s"],
-    [3_600_000, "1 h 0 min"],
+    [3_600_000, "1 h"],
     [86_350_000, "23 h 59 min"],
   ] as const;
   for (const [leftMs, text] of table) {
