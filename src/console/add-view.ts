@@ -21,13 +21,13 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const isAdded = response?.status === 201 && isPet(body);
     failed = isAdded ? undefined : request;
     if (!isAdded) {
-      notify("add-notice", "bad", ...explain(call));
+      explain(call);
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
     const text = `Animal ${body.id} ${isReplay ? "was added before" : "is added"}: `;
     const isShown = catalogue.add(body, isReplay);
-    notify("add-notice", "good", text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
+    notify("good", text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
     const isTyped = request.content === typedJson(); // Or the next one is typed meanwhile.
     if (isTyped) {
       byId<Field>("name").value = "";
@@ -49,7 +49,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const content = typedJson();
     category.ariaInvalid = String(content === undefined);
     if (content === undefined) {
-      notify("add-notice", "bad", "The category is a whole number, such as 7.");
+      notify("bad", "The category is a whole number, such as 7.");
       category.focus();
       return;
     }

@@ -4,8 +4,8 @@ const table: Readonly<Record<string, string>> = {
   no_response: "No answer: the service is stopped, or the connection broke. Press again: nothing is done twice.",
   outcome_unknown: "It may have been stored. Press again: nothing is stored twice.",
   invalid_api_key: "The service does not know this key: it is mistyped, revoked or expired.",
-  rate_limited: "The requests of this key are used up. Too many refusals ban it.",
-  key_banned: "This key is banned for a while, for asking on and on.",
+  rate_limited: "The requests of this key are used up. Keep trying and the key will be banned.",
+  key_banned: "This key is banned for a while: it sent too many requests.",
   internal_error: "The service failed: its log says why.",
 };
 

@@ -4,16 +4,22 @@
  * says why.
  */
 
-import { byId, notify } from "./dom.ts";
+import { byId, endWait, notify } from "./dom.ts";
 
 export function setBusy(isBusy: boolean): void {
   document.body.ariaBusy = String(isBusy);
+  if (!isBusy) {
+    endWait();
+  }
 }
 
 /** @param until as the person reads it; empty if there is no cooldown any more */
 export function setCooldown(until: string): void {
   document.body.dataset["cooldown"] = until;
   showCooldown();
+  if (until === "") {
+    endWait();
+  }
 }
 
 export function showCooldown(): void {
@@ -30,40 +36,40 @@ export function onPress(id: string, press: () => unknown): void {
   onClick(byId(id), press);
 }
 
+/** A double click is one press. */
 export function onClick(button: HTMLElement, press: () => unknown): void {
-  button.onclick = () => acceptPress(button) && press();
+  button.onclick = ({ detail }) => detail < 2 && acceptPress(button) && press();
   showState(button);
 }
 
 export function onSubmit(id: string, submit: () => unknown): void {
   const form = byId(id);
-  form.onclick = ({ detail }) => detail < 2; // A double click is one press.
+  form.onclick = ({ detail }) => detail < 2;
   form.onsubmit = (event) => {
     event.preventDefault();
     return acceptPress(form.querySelector("button") ?? form) && submit();
   };
 }
 
+/** Why the button has a cooldown; empty if it has none. */
 function cooldownOf(button: HTMLElement): string {
-  const until = byId("access").hidden ? document.body.dataset["cooldown"] : "a key is entered";
-  return (button.matches(".sends") && until) || "";
+  const until = document.body.dataset["cooldown"];
+  const reason = !byId("access").hidden ? "enter a key first" : until && `wait until ${until}`;
+  return (button.matches(".sends") && reason) || "";
 }
 
 function showState(button: HTMLElement): void {
-  const until = cooldownOf(button);
-  button.ariaDisabled = String(until !== "" || button.matches("[data-at-end]"));
-  button.title = until === "" ? "" : `Rests until ${until}`;
+  button.title = cooldownOf(button);
+  button.ariaDisabled = String(button.title !== "" || button.matches("[data-at-end]"));
 }
 
-/** Whether a press counts now; if not, the page says why. */
+/** Whether a press counts now; if not, the page says why. What the last press led to is no longer shown. */
 export function acceptPress(button: HTMLElement): boolean {
-  document.querySelectorAll(".notice:is(.good, .bad)").forEach((old) => old.replaceChildren()); // Of the last press.
-  const until = cooldownOf(button);
-  const isBusy = document.body.ariaBusy === "true";
-  if (isBusy || until !== "") {
-    const reason = isBusy ? "Not done: a request was under way." : `Not sent: this button rests until ${until}.`;
-    notify(button.closest(":has([role=status])")?.querySelector("[role=status]")?.id ?? "", "bad", reason);
+  const reason = document.body.ariaBusy === "true" ? "a request is under way" : cooldownOf(button);
+  if (reason !== "") {
+    notify("wait", `Not sent: ${reason}.`);
     return false;
   }
+  notify("");
   return button.ariaDisabled !== "true";
 }

@@ -26,18 +26,21 @@ export function createCatalogueView(session: Session) {
     const call = await session.request(`/pets${pages.at(-1)}`);
     const { response, body } = call;
     if (!response?.ok || !Array.isArray(body) || !body.every(isPet)) {
-      notify("list-notice", "bad", ...explain(call));
+      explain(call);
       return;
     }
     trail = pages;
     next = nextQuery(response.headers.get("Link"));
     table.list(body, given(trail, "status"));
     show();
-    notify("list-notice", ...pageNotice(body, wanted, given(trail, "status"), trail.length));
+    if (wanted !== undefined && body[0]?.id !== wanted) {
+      const others = body.length === 0 ? ", and none with a higher number" : "; these come after it";
+      notify("bad", `There is no animal ${wanted}${others}.`);
+    }
   }
 
   function show(): void {
-    setText("range", rangeText(table.pets, given(trail, "status"), next));
+    setText("range", rangeText(table.pets, trail, next));
     setAtEnd("back", trail.length < 2);
     setAtEnd("next", next === undefined);
   }
@@ -50,7 +53,6 @@ export function createCatalogueView(session: Session) {
     table.markAdded(pet.id);
     if (isShown) {
       table.show([...table.pets, pet]);
-      notify("list-notice", "");
       show();
     }
     return isShown;
@@ -67,15 +69,13 @@ export function createCatalogueView(session: Session) {
     [trail, next] = [[], undefined];
     table.list([]);
     table.markAdded("");
-    show();
-    notify("list-notice", "", "Enter a key, and the animals are listed here.");
+    setText("range", "");
   }
 
   const list = (): Promise<void> => openPages([query()]);
   onSubmit("list-form", list);
-  const wanted = (): string => parseWholeNumber(byId<Field>("number").value) ?? "";
-  const complain = (): void => notify("list-notice", "bad", "A number is such as 17.");
-  onSubmit("find-form", () => (Number(wanted()) > 0 ? find(wanted()) : complain()));
+  const wanted = (): string => parseWholeNumber(byId<Field>("wanted").value) ?? "";
+  onSubmit("find-form", () => (Number(wanted()) > 0 ? find(wanted()) : notify("bad", "Enter a number, such as 17.")));
   onPress("next", () => openPages([...trail, next ?? ""]));
   onPress("back", () => openPages(trail.slice(0, -1)));
   onChoice(filter, () => session.key && filter.value !== asked && acceptPress(byId("list")) && list());
@@ -100,21 +100,16 @@ function given(trail: readonly string[], name: string): string | undefined {
   return new URLSearchParams(trail.at(-1)).get(name) ?? undefined;
 }
 
-function rangeText(pets: readonly Pet[], status: string | undefined, next: string | undefined): string {
+/** What the table shows, or why it is empty. */
+function rangeText(pets: readonly Pet[], trail: readonly string[], next: string | undefined): string {
+  const status = given(trail, "status");
   const [first, last] = [pets[0]?.id, pets.at(-1)?.id];
-  const span = first === last ? `Animal ${first}` : `Animals ${first} to ${last}`;
-  return first ? `${span}${status ? ` (${status})` : ""}${next === undefined ? ", the last" : ""}` : "";
-}
-
-type Notice = readonly [kind: "bad" | "", text: string];
-
-function pageNotice(pets: readonly Pet[], wanted: string | undefined, status = "", pageCount: number): Notice {
-  const isEmpty = pets.length === 0;
-  if (wanted !== undefined && pets[0]?.id !== wanted) {
-    return ["bad", `There is no animal ${wanted}; ${isEmpty ? "none after it" : "these come after it"}.`];
+  if (first === undefined) {
+    const all = status === undefined ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
+    return given(trail, "after") === undefined ? all : "No more animals.";
   }
-  const all = status === "" ? "The catalogue is empty. Add its first animal." : `No animal is ${status}.`;
-  return ["", !isEmpty ? "" : pageCount > 1 ? "No more animals." : all];
+  const span = first === last ? `Animal ${first}` : `Animals ${first} to ${last}`;
+  return `${span}${status ? ` (${status})` : ""}${next === undefined ? " (end)" : ""}`;
 }
 
 /** It has a page size, unless the description, which names the service's own, could not be read. */

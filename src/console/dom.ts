@@ -43,9 +43,20 @@ export function setText(id: string, text: string): void {
   byId(id).textContent = text;
 }
 
-/** Says how something ended, in a live region: screen readers announce it, and no focus moves. */
-export function notify(id: string, kind: "" | "good" | "bad", ...children: readonly Child[]): void {
-  const notice = byId(id);
-  notice.className = `notice ${kind}`;
+/**
+ * Says what happened, or why a press does not count, in the one notice, which is in view wherever the person has
+ * scrolled. Screen readers announce it, and no focus moves.
+ * @param kind "wait" if what it says is over when a wait is
+ */
+export function notify(kind: "" | "good" | "bad" | "wait", ...children: readonly Child[]): void {
+  const notice = byId("notice");
+  notice.className = kind;
   notice.replaceChildren(...children);
+}
+
+/** The request under way, or the cooldown, is over, and so is what the notice said of it. */
+export function endWait(): void {
+  if (byId("notice").className === "wait") {
+    notify("");
+  }
 }

@@ -5,7 +5,7 @@
 
 import { onPress, onSubmit, showCooldown } from "./buttons.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
-import { byId, type Child, type Field, notify, setText } from "./dom.ts";
+import { byId, type Field, notify, setText } from "./dom.ts";
 import type { QuotaView } from "./quota-view.ts";
 import { isLimits } from "./quota.ts";
 import { store, stored } from "./session-storage.ts";
@@ -18,9 +18,8 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
   const stay = byId<Field>("keep");
 
   /** The key is not used, and stays in its field, where the person can correct it. */
-  function refuse(...reason: readonly Child[]): void {
+  function refuse(): void {
     session.key = "";
-    notify("key-reason", "bad", ...reason);
     input.ariaInvalid = "true";
     input.select();
   }
@@ -39,18 +38,20 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     // A pasted line may hold more than the key.
     const key = /as_[0-9A-Za-z]{43}(?![0-9A-Za-z])/.exec(input.value)?.[0];
     if (key === undefined) {
-      refuse("This is no key: a key is as_ and 43 letters and digits.");
+      refuse();
+      notify("bad", "This is not a key: keys are as_ followed by 43 letters and digits.");
       return;
     }
     session.key = key;
     const call = await session.request("/limits");
     store("key", stay.checked && !isUnknownKey(call) ? key : "");
     if (!isKeyTaken(call)) {
-      refuse(...explain(call));
+      refuse();
+      explain(call);
       return;
     }
     showKey(key);
-    if (showPlan(call, "list-notice")) {
+    if (showPlan(call)) {
       await catalogue.list();
     }
   });
@@ -58,14 +59,15 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     const call = await session.request("/limits");
     if (isUnknownKey(call)) {
       forget();
-      refuse(...explain(call));
+      refuse();
+      explain(call);
     } else {
-      showPlan(call, "key-notice");
+      showPlan(call);
     }
   });
   onPress("forget", () => {
     forget();
-    notify("key-reason", "good", "Forgotten.");
+    notify("good", "Forgotten.");
   });
   see.onchange = () => (input.type = see.checked ? "text" : "password");
   showCooldown();
@@ -84,10 +86,10 @@ function isKeyTaken(call: ApiCall): boolean {
 }
 
 /** Returns whether the response tells what the key may do. If not, the notice says why. */
-function showPlan(call: ApiCall, notice: string): boolean {
+function showPlan(call: ApiCall): boolean {
   const { response, body } = call;
   if (!response?.ok || !isLimits(body)) {
-    notify(notice, "bad", ...explain(call));
+    explain(call);
     return false;
   }
   setText("plan", `${body.plan} plan`);

@@ -42,7 +42,6 @@ export class PetTable {
     this.#filter = filter;
     this.#changedId = "";
     this.#failed.clear();
-    notify("change-notice", "");
     this.show(pets);
   }
 
@@ -75,17 +74,17 @@ export class PetTable {
       const now = { ...body, isPast };
       this.#replace(pet, now);
       const rest = isPast ? ". Find shows what it is now." : status === "available" ? "" : this.#undoButton(now);
-      notify("change-notice", "good", `Animal ${pet.id} ${isPast ? "was" : "is"} ${done}: `, nameOf(pet), " ", rest);
+      notify("good", `Animal ${pet.id} ${isPast ? "was" : "is"} ${done}: `, nameOf(pet), " ", rest);
     } else if (response?.status === 412 && found !== undefined) {
       // Of a change whose response was lost nobody knows whether it was made.
       const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
       this.#replace(pet, { ...pet, status: found, isPast: false });
       const who = isOwn ? "your last press may have done it" : "somebody else was faster";
       const reason = ` is ${found} now, no longer ${pet.status}: ${who}.`;
-      notify("change-notice", "bad", `Not ${done}: `, nameOf(pet), reason);
+      notify("bad", `Not ${done}: `, nameOf(pet), reason);
     } else {
       this.#failed.set(pet, call);
-      notify("change-notice", "bad", ...explain(call));
+      explain(call);
     }
   }
 

@@ -86,7 +86,7 @@ export function afterResponse(quota: Quota, rate: Rate, nowMs: number): Quota | 
   return { ...quota, [name]: { limit, remaining, reset, endsAtMs } };
 }
 
-/** Whole seconds, rounded up, in the two largest units: "42 s", "14 min 5 s" or "23 h 59 min"; "1 min", not "1 min 0 s". */
+/** Whole seconds, rounded up, in the two largest units: "42 s", "14 min 5 s", "23 h 59 min"; without zeros: "1 min". */
 export function countdown(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1_000));
   const parts = [`${Math.floor(seconds / 3_600)} h`, `${Math.floor(seconds / 60) % 60} min`, `${seconds % 60} s`];

@@ -20,8 +20,11 @@ export function startRequestsView(session: Session): void {
   byId("links").onclick = () => (part.open = true); // They lead into it.
   onSubmit("get-form", async () => {
     const call = await session.get(byId<Field>("path").value);
-    const isOk = call.response?.ok;
-    notify("wire-notice", isOk ? "good" : "bad", ...(isOk ? ["Answered."] : explain(call)));
+    if (call.response?.ok) {
+      notify("good", "Answered.");
+    } else {
+      explain(call);
+    }
   });
 }
 
@@ -81,10 +84,10 @@ export function jsonLines(text: string): readonly Child[] {
 async function copyText(text: string, source: HTMLElement, place: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
-    notify("wire-notice", "good", "Copied.");
+    notify("good", "Copied.");
   } catch {
     place.setAttribute("open", "");
     getSelection()?.selectAllChildren(source);
-    notify("wire-notice", "good", "Selected: press Ctrl+C.");
+    notify("good", "Selected: press Ctrl+C.");
   }
 }

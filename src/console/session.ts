@@ -6,7 +6,7 @@
 import { adviceFor } from "./advice.ts";
 import { setBusy } from "./buttons.ts";
 import { type CallRequest, targetOf } from "./call-request.ts";
-import { type Child, shown } from "./dom.ts";
+import { byId, notify, shown } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { countdown } from "./quota.ts";
 
@@ -24,6 +24,8 @@ export interface ApiCall {
 }
 
 const responseMsMax = 60_000;
+/** Most responses are there before; a sign that comes and goes at once would only flicker. */
+const signMs = 300;
 
 export class Session {
   key = "";
@@ -36,18 +38,23 @@ export class Session {
     this.#watch = watch;
   }
 
-  async request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
-    setBusy(true);
-    return this.send({ url: (await this.#api) + path, method: "GET", ...more });
+  request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
+    return this.#call((api) => ({ url: api + path, method: "GET", ...more }));
   }
 
-  async get(typed: string): Promise<ApiCall> {
-    return this.request(targetOf(typed, await this.#api));
+  get(typed: string): Promise<ApiCall> {
+    return this.#call((api) => ({ url: api + targetOf(typed, api), method: "GET" }));
   }
 
-  async send(request: CallRequest): Promise<ApiCall> {
+  send(request: CallRequest): Promise<ApiCall> {
+    return this.#call(() => request);
+  }
+
+  async #call(requestFor: (api: string) => CallRequest): Promise<ApiCall> {
     setBusy(true);
-    const call = await transfer(request, this.key);
+    const sign = setTimeout(showWait, signMs);
+    const call = await transfer(requestFor(await this.#api), this.key);
+    clearTimeout(sign);
     setBusy(false);
     this.#watch(call);
     return call;
@@ -103,10 +110,20 @@ export function isUnknownKey(call: ApiCall): boolean {
   return response?.status === 401 || (response?.status === 429 && messageOf(call).includes("from this address"));
 }
 
-/** What went wrong and what to do, for a notice. Codes and fields are for programmers, who see the response. */
-export function explain(call: ApiCall): readonly Child[] {
+/** Says what went wrong and what to do. Codes and fields are for programmers, who see the response. */
+export function explain(call: ApiCall): void {
   const { response, code } = call;
   const waitMs = Number(response?.headers.get("Retry-After")) * 1_000;
-  const wait = waitMs > 0 ? ` Wait ${countdown(waitMs)}.` : "";
-  return shown(adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call)) + wait);
+  const advice = adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call));
+  if (waitMs > 0) {
+    notify("wait", ...shown(`${advice} Wait ${countdown(waitMs)}.`));
+  } else {
+    notify("bad", ...shown(advice));
+  }
+}
+
+function showWait(): void {
+  if (byId("notice").matches(":empty")) {
+    notify("wait", "Waiting for the answer…");
+  }
 }

@@ -104,7 +104,7 @@ async function press(page, name, text) {
 }
 
 function notice(page, text) {
-  return page.locator("#change-notice", { hasText: text }).waitFor();
+  return page.locator("#notice", { hasText: text }).waitFor();
 }
 
 function statuses(page) {

@@ -141,5 +141,5 @@ export function watchPage(page, origin, allowed = []) {
 export async function enterKey(page, key) {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Use key" }).click();
-  await page.locator("body[aria-busy=false]:has(:is(#access[hidden], #key-reason.bad))").waitFor();
+  await page.locator("body[aria-busy=false]:has(:is(#access[hidden], #notice:is(.bad, .wait)))").waitFor();
 }

@@ -23,13 +23,13 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   await page.keyboard.type(program.firstKey);
   await tabTo("keep");
   await page.keyboard.press("Space");
-  await enter("#range", "Animals 1 to 3, the last");
+  await enter("#range", "Animals 1 to 3 (end)");
   assert.equal(await focused(page), "list", "the next step has the focus");
 
   // A number finds an animal, with its buttons one Tab away.
-  await tabTo("number");
+  await tabTo("wanted");
   await page.keyboard.type("2");
-  await enter("#range", "Animals 2 to 3, the last");
+  await enter("#range", "Animals 2 to 3 (end)");
   assert.equal(await focused(page), "2Misty");
 
   // Three puppies are three names.
@@ -40,49 +40,49 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
       await tabTo("category");
       await page.keyboard.type("7");
     }
-    await enter("#add-notice", `Animal ${index + 4} is added: ${name}`);
+    await enter("#notice", `Animal ${index + 4} is added: ${name}`);
     assert.equal(await focused(page), "name");
   }
 
   // Reserve one; another till is faster with the next; sell the first.
   await tabTo("Reserve animal 4");
-  await enter("#change-notice", "Animal 4 is reserved: Ada");
+  await enter("#notice", "Animal 4 is reserved: Ada");
   await tabTo("Reserve animal 5");
   await change(program, 5, "sold");
-  await enter("#change-notice", "Not reserved: Bo is sold now, no longer available: somebody else was faster.");
+  await enter("#notice", "Not reserved: Bo is sold now, no longer available: somebody else was faster.");
   await tabTo("Sell animal 4");
-  await enter("#change-notice", "Animal 4 is sold: Ada");
+  await enter("#notice", "Animal 4 is sold: Ada");
 
   // A reload enters the key again.
   await page.reload();
-  await page.locator("#range", { hasText: "Animals 1 to 6, the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animals 1 to 6 (end)" }).waitFor();
   assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available", "available", "sold", "sold", "available"]);
 
   // A used-up minute is waited out.
   await Promise.all(Array.from({ length: 30 }, () => list(program)));
   await tabTo("list");
   await enter("#wait", "This key has to wait until");
-  assert.match(await page.locator("#list-notice").innerText(), /^The requests of this key are used up\..* Wait \d+ s\.$/);
+  assert.match(await page.locator("#notice").innerText(), /^The requests of this key are used up\..* Wait \d+ s\.$/);
   await page.keyboard.press("Enter");
-  await page.locator("#list-notice", { hasText: "Not sent: this button rests until" }).waitFor();
+  await page.locator("#notice", { hasText: "Not sent: wait until" }).waitFor();
   await program.changeKey("reset"); // As if the minute had passed for the service, too.
   await page.clock.runFor(61_000);
   assert.equal(await page.locator("#wait").innerText(), "The wait is over.");
-  await enter("#range", "Animals 1 to 6, the last");
+  await enter("#range", "Animals 1 to 6 (end)");
 
   // The service is down, and up again.
   const { port } = new URL(program.origin);
   await program.stop();
-  await enter("#list-notice", "No answer: the service is stopped, or the connection broke.");
+  await enter("#notice", "No answer: the service is stopped, or the connection broke.");
   const again = await start(undefined, ["--data", program.dataDir, "--port", port]);
   context.after(() => again.stop());
-  await enter("#range", "Animals 1 to 6, the last");
+  await enter("#range", "Animals 1 to 6 (end)");
   await tabTo("Reserve animal 6");
-  await enter("#change-notice", "Animal 6 is reserved: Cy");
+  await enter("#notice", "Animal 6 is reserved: Cy");
 
   // In the evening nothing stays.
   await tabTo("forget");
-  await enter("#key-reason", "Forgotten.");
+  await enter("#notice", "Forgotten.");
   assert.equal(await focused(page), "key");
   await page.reload();
   await page.locator("#reference-body details").first().waitFor();
@@ -136,7 +136,7 @@ test("a kept key that is no longer valid is asked for, and kept no more", { skip
   await enterKey(page, program.firstKey);
   await program.changeKey("revoke");
   await page.reload();
-  await page.locator("#key-reason", { hasText: "does not know this key" }).waitFor();
+  await page.locator("#notice", { hasText: "does not know this key" }).waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);
 });
 
@@ -147,29 +147,29 @@ test("a browser that keeps nothing is as a new tab", { skip }, async (context) =
   await page.reload();
   await page.getByLabel("Keep it in this tab").check();
   await enterKey(page, program.firstKey);
-  await page.locator("#list-notice", { hasText: "The catalogue is empty" }).waitFor();
+  await page.locator("#range", { hasText: "The catalogue is empty" }).waitFor();
 });
 
 test("Find shows an animal and those after it, under no filter, or says that it is not there", { skip }, async (context) => {
   const { page, requests } = await openWithKey(context, { pets: three });
   await page.locator("#list-status").selectOption("sold");
-  await page.locator("#list-notice", { hasText: "No animal is sold." }).waitFor();
+  await page.locator("#range", { hasText: "No animal is sold." }).waitFor();
   const before = requests.length;
   for (const [typed, range, notice] of [
-    ["2", "Animals 2 to 3, the last", ""],
-    [" 3 ", "Animal 3, the last", ""],
-    ["9", "", "There is no animal 9; none after it."],
+    ["2", "Animals 2 to 3 (end)", ""],
+    [" 3 ", "Animal 3 (end)", ""],
+    ["9", "No more animals.", "There is no animal 9, and none with a higher number."],
   ]) {
-    await page.getByLabel("Number").fill(typed);
-    await page.getByLabel("Number").press("Enter");
+    await page.locator("#wanted").fill(typed);
+    await page.locator("#wanted").press("Enter");
     await page.waitForFunction((text) => document.getElementById("range").textContent === text, range);
-    assert.equal(await page.locator("#list-notice").innerText(), notice);
+    assert.equal(await page.locator("#notice").innerText(), notice);
     assert.equal(await page.locator("#list-status").inputValue(), "");
   }
   for (const typed of ["", "0", "-1", "Rex", "1.5"]) {
-    await page.getByLabel("Number").fill(typed);
+    await page.locator("#wanted").fill(typed);
     await page.getByRole("button", { name: "Find" }).click();
-    await page.locator("#list-notice", { hasText: "A number is such as 17." }).waitFor();
+    await page.locator("#notice", { hasText: "Enter a number, such as 17." }).waitFor();
   }
   assert.equal(requests.length, before + 3);
 });
@@ -187,11 +187,11 @@ test("the status filter lists when it is chosen: at once by mouse, by keyboard a
   assert.equal(await filter.inputValue(), "sold");
   assert.equal(lists(), 2, "no arrow lists");
   await page.keyboard.press("Enter");
-  await page.locator("#list-notice", { hasText: "No animal is sold." }).waitFor();
+  await page.locator("#range", { hasText: "No animal is sold." }).waitFor();
   assert.equal(lists(), 3);
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Tab");
-  await page.locator("#list-notice", { hasText: "No animal is pending." }).waitFor();
+  await page.locator("#range", { hasText: "No animal is pending." }).waitFor();
   await page.locator("body[aria-busy=false]").waitFor();
   await filter.focus();
   await page.keyboard.press("Tab");
@@ -208,20 +208,20 @@ test("the table never leaves out another till's animal between two that it shows
   const ids = () => page.locator("#pets td:first-child").allInnerTexts();
   await send(program, "POST", "/pets", { name: "Of another till", categoryId: 1 });
   await add(page, "Mine");
-  await page.locator("#add-notice", { hasText: "Animal 3 is added: Mine" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 3 is added: Mine" }).waitFor();
   assert.deepEqual(await ids(), ["1"]);
-  assert.equal(await page.locator("#range").innerText(), "Animal 1, the last");
+  assert.equal(await page.locator("#range").innerText(), "Animal 1 (end)");
   await page.getByRole("button", { name: "Show it" }).click();
-  await page.locator("#range", { hasText: "Animal 3, the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animal 3 (end)" }).waitFor();
   await add(page, "Next");
-  await page.locator("#range", { hasText: "Animals 3 to 4, the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animals 3 to 4 (end)" }).waitFor();
   await page.locator("#list-status").selectOption("available");
-  await page.locator("#range", { hasText: "Animals 1 to 4 (available), the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animals 1 to 4 (available) (end)" }).waitFor();
   await add(page, "Under a filter");
-  await page.locator("#add-notice", { hasText: "Animal 5 is added" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 5 is added" }).waitFor();
   assert.deepEqual(await ids(), ["1", "2", "3", "4"]);
   await page.getByRole("button", { name: "Sell animal 2" }).click();
-  await page.locator("#change-notice", { hasText: "Animal 2 is sold" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 2 is sold" }).waitFor();
   assert.deepEqual(await page.locator("#pets small").allInnerTexts(), ["", "no longer in this list", "", ""]);
 });
 
@@ -234,29 +234,29 @@ test("a replayed change is shown as what was then, and the own lost change is no
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   await lose();
   await press("Reserve animal 1");
-  await page.locator("#change-notice", { hasText: "No answer" }).waitFor();
+  await page.locator("#notice", { hasText: "No answer" }).waitFor();
   await change(program, 1, "sold");
   await press("Reserve animal 1");
-  await page.locator("#change-notice", { hasText: "Animal 1 was reserved: Rex" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 1 was reserved: Rex" }).waitFor();
   assert.match(await page.locator("#pets tr").first().innerText(), /Rex.*as it was then/);
   await lose();
   await press("Reserve animal 2");
-  await page.locator("#change-notice", { hasText: "No answer" }).waitFor();
+  await page.locator("#notice", { hasText: "No answer" }).waitFor();
   await press("Sell animal 2");
-  await page.locator("#change-notice", { hasText: "Not sold: Misty is pending now, no longer available: your last press may have done it" }).waitFor();
+  await page.locator("#notice", { hasText: "Not sold: Misty is pending now, no longer available: your last press may have done it" }).waitFor();
   await lose();
   await press("Reserve animal 3");
-  await page.locator("#change-notice", { hasText: "No answer" }).waitFor();
+  await page.locator("#notice", { hasText: "No answer" }).waitFor();
   await change(program, 3, "sold");
   await press("Sell animal 3");
-  await page.locator("#change-notice", { hasText: "Not sold: Otto is sold now, no longer available: somebody else was faster." }).waitFor();
+  await page.locator("#notice", { hasText: "Not sold: Otto is sold now, no longer available: somebody else was faster." }).waitFor();
 });
 
 test("Free after Sell is one press, and names the animal", { skip }, async (context) => {
   const { page } = await openWithKey(context, { pets: three });
   await page.getByRole("button", { name: "Sell animal 2" }).click();
   await page.getByRole("button", { name: "Free Misty" }).click();
-  await page.locator("#change-notice", { hasText: "Animal 2 is free: Misty" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 2 is free: Misty" }).waitFor();
   assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available", "available"]);
   assert.equal(await focused(page), "2Misty");
 });
@@ -272,7 +272,7 @@ test("a read-only key is known before the first press: nothing is offered that i
   for (const name of ["List animals", "Find"]) {
     await page.getByRole("button", { name }).click();
     await page.locator("body[aria-busy=false]").waitFor();
-    assert.ok(await page.getByText("This key may only look.").isVisible());
+    assert.ok(await page.getByText("This key is read-only.").isVisible());
     assert.ok(await page.getByRole("columnheader", { name: "Change" }).isHidden());
   }
   const tries = await page.locator("#reference button").evaluateAll((all) => {
@@ -282,8 +282,8 @@ test("a read-only key is known before the first press: nothing is offered that i
   await page.getByRole("button", { name: "Forget" }).click();
   await enterKey(page, program.firstKey);
   await page.getByRole("button", { name: "Sell animal 1" }).click();
-  await page.locator("#change-notice", { hasText: "is sold" }).waitFor();
-  assert.ok(await page.getByText("This key may only look.").isHidden());
+  await page.locator("#notice", { hasText: "is sold" }).waitFor();
+  assert.ok(await page.getByText("This key is read-only.").isHidden());
 });
 
 for (const [name, status, body, notice] of [
@@ -298,9 +298,9 @@ for (const [name, status, body, notice] of [
     await page.route("**/v1/limits", (route) => route.fulfill({ status, body }), { times: 1 });
     await enterKey(page, program.firstKey);
     assert.ok(await page.locator("#key-in-use").isVisible());
-    assert.ok((await page.locator("#list-notice").innerText()).startsWith(notice));
+    assert.ok((await page.locator("#notice").innerText()).startsWith(notice));
     await page.getByRole("button", { name: "List animals" }).click();
-    await page.locator("#list-notice", { hasText: "The catalogue is empty." }).waitFor();
+    await page.locator("#range", { hasText: "The catalogue is empty." }).waitFor();
   });
 }
 
@@ -317,10 +317,10 @@ test("the part for programmers folds away as a whole, and stays folded in the ta
   await isFolded();
   await page.getByLabel("Page size").fill("0");
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#list-notice", { hasText: '"limit"' }).waitFor();
+  await page.locator("#notice", { hasText: '"limit"' }).waitFor();
   assert.doesNotMatch(await page.locator("main").innerText(), /invalid_parameter|\b400\b|curl/i, "words for people");
   await page.reload();
-  await page.locator("#list-notice").waitFor();
+  await page.locator("#no-key").waitFor();
   await isFolded();
   await page.getByText("For programmers").click();
   assert.ok(await page.locator("#reference").isVisible());
@@ -330,18 +330,15 @@ test("junk from something in between is explained, never an error of the page", 
   const { page } = await openWithKey(context, { pets: three, allowed: ["status of"] });
   const between = "Something between this page and the service answered.";
   const junk = ["[null]", "[1]", '[{"id":1}]', '[{"id":1,"name":{"a":1},"categoryId":[],"status":null}]', '"x"', "7", "null", "<html>", '{"code":{}}'];
-  const table = [
-    ["List animals", "#list-notice"], ["Reserve animal 1", "#change-notice"], ["Add", "#add-notice"], ["Refresh", "#key-notice"],
-  ];
   await page.getByLabel("Name").fill("Rex");
   await page.getByLabel("Category").fill("1");
   for (const status of [200, 201, 412, 500]) {
     for (const body of junk) {
       await page.route("**/v1/**", (route) => route.fulfill({ status, body, headers: { "Content-Type": "application/json" } }));
-      for (const [name, notice] of table) {
+      for (const name of ["List animals", "Reserve animal 1", "Add", "Refresh"]) {
         await page.getByRole("button", { name, exact: true }).click();
         await page.locator("body[aria-busy=false]").waitFor();
-        assert.equal(await page.locator(notice).innerText(), between, `${name}: ${status} ${body}`);
+        assert.equal(await page.locator("#notice").innerText(), between, `${name}: ${status} ${body}`);
       }
       await page.unroute("**/v1/**");
     }

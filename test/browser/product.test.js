@@ -60,7 +60,7 @@ test("a page has the size of the description, unless the person asks for another
   assert.equal(await page.locator("#range").innerText(), "Animals 1 to 2");
   await page.getByLabel("Page size").fill("3");
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#range", { hasText: "Animals 1 to 3, the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animals 1 to 3 (end)" }).waitFor();
 });
 
 test("an added animal is shown on the last page, marked, with its status as a badge", { skip }, async (context) => {
@@ -68,15 +68,15 @@ test("an added animal is shown on the last page, marked, with its status as a ba
   const before = requests.length;
   for (const [index, name] of ["Rex", "Misty"].entries()) {
     await add(page, name);
-    await page.locator("#range", { hasText: index === 0 ? "Animal 1, the last" : "Animals 1 to 2, the last" }).waitFor();
+    await page.locator("#range", { hasText: index === 0 ? "Animal 1 (end)" : "Animals 1 to 2 (end)" }).waitFor();
     assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), [`${name} new`]);
   }
   assert.equal(requests.length, before + 2, "nothing but the two additions was sent");
   assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["available", "available"]);
   await page.locator("#list-status").selectOption("sold");
-  await page.locator("#list-notice", { hasText: "No animal is sold" }).waitFor();
+  await page.locator("#range", { hasText: "No animal is sold" }).waitFor();
   await add(page, "Otto");
-  await page.locator("#add-notice", { hasText: "Animal 3 is added" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 3 is added" }).waitFor();
   assert.ok(await page.locator("#table").isHidden(), "it is not sold");
 });
 
@@ -86,10 +86,10 @@ test("Show it opens the page of an animal that was added to another one", { skip
   await page.getByLabel("Page size").fill("2");
   await enterKey(page, program.firstKey);
   await add(page, "Luna");
-  await page.locator("#add-notice", { hasText: "Animal 4 is added" }).waitFor();
+  await page.locator("#notice", { hasText: "Animal 4 is added" }).waitFor();
   assert.equal(await page.locator(".marked").count(), 0);
   await page.getByRole("button", { name: "Show it" }).click();
-  await page.locator("#range", { hasText: "Animal 4, the last" }).waitFor();
+  await page.locator("#range", { hasText: "Animal 4 (end)" }).waitFor();
   assert.deepEqual(await page.locator(".marked .name").allInnerTexts(), ["Luna new"]);
   await page.getByRole("button", { name: "Back" }).click();
   await page.locator("#range", { hasText: /^Animals 1 to 2$/ }).waitFor();
@@ -145,7 +145,7 @@ test("any path of the service can be fetched, and its error is explained", { ski
   const { page, program } = await openWithKey(context, { allowed: ["status of 404"] });
   await page.getByLabel("GET a path").fill("pets/7");
   await page.getByRole("button", { name: "Send", exact: true }).click();
-  await page.locator("#wire-notice", { hasText: "There is no animal with this id." }).waitFor();
+  await page.locator("#notice", { hasText: "There is no animal with this id." }).waitFor();
   for (const typed of ["/v1/limits", "limits"]) {
     await page.getByLabel("GET a path").fill(typed);
     const [request] = await Promise.all([
@@ -153,7 +153,7 @@ test("any path of the service can be fetched, and its error is explained", { ski
       page.getByRole("button", { name: "Send", exact: true }).click(),
     ]);
     assert.equal(request.url(), `${program.apiUrl}/limits`, typed);
-    await page.locator("#wire-notice", { hasText: "Answered" }).waitFor();
+    await page.locator("#notice", { hasText: "Answered" }).waitFor();
   }
 });
 
@@ -170,14 +170,14 @@ test("while the key is refused the buttons rest and say until when", { skip }, a
   const before = requests.length;
   await page.getByLabel("Name").fill("Rex");
   await page.getByLabel("Category").fill("1");
-  for (const [press, notice] of [
-    [() => list.click({ force: true }), "#list-notice"],
-    [() => page.getByLabel("Name").press("Enter"), "#add-notice"],
-    [() => page.getByRole("button", { name: "Refresh" }).click({ force: true }), "#key-notice"],
-    [() => page.getByRole("button", { name: "Send", exact: true }).click({ force: true }), "#wire-notice"],
+  for (const press of [
+    () => list.click({ force: true }),
+    () => page.getByLabel("Name").press("Enter"),
+    () => page.getByRole("button", { name: "Refresh" }).click({ force: true }),
+    () => page.getByRole("button", { name: "Send", exact: true }).click({ force: true }),
   ]) {
     await press();
-    assert.equal(await page.locator(notice).innerText(), `Not sent: this button rests until ${until}.`);
+    assert.equal(await page.locator("#notice").innerText(), `Not sent: wait until ${until}.`);
   }
   for (const button of await page.locator(".sends").all()) {
     assert.equal(await button.getAttribute("aria-disabled"), "true");
@@ -185,6 +185,7 @@ test("while the key is refused the buttons rest and say until when", { skip }, a
   assert.equal(requests.length, before, "nothing was sent");
   await page.clock.runFor(45_000);
   assert.equal(await list.getAttribute("aria-disabled"), "false", "the wait is over");
+  assert.equal(await page.locator("#notice").innerText(), "", "and so is what said it");
   assert.equal(await page.locator("#next").getAttribute("aria-disabled"), "true", "there still is no next page");
 });
 

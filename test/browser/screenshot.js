@@ -20,9 +20,9 @@ const context = { after: (cleanup) => cleanups.unshift(cleanup) };
 try {
   const { page } = await openWithKey(context, { pets, viewport: { width: 1200, height: 660 }, colorScheme: "light" });
   await add(page, "Luna", "2");
-  await page.locator("#add-notice", { hasText: "is added" }).waitFor();
+  await page.locator("#notice", { hasText: "is added" }).waitFor();
   await page.getByRole("button", { name: "Reserve animal 4" }).click();
-  await page.locator("#change-notice", { hasText: "is reserved" }).waitFor();
+  await page.locator("#notice", { hasText: "is reserved" }).waitFor();
   await page.mouse.move(0, 0);
   const path = join(here, "console.png");
   await page.screenshot({ path });

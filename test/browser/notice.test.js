@@ -1,0 +1,133 @@
+/**
+ * What the page says of a request under way, of what happened, and of a press that does not count: in one place, which
+ * is in view.
+ */
+
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { add, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
+
+after(closeBrowser);
+
+const pets = ["Rex", "Misty", "Otto"].map((name) => ({ name, categoryId: 1 }));
+const phone = { width: 360, height: 740 };
+const press = (page, name) => page.getByRole("button", { name, exact: true }).click();
+
+/** Whatever sends a request: how to do it, and the request. */
+const senders = {
+  List: [(page) => press(page, "List animals"), "GET /v1/pets"],
+  Sell: [(page) => press(page, "Sell animal 1"), "PATCH /v1/pets/1"],
+  Next: [(page) => press(page, "Next"), "GET /v1/pets"],
+  Add: [(page) => add(page, "Ada"), "POST /v1/pets"],
+  Find: [(page) => page.locator("#wanted").fill("2").then(() => press(page, "Find")), "GET /v1/pets"],
+  Refresh: [(page) => press(page, "Refresh"), "GET /v1/limits"],
+  Send: [(page) => press(page, "Send"), "GET /v1/limits"],
+};
+
+/** From here on requests wait until `respond` is called. */
+async function hold(page) {
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await page.route("**/v1/**", async (route) => {
+    await released;
+    await route.continue();
+  });
+  return async () => {
+    release();
+    await page.locator("body[aria-busy=false]").waitFor();
+    await page.unroute("**/v1/**");
+  };
+}
+
+test("where 4 s pass between request and response, the page shows it from 300 ms on, whatever sent it", { skip }, async (context) => {
+  const program = await startProgram(context, { pets });
+  const { page } = await openConsole(context, program, { clock: Date.now() });
+  await page.getByLabel("Page size").fill("2");
+  const notice = page.locator("#notice");
+  await page.getByLabel("API key").fill(program.firstKey);
+  await page.clock.pauseAt(Date.now() + 60_000);
+  for (const act of [(one) => press(one, "Use key"), ...Object.values(senders).map(([send]) => send)]) {
+    const respond = await hold(page);
+    await act(page);
+    await page.locator("body[aria-busy=true]").waitFor();
+    await page.clock.runFor(299);
+    assert.equal(await notice.textContent(), "", `${act}: nothing flickers`);
+    await page.clock.runFor(1);
+    assert.equal(await notice.textContent(), "Waiting for the answer…", `${act}`);
+    await page.clock.runFor(3_700);
+    assert.equal(await notice.textContent(), "Waiting for the answer…");
+    await page.waitForFunction(() => getComputedStyle(document.getElementById("list")).opacity === "0.5");
+    assert.equal(await page.evaluate(() => getComputedStyle(document.body).cursor), "progress");
+    await respond();
+    assert.doesNotMatch(await notice.textContent(), /Waiting/);
+  }
+});
+
+for (const [name, [send, line]] of Object.entries(senders)) {
+  test(`a double click is one press, and the page does not say that it was not done: ${name}`, { skip }, async (context) => {
+    const program = await startProgram(context, { pets });
+    const { page, requests } = await openConsole(context, program);
+    await page.getByLabel("Page size").fill("2");
+    await enterKey(page, program.firstKey);
+    const respond = await hold(page);
+    const before = requests.length;
+    await page.evaluate(() => document.addEventListener("click", ({ target, detail }) => {
+      if (detail === 1 && target.matches("button")) { // What a mouse sends at a second click.
+        target.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, detail: 2 }));
+      }
+    }));
+    await send(page);
+    await page.locator("body[aria-busy=true]").waitFor();
+    assert.doesNotMatch(await page.locator("#notice").textContent(), /^Not/);
+    await respond();
+    assert.equal(requests.slice(before).filter((one) => one === line).length, 1);
+  });
+}
+
+test("what happened, errors, and why a press did not count are in view wherever one has scrolled, and go when they are over", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { viewport: phone, clock: Date.now(), allowed: ["net::ERR_", "status of 429"] });
+  const hundred = Array.from({ length: 100 }, (_, index) => ({ id: index + 1, name: `A${index + 1}`, categoryId: 1, status: "available" }));
+  await page.route("**/v1/pets?*", (route) => route.fulfill({ json: hundred, headers: { Link: '</v1/pets?after=100>; rel="next"' } }));
+  await press(page, "List animals");
+  await page.locator("#pets tr").nth(60).scrollIntoViewIfNeeded();
+  const isSaid = async (text) => {
+    await page.locator("#notice", { hasText: text }).waitFor();
+    const { y, height } = await page.locator("#notice").boundingBox();
+    assert.ok(y >= 0 && y + height <= phone.height, `${text} is at ${y}`);
+    assert.equal(await page.locator(".good, .bad, .wait").filter({ hasText: /\w/ }).and(page.locator("[role=status]")).count(), 1, "one notice");
+  };
+  await page.route("**/v1/pets?*", (route) => route.abort());
+  await press(page, "Next");
+  await isSaid("No answer");
+  await page.route("**/v1/pets/61", (route) => route.fulfill({ json: { ...hundred[60], status: "sold" } }));
+  await press(page, "Sell animal 61");
+  await isSaid("Animal 61 is sold: A61");
+  let respond;
+  await page.route("**/v1/pets/62", (route) => (respond = () => route.fulfill({ json: { ...hundred[61], status: "sold" } })));
+  await Promise.all([page.waitForRequest("**/v1/pets/62"), press(page, "Sell animal 62")]);
+  await press(page, "Sell animal 63");
+  await isSaid("Not sent: a request is under way.");
+  await respond();
+  await isSaid("Animal 62 is sold: A62");
+  await page.route("**/v1/pets/63", (route) => route.fulfill({
+    status: 429,
+    headers: { Date: new Date().toUTCString(), "Retry-After": "40", "X-RateLimit-Limit": "60", "X-RateLimit-Reset": "1" },
+    json: { code: "rate_limited", message: "", status: 429 },
+  }));
+  await press(page, "Sell animal 63");
+  await isSaid("are used up");
+  await page.getByRole("button", { name: "Sell animal 64" }).press("Enter");
+  await isSaid(/^Not sent: wait until .*\d+:\d\d/);
+  await page.clock.runFor(45_000);
+  assert.equal(await page.locator("#notice").textContent(), "", "the wait is over");
+});
+
+test("what was said of a request under way goes with it, also where the outcome says nothing", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { pets });
+  const respond = await hold(page);
+  await press(page, "List animals");
+  await press(page, "Forget");
+  await page.locator("#notice", { hasText: "Not sent: a request is under way." }).waitFor();
+  await respond();
+  assert.equal(await page.locator("#notice").textContent(), "");
+});
