@@ -59,6 +59,7 @@ const optionNames: readonly string[] = [
   "dataDir", "database", "store", "baseUrl", "stagingBaseUrl", "trustProxy", "corsOrigins", "metrics", "report",
 ];
 const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWritable", "close"];
+const optionalStoreMethods: readonly (keyof PetStore)[] = ["changeStatus"];
 
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {
@@ -186,6 +187,10 @@ function checkStore(store: PetStore): PetStore {
   const missing = storeMethods.find((name) => typeof store?.[name] !== "function");
   if (missing !== undefined) {
     throw refusal(`store must have the method "${missing}"`);
+  }
+  const wrong = optionalStoreMethods.find((name) => !["function", "undefined"].includes(typeof store[name]));
+  if (wrong !== undefined) {
+    throw refusal(`"${wrong}" of store must be a method, if it is there`);
   }
   return store;
 }

@@ -103,7 +103,12 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     typeof storage === "string"
       ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
       : await (await import("./postgres/postgres-engine.ts")).openPostgres({ pool: storage, clock, report, signal });
-  return new Service(options, engine, { ...dependencies, clock, observers });
+  try {
+    return new Service(options, engine, { ...dependencies, clock, observers });
+  } catch (error) {
+    await engine.close(); // Otherwise the folder would stay locked.
+    throw error;
+  }
 }
 
 /** @internal */

@@ -44,8 +44,8 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   }
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
-    // No id is 0. A store whose author has no types may say null.
-    const link = nextAfter ? ["Link", nextLink(linkBase, petQuery, checkedId(nextAfter))] : undefined;
+    // A store whose author has no types may say null.
+    const link = nextAfter == null ? undefined : ["Link", nextLink(linkBase, petQuery, checkedId(nextAfter))];
     return jsonResponse(200, checkedJson(json), link);
   });
 }

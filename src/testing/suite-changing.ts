@@ -56,6 +56,17 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
     assert.deepEqual(await walk(store, everyPage), before);
   });
 
+  test(`${name}: a page of a status has only animals of it, also while they change`, async (context) => {
+    const store = await openChanging(context, createPlace);
+    await addAll(store, Array<NewPet>(40).fill(rex));
+    for (const [status, change] of [["available", toSold], ["sold", free]] as const) {
+      const listing = store.list({ after: 0, limit: 40, status });
+      await Promise.all(idsFrom(1, 40).reverse().map((id) => store.changeStatus(id, change)));
+      const pets = JSON.parse(textOf((await listing).json) ?? "") as { readonly status: string }[];
+      assert.deepEqual(pets.filter((pet) => pet.status !== status), []);
+    }
+  });
+
   test(`${name}: a change of an id that no animal has is "absent", with a hash too`, async (context) => {
     const store = await openChanging(context, createPlace);
     await store.add(rex, hashOf(1));

@@ -142,7 +142,8 @@ export function textOf(json: JsonText | undefined): string {
   return typeof json === "string" ? json : new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(json);
 }
 
-export function assertChanged(outcome: ChangeOutcome, expected: string): void {
-  assert.equal(outcome.kind, "changed");
-  assert.equal(outcome.kind === "changed" ? textOf(outcome.json) : undefined, expected);
+export function assertChanged(outcome: ChangeOutcome, expected: string, isReplay = false): void {
+  assert.ok(outcome.kind === "changed", outcome.kind);
+  assert.equal(textOf(outcome.json), expected);
+  assert.equal(outcome.isReplay === true, isReplay, "whether an earlier change is said to have had this result");
 }

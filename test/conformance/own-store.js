@@ -52,6 +52,9 @@ export class OwnStore {
       if (this.fault !== "any from" && !from.includes(pet.status)) {
         return { kind: "mismatch", status: pet.status };
       }
+      if (this.fault === "replays what changes nothing" && pet.status === status && hash) {
+        return { kind: "changed", json: petToJson(pet), isReplay: true };
+      }
       pet.status = status;
       pet.memory.write(petToJson(pet)); // Seen where `get` gives it out.
       return { kind: "changed", json: petToJson(pet) };
@@ -95,10 +98,13 @@ export class OwnStore {
     return pet.memory.subarray(0, pet.memory.write(petToJson(pet)));
   }
 
-  list({ after, limit, status }) {
+  async list({ after, limit, status }) {
     const left = this.kept.animals.filter((pet) => pet.id > after && (status === undefined || pet.status === status));
     const page = left.slice(0, limit);
     const nextAfter = left.length > limit && this.fault !== "no nextAfter" ? page.at(-1).id : undefined;
+    if (this.fault === "rows read after the filter") {
+      await undefined; // Changes come in between.
+    }
     return { json: `[${page.map(petToJson).join(",")}]`, nextAfter };
   }
 

@@ -40,6 +40,7 @@ const faults = [
   "ids from 0", "no replay", "late close", "any from", "no nextAfter", "changes lost by close",
   "changes dropped by close", "text overwritten later", "100 hashes", "hashes forgotten at a start",
   "hashes for 200 ms", "names equal by trimming", "names equal by normal form", "categories equal as doubles",
+  "rows read after the filter", "replays what changes nothing",
 ];
 
 for (const fault of faults) {
