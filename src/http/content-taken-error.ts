@@ -2,5 +2,5 @@
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
   override readonly message =
-    "Cannot read the content: another parser has read it or decodes it; mount the service before body parsers";
+    "Cannot read the body: another parser has read it or decodes it; mount the service before body parsers";
 }

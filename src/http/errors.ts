@@ -7,11 +7,11 @@ import { bounds } from "../base/bounds.ts";
 
 const table = {
   malformed_request: [400, "The request is not well-formed HTTP/1.1."],
-  malformed_json: [400, "The content is not well-formed JSON."],
-  invalid_body: [400, 'The content is not a valid NewPet: "categoryId" is missing.'],
+  malformed_json: [400, "The body is not well-formed JSON."],
+  invalid_body: [400, 'The body is not a valid NewPet: "categoryId" is missing.'],
   invalid_parameter: [400, 'The query is not valid: "limit" must be an integer from 1 to 100.'],
   invalid_idempotency_key: [
-    400, "Idempotency-Key must be one field: a quoted string or a word of 1 to 255 visible ASCII characters.",
+    400, "Idempotency-Key must be one header: a quoted string or a word of 1 to 255 visible ASCII characters.",
   ],
   invalid_precondition: [
     400, 'If-Match and If-None-Match must be * or statuses in quotation marks, as in If-Match: "available".',
@@ -23,19 +23,19 @@ const table = {
   route_not_found: [404, "There is nothing at this path."],
   method_not_allowed: [405, "This path does not support the method; see Allow."],
   request_timeout: [408, "The request did not arrive in time."],
-  precondition_failed: [412, 'The status of the animal is "available", which the preconditions exclude.'],
-  body_too_large: [413, `The content is larger than ${bounds.contentBytesMax} bytes.`],
+  precondition_failed: [412, 'The animal is "available", which If-Match does not allow.'],
+  body_too_large: [413, `The body is larger than ${bounds.contentBytesMax} bytes.`],
   uri_too_long: [414, `The request target is longer than ${bounds.targetBytesMax} bytes.`],
   unsupported_media_type: [415, 'Content-Type must be application/json, in UTF-8, not "text/plain".'],
   idempotency_key_reused: [422, "The Idempotency-Key was used for another request."],
   precondition_required: [
     428,
-    'Send the status that the animal may have now in If-Match, as in If-Match: "available"; * stands for any.',
+    'If-Match is required: send the status that the animal must have, for example If-Match: "available", or * for any.',
   ],
   rate_limited: [429, "The requests of the minute are used up. Wait 60 seconds."],
   key_banned: [429, "The API key is banned because it went on after 429 responses. Wait 300 seconds."],
   header_fields_too_large: [
-    431, `Over ${bounds.fieldCountMax} fields, or over ${bounds.fieldBytesMax} bytes with the target.`,
+    431, `Over ${bounds.fieldCountMax} headers, or over ${bounds.fieldBytesMax} bytes with the target.`,
   ],
   internal_error: [500, "Something went wrong inside the service."],
   storage_unavailable: [503, "The service cannot do this now; nothing was stored. Try again later."],

@@ -52,13 +52,13 @@ function malformation(incoming: IncomingMessage, hostCount: number): string | un
     return "The method does not belong to HTTP.";
   }
   if (hostCount > 1) {
-    return "The request has more than one Host field.";
+    return "The request has more than one Host header.";
   }
   if (hostCount === 0 && httpVersion === "1.1") {
-    return "The request has no Host field.";
+    return "The request has no Host header.";
   }
   if (headers.host !== undefined && !isHost(headers.host)) {
-    return "The Host field is not a host with an optional port.";
+    return "The Host header is not a host with an optional port.";
   }
   const coding = headers["transfer-encoding"];
   return coding === undefined ? undefined : codingFault(coding, httpVersion);
@@ -67,7 +67,7 @@ function malformation(incoming: IncomingMessage, hostCount: number): string | un
 /** Node decodes only the last coding, and treats HTTP/1.0, which has no transfer codings, like HTTP/1.1. */
 function codingFault(coding: string, httpVersion: string): string | undefined {
   if (httpVersion === "1.0") {
-    return "An HTTP/1.0 request has no Transfer-Encoding field.";
+    return "An HTTP/1.0 request has no Transfer-Encoding header.";
   }
   return coding.toLowerCase() === "chunked" ? undefined : "The only transfer coding supported is chunked.";
 }

@@ -79,7 +79,7 @@ export class Metrics {
       family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals),
       histogram(
         "animal_store_request_duration_seconds",
-        "From reading the header fields to giving the response to Node.",
+        "From reading the headers to giving the response to Node.",
         requests,
       ),
       family("animal_store_refusals_total", "counter", "429 responses, by reason.", refusals),

@@ -77,14 +77,14 @@ function introduction(): string {
   return [
     "List the animals of a store, add one, fetch one, or change its status. Every request needs an API key.",
     "## Errors",
-    "Every error response has the same three members: `code` for programs, `message` for people, and `status`. An " +
+    "Every error response has the same three properties: `code` for programs, `message` for people, and `status`. An " +
       "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +
       "Without a valid key both are 401.",
     "## Rate limits",
     "A plan limits the requests of a key per minute and per day. A window opens with its first request, and the " +
       "quota resets all at once when the window ends. Every authenticated request counts, except a 429.",
     ["| plan | per minute | per day |", "|---|---|---|", ...plans, "| enterprise | custom | custom |"].join("\n"),
-    "A request beyond a limit is 429: wait as long as `Retry-After` says, and back off exponentially. A key that " +
+    "A request beyond a limit is 429: wait as long as `Retry-After` says. A key that " +
       `continues instead, in ${refusalCount} different seconds, is banned for ${durationMinMs / 60_000} minutes; ` +
       `repeated bans last up to ${durationMaxMs / 60_000}. Requests without a valid key count against the client's ` +
       `address, ${failuresPerMinute} per minute.`,

@@ -35,8 +35,8 @@ const limitsExample: JsonObject = {
 const newPetContent: JsonObject = {
   schema: { $ref: "#/components/schemas/NewPet" },
   examples: {
-    required: { summary: "Required members", value: newRex },
-    all: { summary: "All members", value: newMisty },
+    required: { summary: "Required properties", value: newRex },
+    all: { summary: "All properties", value: newMisty },
   },
 };
 
@@ -107,7 +107,7 @@ const changeStatus: JsonObject = {
   operationId: "changeStatus",
   summary: "Change the status of an animal",
   description:
-    "Reserves, sells or frees an animal that has a status which `If-Match` names. Of many clients that send " +
+    "Reserves, sells or releases an animal that has a status which `If-Match` names. Of many clients that send " +
     '`If-Match: "available"` at once, one gets 200, the others get 412. Responds once the change is on disk.',
   tags: ["animals"],
   parameters: [
@@ -130,8 +130,8 @@ const getLimits: JsonObject = {
   operationId: "getLimits",
   summary: "Show the quotas of the key",
   description:
-    "Returns the plan and what is left of both quotas; this request counts. The `X-RateLimit-*` fields show only the " +
-    "quota with fewer requests left.",
+    "Returns the plan and what is left of both quotas; this request counts. The `X-RateLimit-*` headers show only " +
+    "the quota with fewer requests left.",
   tags: ["limits"],
   responses: {
     200: response("The plan and the quotas.", {

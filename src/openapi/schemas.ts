@@ -96,11 +96,11 @@ export const schemas: JsonObject = {
     description: "A list, or `*` for any. An animal's tag is its status in quotation marks.",
   },
   NewPet: objectOf(
-    "An animal to add. Other members are refused, `id` too.",
+    "An animal to add. Other properties are refused, `id` too.",
     { ...memberSchemas, status: newStatus },
     required,
   ),
-  StatusChange: objectOf("The one thing about an animal that changes. Other members are refused.", { status }),
+  StatusChange: objectOf("The one thing about an animal that changes. Other properties are refused.", { status }),
   Pet: {
     ...objectOf("An animal of the catalogue.", { id, ...memberSchemas, status }, ["id", ...required, "status"]),
     examples: [rex],
@@ -116,7 +116,7 @@ export const schemas: JsonObject = {
     remaining: { type: "integer", minimum: 0, description: "Requests left in this window." },
     reset: { ...int64({ minimum: 0 }), description: "When the quota is full again, in Unix seconds." },
   }),
-  Error: objectOf("The content of every error response.", {
+  Error: objectOf("The body of every error response.", {
     code: {
       type: "string",
       enum: Object.keys(errorTable),
@@ -159,7 +159,7 @@ const idempotencyKey: JsonObject = {
   description:
     `Makes a retry safe. Choose a new value for each animal or change: 1 to ${idempotencyKeyCharactersMax} visible ` +
     "ASCII characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the " +
-    `same content within ${idempotencyHours} hours, it returns the same response and stores nothing.`,
+    `same body within ${idempotencyHours} hours, it returns the same response and stores nothing.`,
   // No example: tools would send it with the example of each body, and the second one would be refused.
   schema: { type: "string", pattern: idempotencyKeyPattern },
 };
@@ -176,7 +176,7 @@ const ifMatch: JsonObject = tagsParameter(
 
 const ifNoneMatch: JsonObject = tagsParameter(
   "If-None-Match",
-  "Those that it may not have (RFC 9110, 13.1.2).",
+  "The entity tags that it may not have (RFC 9110, 13.1.2).",
   '"sold"',
 );
 

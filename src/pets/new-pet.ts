@@ -26,15 +26,15 @@ type Validate<Value> = (object: JsonObject, members: readonly JsonMember[], faul
 function readObject<Value>(content: Uint8Array, schema: string, validate: Validate<Value>): Reading<Value> {
   const text = decodeUtf8(content);
   if (text === undefined) {
-    return { kind: "malformed", message: "The content is not UTF-8." };
+    return { kind: "malformed", message: "The body is not UTF-8." };
   }
   const json = parseJson(text);
   if (json === undefined) {
-    return { kind: "malformed", message: `The content is ${text.trim() === "" ? "empty" : "not well-formed JSON"}.` };
+    return { kind: "malformed", message: `The body is ${text.trim() === "" ? "empty" : "not well-formed JSON"}.` };
   }
   const { value } = json;
   if (!isObject(value)) {
-    return { kind: "invalid", message: `The content must be an object (${schema}), received ${kindOf(value)}.` };
+    return { kind: "invalid", message: `The body must be an object (${schema}), received ${kindOf(value)}.` };
   }
   const faults = new Faults();
   const members = readMembers(text);
@@ -42,7 +42,7 @@ function readObject<Value>(content: Uint8Array, schema: string, validate: Valida
     nameRepeated(members, faults);
   }
   const valid = validate(value, members, faults);
-  return faults.count > 0 ? faults.invalid(`The content is not a valid ${schema}`) : { kind: "valid", value: valid };
+  return faults.count > 0 ? faults.invalid(`The body is not a valid ${schema}`) : { kind: "valid", value: valid };
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -61,7 +61,7 @@ function validateNewPet(object: JsonObject, given: readonly JsonMember[], faults
   newPet["status"] = readStatus(object["status"], faults);
   for (const { name } of given) {
     if (name !== "status" && !names.has(name)) {
-      faults.add(name, "is not a member of NewPet");
+      faults.add(name, "is not a property of NewPet");
     }
   }
   return newPet as unknown as NewPet; // It has what the table says.
@@ -76,7 +76,7 @@ function validateStatusChange(object: JsonObject, given: readonly JsonMember[], 
     if (name === "id" || names.has(name)) {
       faults.add(name, "never changes");
     } else if (name !== "status") {
-      faults.add(name, "is not a member of StatusChange");
+      faults.add(name, "is not a property of StatusChange");
     }
   }
   return status;

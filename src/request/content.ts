@@ -49,10 +49,10 @@ function checkFields(exchange: Exchange, types: readonly string[]): Response | u
     return unsupported(`Content-Type must be ${types.join(" or ")}, in UTF-8, not ${quote(type)}${origin}.`);
   }
   if (type !== undefined && exchange.countField("content-type") > 1) {
-    return unsupported("The request has more than one Content-Type field.");
+    return unsupported("The request has more than one Content-Type header.");
   }
   if (coding !== undefined && isCoded(coding)) { // RFC 9110, 15.5.16
-    const message = `The content must have no content coding, not ${quote(coding)}.`;
+    const message = `The body must have no content coding, not ${quote(coding)}.`;
     return unsupported(message, ["Accept-Encoding", "identity"]);
   }
   return Number(length) > bounds.contentBytesMax ? errorResponse("body_too_large") : undefined;

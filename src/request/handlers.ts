@@ -157,7 +157,8 @@ function mismatch(status: PetStatus, fields: PetRequest["fields"]): Response {
   const tag = entityTag(status);
   const altered = alteredTag(fields["if-match"]?.toString() ?? "", status);
   const advice = altered === undefined ? "" : ` ${altered} was changed on its way here: send If-Match: ${tag} instead.`;
-  const message = `The status of the animal is ${tag}, which the preconditions exclude.${advice}`;
+  const excluding = fields["if-none-match"] === undefined ? "If-Match does" : "the preconditions do";
+  const message = `The animal is ${tag}, which ${excluding} not allow.${advice}`;
   return errorResponse("precondition_failed", ["ETag", tag], message);
 }
 

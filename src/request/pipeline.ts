@@ -30,7 +30,7 @@ import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 
 /** Of a store of the program's own. */
-const badField = "a header field of the response has a character that fields cannot have";
+const badField = "a header of the response has a character that headers cannot have";
 
 export interface PipelineDependencies extends ContextDependencies, AdmissionDependencies {
   readonly basePath: string;

@@ -73,7 +73,7 @@ for (const [name, open] of Object.entries(sources)) {
     test("a member that the service does not know goes along, and the service names it", async (context) => {
       const pets = await open(context);
       for (const [member, value] of Object.entries({ colour: "red", id: 7, tags: ["a"], weight: 2n ** 60n, 'a"b': null })) {
-        const message = `The content is not a valid NewPet: ${JSON.stringify(member)} is not a member of NewPet.`;
+        const message = `The body is not a valid NewPet: ${JSON.stringify(member)} is not a property of NewPet.`;
         await assert.rejects(pets.add({ name: "Rex", categoryId: 7, [member]: value }), { code: "invalid_body", message });
       }
       assert.equal((await pets.add({ name: "Rex", categoryId: 7, status: undefined })).status, "available");

@@ -102,7 +102,7 @@ test("requests that an adapter has made work, or their content is said to have b
     });
   };
   assert.match(await mocked("GET"), /^200 \[\{"id":1,.*"id":2,/);
-  assert.match(await mocked("POST", rex), /^Cannot read the content: another parser has read it/);
+  assert.match(await mocked("POST", rex), /^Cannot read the body: another parser has read it/);
 });
 
 test("with what the manual says of OpenTelemetry, each request is a span", async (context) => {

@@ -175,7 +175,7 @@ test("content that a body parser has read, empty content too, is reported to nex
     for (const framing of ["Content-Length: 0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"]) {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n`;
       const response = await exchange(port, head + framing, "POST");
-      assert.match(response.content, hasNext ? /^true ContentTakenError: Cannot read the content/ : /"internal_error"/);
+      assert.match(response.content, hasNext ? /^true ContentTakenError: Cannot read the body/ : /"internal_error"/);
     }
     assert.equal(reports.filter((line) => line.includes("another parser has read it")).length, hasNext ? 0 : 2);
   }

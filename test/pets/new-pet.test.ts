@@ -15,7 +15,7 @@ function accepted(text: string): NewPet {
 function refusal(text: string): string {
   const reading = readNewPet(Buffer.from(text));
   assert.equal(reading.kind, "invalid", text);
-  return reading.message.replace(/^The content is not a valid NewPet: /, "");
+  return reading.message.replace(/^The body is not a valid NewPet: /, "");
 }
 
 function withName(name: string): string {
@@ -88,17 +88,17 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ] as const),
   ...["id", "Name", "__proto__", "constructor", "", "name "].map((name) => [
     `{"name":"Rex","categoryId":5,"${name}":1}`,
-    `"${name}" is not a member of NewPet.`,
+    `"${name}" is not a property of NewPet.`,
   ] as const),
   ['{"name":"Rex","n\\u0061me":"Tom","categoryId":5}', '"name" is repeated.'],
   ['{"name":"Rex","status":"sold","categoryId":5,"status":"sold"}', '"status" is repeated.'],
   [
     '{"name":"","status":"gone","id":1,"tag":null,"tag":2}',
     '"tag" is repeated; "name" must have 1 to 255 characters, received 0; "categoryId" is missing; ' +
-      '"status" must be one of "available", "pending", "sold", received "gone"; "id" is not a member of NewPet.',
+      '"status" must be one of "available", "pending", "sold", received "gone"; "id" is not a property of NewPet.',
   ],
   ...[["null", "null"], ["[]", "an array"], ['"x"', "a string"], ["5", "a number"], ["true", "a boolean"]].map(
-    ([text = "", kind]) => [text, `The content must be an object (NewPet), received ${kind}.`] as const,
+    ([text = "", kind]) => [text, `The body must be an object (NewPet), received ${kind}.`] as const,
   ),
 ];
 
@@ -134,7 +134,7 @@ test("readNewPet() names the first ten members at fault, and counts the others",
   const withUnknown = (count: number) =>
     refusal(`{"name":"Rex","categoryId":5${Array.from({ length: count }, (_, index) => `,"u${index}":0`).join("")}}`);
   const named = (count: number) =>
-    Array.from({ length: count }, (_, index) => `"u${index}" is not a member of NewPet`).join("; ");
+    Array.from({ length: count }, (_, index) => `"u${index}" is not a property of NewPet`).join("; ");
   assert.equal(withUnknown(9), `${named(9)}.`);
   assert.equal(withUnknown(10), `${named(10)}.`);
   assert.equal(withUnknown(11), `${named(10)}; and 1 more.`);
@@ -157,17 +157,17 @@ test("readNewPet() keeps every message bounded, on one line and well-formed", se
 
 test("readNewPet() says that content is not JSON or not UTF-8 in words that no release of Node changes", () => {
   for (const text of ["", " ", "\ufeff\r\n"]) {
-    assert.deepEqual(readNewPet(Buffer.from(text)), { kind: "malformed", message: "The content is empty." }, text);
+    assert.deepEqual(readNewPet(Buffer.from(text)), { kind: "malformed", message: "The body is empty." }, text);
   }
   for (const text of ["{", '{"name":    ', "nul", "[1,]", "\ufeff\ufeff{}", '{"secret-looking":x}', "[".repeat(16_384)]) {
     assert.deepEqual(
       readNewPet(Buffer.from(text)),
-      { kind: "malformed", message: "The content is not well-formed JSON." },
+      { kind: "malformed", message: "The body is not well-formed JSON." },
       text,
     );
   }
   for (const hex of ["80", "22e282", "7b22ff223a317d", "fffe7b007d00"]) {
-    assert.deepEqual(readNewPet(Buffer.from(hex, "hex")), { kind: "malformed", message: "The content is not UTF-8." }, hex);
+    assert.deepEqual(readNewPet(Buffer.from(hex, "hex")), { kind: "malformed", message: "The body is not UTF-8." }, hex);
   }
 });
 
@@ -188,5 +188,5 @@ test("readNewPet() never repeats a key, sent as a name or as a value", () => {
     assert.ok(reading.kind !== "valid");
     assert.doesNotMatch(reading.message, /0aZ0aZ/, text);
   }
-  assert.match(refusal(`{"${key}":1}`), /"as_…" is not a member of NewPet/);
+  assert.match(refusal(`{"${key}":1}`), /"as_…" is not a property of NewPet/);
 });

@@ -158,7 +158,7 @@ test("a 412 says the present status, in its message and in ETag", async (context
 test("a 412 says what to send if a tag that a proxy has changed would otherwise match", async (context) => {
   const running = await runningService(context);
   await exchange(running.port, request({ method: "POST", key: running.key, content: rex }));
-  const present = 'The status of the animal is "available", which the preconditions exclude.';
+  const present = 'The animal is "available", which If-Match does not allow.';
   const advice = 'was changed on its way here: send If-Match: "available" instead.';
   for (const [field, expected] of [
     ['W/"available"', `${present} W/"available" ${advice}`],

@@ -125,8 +125,8 @@ test("the message of a 400 names the parameter, the member or the field at fault
   const table = [
     [/"limit" must be an integer from 1 to 100/, { target: "/v1/pets?limit=0" }],
     [/"categoryId" is missing/, { method: "POST", content: '{"name":"Rex"}' }],
-    [/The content is not UTF-8/, { method: "POST", content: Uint8Array.of(0xff) }],
-    [/more than one Host field/, { fields: ["Host: a", "Host: b"] }],
+    [/The body is not UTF-8/, { method: "POST", content: Uint8Array.of(0xff) }],
+    [/more than one Host header/, { fields: ["Host: a", "Host: b"] }],
   ] as const;
   for (const [message, parts] of table) {
     const { content } = await exchange(running.port, request({ key, ...parts }));
