@@ -4,24 +4,24 @@
  */
 
 import { boundWaits, durable, indexPlans, onceAge } from "./functions.ts";
+import { columnNames, petArray, recordOfJson } from "./pet-columns.ts";
 
-/** An animal as a `PetRow`. A JSON number would lose digits of the category's id. */
-const petArray = "json_build_array(pet.id, name, category_id::text, status)";
+const presentArray = petArray("pet", "pet.status");
 
 /** The column of `once` with the status that a change was to: its name depends on who added it (migrations.ts). */
 export type ChangedTo = "changed_to" | "status";
 
 /** The animal as it was added. If its hash is that of a change, it gets a status that no animal has. */
-const addedArray = (changedTo: ChangedTo): string => `json_build_array(
-      pet.id, name, category_id::text, CASE WHEN once.${changedTo} IS NULL THEN coalesce(added, pet.status) ELSE '' END
-    )`;
+const addedArray = (changedTo: ChangedTo): string =>
+  petArray("pet", `CASE WHEN once.${changedTo} IS NULL THEN coalesce(added, pet.status) ELSE '' END`);
 
 export const catalogueFunctions = (changedTo: ChangedTo): string => `
--- Returns the last id and, as "replays", the animals that earlier creates with the same hashes had added, by their
--- places in the batch, from 1. "commits" keeps the same, for those that lose the answer. The counter's row stays locked
--- until the commit. So ids have no gaps, readers see them in order, and each batch sees every earlier one.
+-- "animals" is an array of NewPets: a new member is no new parameter. Returns the last id and, as "replays", the
+-- animals that earlier creates with the same hashes had added, by their places in the batch, from 1. "commits" keeps
+-- the same, for those that lose the answer. The counter's row stays locked until the commit. So ids have no gaps,
+-- readers see them in order, and each batch sees every earlier one.
 CREATE OR REPLACE FUNCTION animal_store.add(
-  commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
+  commit_id uuid, animals json, hashes text[]
 ) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE last_id bigint; replayed jsonb; BEGIN
   ${boundWaits} ${durable}
@@ -37,25 +37,34 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
       JOIN animal_store.once USING (hash)
       JOIN animal_store.pets AS pet ON pet.id = pet_id;
     IF replayed IS NOT NULL THEN
-      SELECT array_agg(name ORDER BY place), array_agg(category_id ORDER BY place),
-          array_agg(status ORDER BY place), array_agg(hash ORDER BY place)
-        INTO names, category_ids, statuses, hashes
-        FROM unnest(names, category_ids, statuses, hashes) WITH ORDINALITY
-          AS item(name, category_id, status, hash, place)
+      SELECT coalesce(json_agg(animal ORDER BY place), '[]'), array_agg(hash ORDER BY place)
+        INTO animals, hashes
+        FROM ROWS FROM (json_array_elements(animals), unnest(hashes)) WITH ORDINALITY AS item(animal, hash, place)
         WHERE NOT replayed ? place::text;
     END IF;
     INSERT INTO animal_store.once (hash, pet_id)
       SELECT hash, last_id + place FROM unnest(hashes) WITH ORDINALITY AS item(hash, place) WHERE hash IS NOT NULL;
   END IF;
 
-  INSERT INTO animal_store.pets (id, name, category_id, status)
-    SELECT last_id + place, name, category_id, status
-    FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place);
-  last_id := last_id + coalesce(cardinality(names), 0);
+  INSERT INTO animal_store.pets (id, ${columnNames}, status)
+    SELECT last_id + place, ${columnNames}, status
+    FROM ROWS FROM (json_to_recordset(animals) AS (${recordOfJson})) WITH ORDINALITY
+      AS item(${columnNames}, status, place);
+  last_id := last_id + json_array_length(animals);
   UPDATE animal_store.counter SET last = last_id;
   INSERT INTO animal_store.commits (id, last, replays) VALUES (commit_id, last_id, replayed);
   RETURN json_build_object('last', last_id, 'replays', replayed);
 END $$;
+
+-- For running instances of release 2.1.
+CREATE OR REPLACE FUNCTION animal_store.add(
+  commit_id uuid, names text[], category_ids bigint[], statuses text[], hashes text[]
+) RETURNS json LANGUAGE sql AS $$
+  SELECT animal_store.add(commit_id, coalesce(json_agg(json_build_object(
+      'name', name, 'categoryId', category_id, 'status', status
+    ) ORDER BY place), '[]'), hashes)
+  FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place)
+$$;
 
 -- Changes statuses, one after the other. Returns the last id and, as "replays", what came of those that it did not
 -- change: "replay", "conflict", "absent", or the status that is none of those in "froms", which spaces separate. The
@@ -106,7 +115,7 @@ END $$;
 
 CREATE OR REPLACE FUNCTION animal_store.get(ids bigint[]) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
   ${boundWaits}
-  RETURN (SELECT json_agg(${petArray}) FROM animal_store.pets AS pet WHERE id = ANY (ids));
+  RETURN (SELECT json_agg(${presentArray}) FROM animal_store.pets AS pet WHERE id = ANY (ids));
 END $$;
 
 -- A page for each query: one of the two branches, read from its index from "after" on, up to "length".
@@ -118,7 +127,7 @@ RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$ BEGIN
     SELECT json_agg(page ORDER BY place)
     FROM unnest(afters, lengths, wanteds) WITH ORDINALITY AS query(after, length, wanted, place),
       LATERAL (
-        SELECT json_agg(${petArray} ORDER BY pet.id) AS page
+        SELECT json_agg(${presentArray} ORDER BY pet.id) AS page
         FROM (
           (SELECT * FROM animal_store.pets WHERE wanted IS NULL AND id > after ORDER BY id LIMIT length)
           UNION ALL

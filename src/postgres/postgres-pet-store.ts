@@ -10,9 +10,10 @@ import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, type PetPage, type PetQuery, type PetStore,
   type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
-import { type NewPet, type PetStatus, petToJson } from "../pets/pet.ts";
+import { type NewPet, newPetToJson, type PetStatus, petToJson } from "../pets/pet.ts";
 import { type Database, whyNotWait } from "./database.ts";
 import { type Commit, Commits } from "./in-doubt.ts";
+import { petOf, type PetRow } from "./pet-columns.ts";
 import { answerOf } from "./pool.ts";
 
 interface Addition {
@@ -35,8 +36,6 @@ type Changed = ChangeOutcome | { readonly kind: "conflict" };
 /** What came of a change that stored nothing: a status is a mismatch. */
 type Verdict = "replay" | "conflict" | "absent" | PetStatus;
 
-type PetRow = readonly [id: number, name: string, categoryId: string, status: PetStatus];
-
 const getsMax = 500;
 /** A statement writes a row for each change while it holds the counter: 100 of them take 10 ms. */
 const changesMax = 100;
@@ -46,7 +45,7 @@ const listedMax = 1_000;
 const slowMs = 300;
 
 // An empty text stands for no hash, or no status: a setting of the database may make a text of a null in an array.
-const addText = "SELECT animal_store.add($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
+const addText = "SELECT animal_store.add($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 const changeText =
   "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
 const getText = "SELECT animal_store.get($1)::text AS answer";
@@ -160,9 +159,7 @@ export class PostgresPetStore implements PetStore {
 
   #addAll(items: readonly Addition[]): Promise<readonly MaybePromise<Added>[]> {
     const values = [
-      items.map(({ newPet }) => newPet.name),
-      items.map(({ newPet }) => String(newPet.categoryId)),
-      items.map(({ newPet }) => newPet.status),
+      `[${items.map(({ newPet }) => newPetToJson(newPet)).join()}]`,
       items.map(({ hash }) => hash ?? ""),
     ];
     return this.#commits.store(addText, values, items, addedOf);
@@ -229,12 +226,12 @@ function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>):
 }
 
 function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): readonly Changed[] {
-  return items.map(({ pet: [id, name, categoryId], change: { status } }, index) => {
+  return items.map(({ pet, change: { status } }, index) => {
     const verdict = replays?.[index + 1];
     switch (verdict) {
       case undefined:
       case "replay":
-        return { kind: "changed", json: textOf([id, name, categoryId, status]), isReplay: verdict === "replay" };
+        return { kind: "changed", json: petToJson({ ...petOf(pet), status }), isReplay: verdict === "replay" };
       case "absent":
       case "conflict":
         return { kind: verdict };
@@ -250,6 +247,6 @@ function pageOf(rows: readonly PetRow[], limit: number): PetPage {
   return { json: `[${page.map(textOf).join(",")}]`, nextAfter };
 }
 
-function textOf([id, name, categoryId, status]: PetRow): string {
-  return petToJson({ id, name, categoryId: BigInt(categoryId), status });
+function textOf(row: PetRow): string {
+  return petToJson(petOf(row));
 }

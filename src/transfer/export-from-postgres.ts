@@ -10,11 +10,12 @@ import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { decodeKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { members } from "../pets/members.ts";
-import { isPetStatus, petStatuses, petToJson, type PetStatus, readPetId } from "../pets/pet.ts";
+import { isPetStatus, type Pet, petStatuses, petToJson, type PetStatus, readPetId } from "../pets/pet.ts";
 import type { ChangedTo } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { readLimits } from "../postgres/limits-table.ts";
+import { petArray, petOf, type PetRow } from "../postgres/pet-columns.ts";
 import type { Row } from "../postgres/pool.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
 import { petFileName } from "../store/load-pets.ts";
@@ -60,8 +61,9 @@ const onceColumns = "hash, (ceil(extract(epoch FROM at)) - 1)::text AS at_second
  * Animals have the statuses that they were added with, and one hash at most. The plan of a cursor begins with the first
  * rows instead of sorting all of them.
  */
-const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id, name, category_id::text AS category_id,
-    coalesce(added, pets.status) AS status, ${onceColumns}
+const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id,
+    ${petArray("pets", "coalesce(added, pets.status)")}::text AS pet, coalesce(added, pets.status) AS status,
+    ${onceColumns}
   FROM animal_store.pets LEFT JOIN animal_store.once
     ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
   ORDER BY pets.id`;
@@ -95,17 +97,17 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
   const changedTo = await readChangedTo(query);
   const adds = addsText(changedTo);
   for (const text of [adds, ...changesTexts(changedTo)]) {
-    const kind = text === adds ? "create" : "change";
     for await (const rows of rowsOf(query, text)) {
       for (const row of rows) {
         if (lines.isFull) {
           yield lines.take();
         }
-        const isTwice = kind === "create" && Number(row["id"]) <= lines.lastId; // By two hashes.
-        if (isTwice || !isValid(row, kind)) {
+        const pet = text === adds ? petOf(JSON.parse(String(row["pet"])) as PetRow) : undefined;
+        const isTwice = pet !== undefined && pet.id <= lines.lastId; // By two hashes.
+        if (isTwice || !isValid(row, pet)) {
           throw new Error(`the animal with the id ${String(row["id"])} is not as a release writes it: mend it by hand`);
         }
-        lines.add(contentOf(row, kind), Number(row["at_seconds"]));
+        lines.add(contentOf(row, pet), Number(row["at_seconds"]));
       }
       onProgress(lines.lastId);
     }
@@ -115,22 +117,22 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
 }
 
 /** Whether a start would take its line: somebody may have written the row by hand. */
-function isValid(row: Row, kind: "create" | "change"): boolean {
+function isValid(row: Row, pet: Pet | undefined): boolean {
   const { id, status, hash, at_seconds: atSeconds } = row;
-  const areTextsValid = kind === "change" || texts.every(({ name, codePointsMax }) => {
-    const length = Array.from(String(row[name] ?? "none")).length;
+  const areTextsValid = pet === undefined || texts.every(({ name, codePointsMax }) => {
+    const length = pet[name] === undefined ? 1 : Array.from(String(pet[name])).length;
     return length >= 1 && length <= codePointsMax;
   });
   const isHashValid = hash === null || (/^[\w-]{22}$/.test(String(hash)) && Number.isSafeInteger(Number(atSeconds)));
   return readPetId(String(id)) !== undefined && isPetStatus(status) && areTextsValid && isHashValid;
 }
 
-function contentOf(row: Row, kind: "create" | "change"): LineContent {
-  const id = Number(row["id"]);
-  const status = row["status"] as PetStatus; // No other is ours.
-  const { name, category_id: categoryId, hash } = row;
-  const json =
-    kind === "change" ? "" : petToJson({ id, name: String(name), categoryId: BigInt(String(categoryId)), status });
-  const idempotencyHash = hash === null ? undefined : String(hash);
-  return { id, kind, statusIndex: petStatuses.indexOf(status), json, idempotencyHash };
+function contentOf({ id, status, hash }: Row, pet: Pet | undefined): LineContent {
+  return {
+    id: Number(id),
+    kind: pet === undefined ? "change" : "create",
+    statusIndex: petStatuses.indexOf(status as PetStatus), // It is one.
+    json: pet === undefined ? "" : petToJson(pet),
+    idempotencyHash: hash === null ? undefined : String(hash),
+  };
 }

@@ -17,6 +17,7 @@ import { type PetStatus, petStatuses } from "../pets/pet.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { writeLimits } from "../postgres/limits-table.ts";
+import { columnNames, recordOfJson } from "../postgres/pet-columns.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-hashes.ts";
 import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
@@ -94,8 +95,8 @@ function inPieces(file: ReadableFile, beforeRead: () => Promise<void>): Readable
   };
 }
 
-const addText = `INSERT INTO animal_store.pets (id, name, category_id, status)
-  SELECT * FROM json_to_recordset($1) AS pet(id bigint, name text, "categoryId" bigint, status text)`;
+const addText = `INSERT INTO animal_store.pets (${columnNames}, status, id)
+  SELECT * FROM json_to_recordset($1) AS pet(${recordOfJson}, id bigint)`;
 const changeText = `UPDATE animal_store.pets SET status = one.status, added = coalesce(added, pets.status)
   FROM json_to_recordset($1) AS one(id bigint, status text) WHERE pets.id = one.id`;
 /** A line has the second that its request began in: its 24 hours count from the end of that second. */
