@@ -208,7 +208,7 @@ function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
   const known = settingNames.map((name) => settingTable[name].variable);
   return Object.keys(environment)
     .filter((name) => name.startsWith("ANIMAL_STORE_") && !known.includes(name))
-    .map((name) => `the variable ${name} is no setting; --help lists those that are`);
+    .map((name) => `the variable ${name} is not a setting; --help lists all settings`);
 }
 
 const parsePort = (text: string): number => parseInteger(text, { max: 65_535 });

@@ -66,7 +66,7 @@ export class TlsWatch {
       const message = messageOf(error);
       if (isAsked || message !== this.#fault) {
         this.#fault = message;
-        const effect = "cannot be used, and the one before serves on";
+        const effect = "cannot be used; the previous one stays in use";
         this.#report(`the certificate in ${paths.cert} and ${paths.key} ${effect}: ${message}`, "warning");
       }
     }

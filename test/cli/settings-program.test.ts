@@ -121,8 +121,8 @@ test("a variable ANIMAL_STORE_* that is no setting gets a warning that names it"
   const data = temporaryFolder(context);
   const environment = { ANIMAL_STORE_TRUSTPROXY: "1", ANIMAL_STORE_PORT: "1" };
   const warnings =
-    "warning: the variable ANIMAL_STORE_TRUSTPROXY is no setting; --help lists those that are\n" +
-    "warning: the variable ANIMAL_STORE_PORT is no setting; --help lists those that are\n";
+    "warning: the variable ANIMAL_STORE_TRUSTPROXY is not a setting; --help lists all settings\n" +
+    "warning: the variable ANIMAL_STORE_PORT is not a setting; --help lists all settings\n";
   const { stderr } = await startAndStop(["--data", data], { environment });
   assert.ok(stderr.startsWith(warnings), stderr);
   assert.ok((await runHere(["check", "--data", data], environment)).stdout.startsWith(warnings));
