@@ -285,11 +285,11 @@ test("the README of this module lists exactly the metrics that are exposed, with
   assert.deepEqual(documented("metric | type | labels | meaning", 3), exposed);
 });
 
-test("the README of this module lists exactly the fields of a line in the request log, in their order", async (context) => {
+test("the README of this module lists exactly the properties of a line in the request log, in their order", async (context) => {
   const { port, key, observers, writes } = await watched(context);
   await exchange(port, request({ key }));
   observers.flush();
-  assert.deepEqual(documented("field | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
+  assert.deepEqual(documented("property | meaning", 1).flat(), Object.keys(JSON.parse(writes.join("")) as object));
 });
 
 test("a refusal is a 429: not the 400 of a message whose address has failed too often", () => {
