@@ -8,10 +8,12 @@ import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
 import { type Report, withLevel } from "../base/report.ts";
+import { becomeOwner } from "../disk/as-owner.ts";
 import type { Disk } from "../disk/disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { OverlayDisk } from "../disk/overlay-disk.ts";
+import { rootRemark } from "../disk/owner.ts";
 import { openFolder } from "../folder/engine.ts";
 import { newKey } from "../keys/keys.ts";
 import type { Inspection } from "../postgres/schema.ts";
@@ -66,8 +68,12 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     const { checkDatabase } = await import("./database.ts");
     return checkDatabase(storage);
   }
-  const trial = new OverlayDisk(disk);
   const { dataDir } = storage;
+  const owner = await becomeOwner(dataDir);
+  if (owner !== undefined) {
+    report(rootRemark(dataDir, owner), "warning");
+  }
+  const trial = new OverlayDisk(disk);
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });
   try {
     const { exists, keyring } = engine.keys;

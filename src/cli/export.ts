@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
+import { becomeOwner } from "../disk/as-owner.ts";
 import { checkWhole, fillFolder } from "../disk/atomic-folder.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { isFolderLocked } from "../disk/lock.ts";
@@ -30,7 +31,8 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
     const { exportDatabase } = await import("../transfer/export-from-postgres.ts");
-    const moved = await withDatabase(storage, { work: "use", report: terminal.report }, (database) => {
+    const moved = await withDatabase(storage, { work: "use", report: terminal.report }, async (database) => {
+      await becomeOwner(folder);
       const move = (query: Query): Promise<Transferred> => exportDatabase(query, folder, surroundingsOf(terminal));
       return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, pieceMs));
     });
@@ -38,12 +40,13 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     return exitDone;
   }
   const { dataDir } = storage;
+  await becomeOwner(dataDir, folder);
   await mustHaveFiles(dataDir, "export");
   const isHeld = await isFolderLocked(nodeDisk, dataDir);
   const write = () => exportFolder(dataDir, folder, surroundingsOf(terminal)).catch((error: unknown) => {
     throw new Error(`Cannot export ${dataDir}: ${messageOf(error)}`, { cause: error });
   });
-  const what = transferredInWords(await fillFolder(nodeDisk, folder, transferredFileNames, write, dataDir));
+  const what = transferredInWords(await fillFolder(nodeDisk, folder, transferredFileNames, write));
   const isBackup = isHeld || (await isFolderLocked(nodeDisk, dataDir));
   const remark = "; another process holds the folder: this is a backup, without what is confirmed from now on";
   terminal.stdout(`exported ${what}${isBackup ? remark : ""}\n`);

@@ -5,6 +5,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createReadStream, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { bounds } from "../base/bounds.ts";
 import { reportProgress, systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
+import { becomeOwner } from "../disk/as-owner.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { appendAll, readBytes, readLines, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
@@ -50,8 +52,13 @@ export async function importAnimals(
   const isInput = operand === "-" || operand === "/dev/stdin";
   const path = isInput ? "standard input" : operand;
   const isPipe = !isInput && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
-  const input = isInput ? terminal.stdin() : isPipe ? createReadStream(path) : undefined;
-  const file = input === undefined ? await nodeDisk.openToRead(path) : await keepInput(input, path, storage);
+  // All of it is opened before root becomes the owner of the data folder.
+  const pipe = isPipe ? createReadStream(path) : undefined;
+  await (pipe && once(pipe, "open"));
+  const input = isInput ? terminal.stdin() : pipe;
+  const source = input === undefined ? await nodeDisk.openToRead(path) : undefined;
+  await (storage.kind === "folder" && becomeOwner(storage.dataDir));
+  const file = input === undefined ? source : await keepInput(input, path, storage);
   if (file === undefined) {
     throw new Error(`Cannot import ${path}: there is no such file`);
   }

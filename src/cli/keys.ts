@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
+import { becomeOwner } from "../disk/as-owner.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { folderKeys } from "../folder/folder-keys.ts";
@@ -92,6 +93,7 @@ export async function keys(
 
 async function openDecider(storage: Storage, options: KeysDependencies, terminal: Terminal): Promise<KeyDecider> {
   if (storage.kind === "folder") {
+    await becomeOwner(storage.dataDir);
     return folderKeys({ ...options, dataDir: storage.dataDir, report: workReport(terminal) });
   }
   const { databaseKeys } = await import("./database.ts");

@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
+import { becomeOwner } from "../disk/as-owner.ts";
 import { checkWhole, fillFolder, markerName } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { piecesOf, readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
@@ -27,6 +28,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
     throw new UsageError("Cannot use --salvage: name a folder, a new one or an empty one"); // An unset variable.
   }
   const { dataDir } = storage;
+  await becomeOwner(dataDir, target);
   await checkWhole(disk, dataDir);
   const names = (await disk.exists(target)) ? readdirSync(target) : [];
   // A salvage that was killed may have left no more than its lock.
@@ -63,7 +65,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
     }
   };
   try {
-    await fillFolder(disk, target, [petFileName, copyName, keyFileName, limitsFileName], write, dataDir);
+    await fillFolder(disk, target, [petFileName, copyName, keyFileName, limitsFileName], write);
   } catch (error) {
     throw new Error(`Cannot salvage ${path}: ${messageOf(error)}`, { cause: error });
   } finally {

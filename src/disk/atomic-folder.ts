@@ -21,7 +21,6 @@ export async function checkWhole(disk: Disk, folder: string): Promise<void> {
 /**
  * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier try left
  * is removed first.
- * @param like as for `makeFolder`
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(
@@ -29,9 +28,8 @@ export async function fillFolder<Result>(
   folder: string,
   names: readonly string[],
   write: () => Promise<Result>,
-  like?: string,
 ): Promise<Result> {
-  await disk.makeFolder(folder, like);
+  await disk.makeFolder(folder);
   const lock = await lockFolder(disk, folder);
   const marker = join(folder, markerName);
   const clear = async (): Promise<void> => {

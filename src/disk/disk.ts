@@ -52,12 +52,8 @@ export interface Disk {
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
-  /**
-   * Makes the folder and its missing parents, mode 0700. The new names are durable.
-   * @param like a folder: if its owner is not root, and this process is, what it makes is that owner's, and so is the
-   * folder, unless it was there and has something in it
-   */
-  makeFolder(path: string, like?: string): Promise<void>;
+  /** Makes the folder and its missing parents, mode 0700. The new names are durable. */
+  makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
   /** A dead process cannot keep it. Resolves to undefined if a living process holds the name. */

@@ -115,12 +115,18 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
  */
 async function openToWriters(path: string, folder: string): Promise<void> {
   const owner = await folderOwner(folder);
-  if (owner === undefined) {
-    const { mode } = await fs.stat(folder);
-    await fs.chmod(path, 0o600 | ((mode & 0o022) * 3));
-  } else {
-    await fs.lchown(path, owner.uid, owner.gid);
+  if (owner !== undefined) {
+    return fs.lchown(path, owner.uid, owner.gid);
   }
+  const { mode, gid } = await fs.stat(folder);
+  if ((mode & fs.constants.S_IWGRP) !== 0) {
+    await fs.lchown(path, -1, gid).catch((error: unknown) => {
+      if (!hasCode(error, "EPERM")) { // This user is no member of the group, and writes to the folder by another right.
+        throw error;
+      }
+    });
+  }
+  await fs.chmod(path, 0o600 | ((mode & 0o022) * 3));
 }
 
 /** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */

@@ -4,12 +4,12 @@
  *
  * - `read`, `write`, `fstat`, `ftruncate`, `fsync` and `fdatasync` on a descriptor, each through its callback. A count
  *   that no file can have is an error, so that no wrapper makes a file look empty.
- * - `open`, `stat`, `mkdir`, `rename`, `unlink`, `readdir` and `lchown` of node:fs/promises; of a handle `fd`, `close`,
- *   `chown`, and `sync` and `datasync` where `fsync` and `fdatasync` are forbidden.
+ * - `open`, `stat`, `mkdir`, `rename` and `unlink` of node:fs/promises; of a handle `fd`, `close`, `chown`, and `sync`
+ *   and `datasync` where `fsync` and `fdatasync` are forbidden.
  */
 
 import * as fs from "node:fs";
-import { type FileHandle, lchown, mkdir, open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { hasCode } from "../base/error-message.ts";
@@ -17,9 +17,9 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { folderOwner, type Owner } from "./owner.ts";
+import { folderOwner, userName } from "./owner.ts";
 
-const { O_APPEND, O_CREAT, O_EXCL, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
 type Callback<Value> = (error: Error | null, value: Value) => void;
 
@@ -61,7 +61,7 @@ export const nodeDisk: Disk = {
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
   rename: (from, to) => withPath(from, rename(from, to)),
   remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
-  makeFolder: (path, like) => withPath(path, makeFolderLike(path, like)),
+  makeFolder: (path) => withPath(path, makeFolder(path)),
   syncFolder: (path) => withPath(path, syncFolder(path)),
   lock,
   isLocked,
@@ -105,21 +105,26 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
-/** A new file of root belongs to the owner of its folder. */
+/** Where this is root in another user's folder, a new file becomes that user's, and a link is not followed. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
   const owner = await folderOwner(dirname(path));
-  if (owner !== undefined) {
-    try {
-      const handle = await open(path, flags | O_EXCL, fileMode);
-      await handle.chown(owner.uid, owner.gid).finally(() => handle.close());
-    } catch (error) {
-      if (!hasCode(error, "EEXIST")) {
-        throw error;
-      }
+  if (owner === undefined) {
+    return openFile(path, flags);
+  }
+  try {
+    const handle = await open(path, flags | O_EXCL, fileMode);
+    await handle.chown(owner.uid, owner.gid).finally(() => handle.close());
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) {
+      throw error;
     }
   }
-  return openFile(path, flags);
+  return openFile(path, flags | O_NOFOLLOW).catch((error: unknown) => {
+    const user = `user ${userName(owner.uid)}`;
+    const reason = `${path} is a link in a folder of ${user}, which root does not follow: start it as ${user}`;
+    throw hasCode(error, "ELOOP") ? Object.assign(new Error(reason, { cause: error }), { code: "ELOOP", path }) : error;
+  });
 }
 
 /** Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. */
@@ -148,30 +153,18 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
   }
 }
 
-async function makeFolderLike(path: string, like: string | undefined): Promise<void> {
-  const owner = like === undefined ? undefined : await folderOwner(like);
-  await makeFolder(path, owner);
-  // One in which root keeps other things is not given away: who owns it could remove or replace them.
-  if (owner !== undefined && (await stat(path)).uid === 0 && (await readdir(path)).length === 0) {
-    await lchown(path, owner.uid, owner.gid);
-  }
-}
-
 /**
  * The folder above a new one must be synced, or a loss of power removes the new one with all its files. One by one:
  * Node's `recursive` never returns in a place like /proc, where no folder can be made.
  */
-async function makeFolder(path: string, owner?: Owner): Promise<void> {
+async function makeFolder(path: string): Promise<void> {
   const folder = resolve(path);
   if (await isFolder(folder)) {
     return;
   }
-  await makeFolder(dirname(folder), owner);
+  await makeFolder(dirname(folder));
   try {
     await mkdir(folder, folderMode);
-    if (owner !== undefined) {
-      await lchown(folder, owner.uid, owner.gid);
-    }
   } catch (error) {
     if (!(await isFolder(folder))) {
       // A link whose volume is not mounted is one of these too.

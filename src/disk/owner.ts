@@ -1,23 +1,74 @@
+/**
+ * What root has to know of the owners of folders. Whoever owns a folder may put a link in the place of any file there,
+ * and root's rights must not follow it: a command of root becomes that user (`become`). A server keeps its ids, since
+ * it may need them later; it opens no link there, and gives away only what it has just made.
+ */
+
 import { readFileSync } from "node:fs";
-import { stat } from "node:fs/promises";
+import { lstat, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
+import { dirname, resolve } from "node:path";
+
+import { messageOf } from "../base/error-message.ts";
 
 export interface Owner {
   readonly uid: number;
   readonly gid: number;
 }
 
-/**
- * To whom root gives what it makes in another user's folder, since that user's service must be able to use it;
- * undefined where nothing is given away. That user may put a link in the place of a file, so only a descriptor of a new
- * file, or a name that is not followed, may be given away.
- */
+/** Who owns the folder, if this process is root and the folder is not root's. */
 export async function folderOwner(folder: string): Promise<Owner | undefined> {
-  if (process.geteuid?.() !== 0) {
-    return undefined;
+  return isRoot() ? notRoot(await stat(folder)) : undefined;
+}
+
+/**
+ * Who, other than root, decides what the path leads to, if this process is root: the owner of a link, of the folder, or
+ * of the nearest folder above where there is none yet.
+ */
+export async function pathOwner(path: string): Promise<Owner | undefined> {
+  return isRoot() ? ownerOf(resolve(path), linksMax) : undefined;
+}
+
+/** What a start of root says there. */
+export function rootRemark(path: string, { uid }: Owner): string {
+  return `root serves ${path}, which user ${userName(uid)} can change: start it as that user`;
+}
+
+/** As many as Linux follows. */
+const linksMax = 40;
+
+async function ownerOf(path: string, linksLeft: number): Promise<Owner | undefined> {
+  const found = await lstat(path).catch(() => undefined); // It is not there.
+  if (found === undefined) {
+    return ownerOf(dirname(path), linksLeft);
   }
-  const { uid, gid } = await stat(folder);
+  return notRoot(found) ?? (found.isSymbolicLink() && linksLeft > 0
+    ? ownerOf(resolve(dirname(path), await readlink(path)), linksLeft - 1)
+    : undefined);
+}
+
+function isRoot(): boolean {
+  return process.geteuid?.() === 0;
+}
+
+function notRoot({ uid, gid }: Owner): Owner | undefined {
   return uid === 0 ? undefined : { uid, gid };
+}
+
+/**
+ * Gives up being root, for good: as this user the process can do nothing that the user could not. Supplementary groups
+ * go first, since root's would stay, and read root's files. All ids change, not the effective ones alone: by the real
+ * ones access(2) answers, which tells why a file is refused.
+ * @throws {Error} this root may not, as in a container without that right
+ */
+export function become({ uid, gid }: Owner): void {
+  try {
+    process.setgroups?.([gid]);
+    process.setgid?.(gid);
+    process.setuid?.(uid);
+  } catch (error) {
+    throw new Error(`root cannot become user ${userName(uid)} here: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** The number where there is no name: a container may run as a user without one. */

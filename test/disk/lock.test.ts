@@ -171,6 +171,34 @@ test("the lock owner's socket is for whoever may write to the folder, and for no
   }
 });
 
+test("in a group's folder each member reaches the owner, and whoever is none locks it by another right", { skip: skipUser }, async (t) => {
+  const [folder, group] = [temporaryFolder(t), 2_000];
+  const path = join(folder, name);
+  const as = async <Result>(uid: number, groups: number[], use: () => Promise<Result>): Promise<Result> => {
+    const own = process.getgroups?.() ?? [];
+    process.setgroups?.(groups);
+    process.setegid?.(uid);
+    process.seteuid?.(uid);
+    return use().finally(() => {
+      process.seteuid?.(0);
+      process.setegid?.(0);
+      process.setgroups?.(own);
+    });
+  };
+  await chown(folder, 0, group);
+  await chmod(folder, 0o770);
+  const held = await as(1_001, [group], () => lock(path));
+  assert.equal((await stat(path)).gid, group);
+  const connection = await as(1_002, [group], () => reach(path));
+  assert.ok(connection);
+  connection.destroy();
+  await held?.release();
+  await chmod(folder, 0o777);
+  const other = await as(1_003, [], () => lock(path));
+  assert.ok(other);
+  await other.release();
+});
+
 test("what a dead process of root leaves in a user's folder is no obstacle to that user", { skip: skipUser }, async (t) => {
   const folder = temporaryFolder(t);
   await chown(folder, 65_534, 65_534);
@@ -191,8 +219,9 @@ test("root gives no file away that was there, nor what a link leads to", { skip:
   await writeFile(other, "");
   await symlink(other, join(folder, "keys.jsonl"));
   await writeFile(join(folder, "pets.jsonl"), "");
+  await (await nodeDisk.openToAppend(join(folder, "pets.jsonl"))).close();
+  await assert.rejects(nodeDisk.openToAppend(join(folder, "keys.jsonl")), { code: "ELOOP" });
   for (const file of ["keys.jsonl", "pets.jsonl"]) {
-    await (await nodeDisk.openToAppend(join(folder, file))).close();
     assert.equal((await stat(join(folder, file))).uid, 0, file);
   }
 });
