@@ -137,7 +137,7 @@ export class Service implements AnimalStore {
     this.engine = engine;
     this.keys = new Keys(engine.keys, { clock, randomBytes });
     const store = shareOutcomes(engine.store);
-    this.pets = new Pets(programCalls(store));
+    this.pets = new Pets(programCalls(store), () => undefined);
     this.#observers = observers;
     this.pipeline = new Pipeline({
       clock,

@@ -1,19 +1,8 @@
-/** The client, for Node, browsers, Deno and Bun. It imports nothing, so a page needs this file alone. */
+/** The client, for Node, browsers, Deno and Bun. It imports types only, so a page needs this file alone. */
 
 import type {
-  ApiRequest,
-  ApiResponse,
-  CallOptions,
-  ChangeOptions,
-  ClientOptions,
-  ErrorCode,
-  Limits,
-  ListOptions,
-  NewPet,
-  Pet,
-  PetPage,
-  PetStatus,
-  WriteOptions,
+  ApiRequest, ApiResponse, CallOptions, ChangeOptions, ClientOptions, ErrorCode, Limits, ListOptions, NewPet, Pet,
+  PetPage, PetStatus, WriteOptions, WrittenPet,
 } from "./types.ts";
 
 export type * from "./types.ts";
@@ -39,30 +28,37 @@ export class AnimalStoreError extends Error {
 
 /**
  * The animals of a service. Calls reject with an AnimalStoreError, or, before anything is sent, with a RangeError for
- * an id, a `categoryId`, a `from` or an `idempotencyKey` that is wrong.
+ * an unknown option, or for an id, a `categoryId`, a `from` or an `idempotencyKey` that is wrong.
  */
 export class Pets {
   readonly #send: (request: ApiRequest) => Promise<ApiResponse>;
+  readonly #createKey: () => string | undefined;
 
-  /** @internal @param send rejects if the status is not 2xx */
-  constructor(send: (request: ApiRequest) => Promise<ApiResponse>) {
+  /**
+   * @internal
+   * @param send rejects if the status is not 2xx
+   * @param createKey makes the idempotency key of a call that was given none
+   */
+  constructor(send: (request: ApiRequest) => Promise<ApiResponse>, createKey: () => string | undefined) {
     this.#send = send;
+    this.#createKey = createKey;
   }
 
   /** Resolves when the animal is on disk. */
-  async add(newPet: NewPet, options?: WriteOptions): Promise<Pet> {
-    const members = Object.entries(checkIntegers(given(newPet))).filter(([, value]) => value !== undefined);
+  async add(newPet: NewPet, options?: WriteOptions): Promise<WrittenPet> {
+    const members = Object.entries(checkIntegers(objectOf(newPet))).filter(([, value]) => value !== undefined);
     const texts = members.map(([name, value]) => {
       return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
     });
     const content = `{${texts.join()}}`;
-    return read(await this.#write({ method: "POST", target: "/pets", content }, options), checkIntegers<Pet>);
+    return this.#write({ method: "POST", target: "/pets", content }, optionsOf(options, ["idempotencyKey"]));
   }
 
   /** If there is no animal with the id, the code is "pet_not_found". */
   async get(id: number, options?: CallOptions): Promise<Pet> {
     checkId(id);
-    const response = await this.#send({ target: `/pets?after=${id - 1}&limit=1`, signal: given(options).signal });
+    const { signal } = optionsOf(options);
+    const response = await this.#send({ target: `/pets?after=${id - 1}&limit=1`, signal });
     const [pet] = petsIn(response);
     if (pet?.id !== id) {
       const details = { code: "pet_not_found", status: 404, requestId: requestIdOf(response) } as const;
@@ -73,18 +69,23 @@ export class Pets {
 
   /** One page. */
   async list(options?: ListOptions): Promise<PetPage> {
-    const { signal, ...query } = given(options);
+    const { signal, ...query } = optionsOf(options, ["status", "limit", "after"]);
     const entries = Object.entries(query).filter(([, value]) => value !== undefined);
     const parameters = entries.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
     const response = await this.#send({ target: `/pets?${parameters}`, signal });
     const pets = petsIn(response);
-    const next = /[?&]after=(\d+)[^>]*>; rel="next"/.exec(response.field("Link") ?? "");
-    return { pets, nextAfter: next === null ? undefined : Number(next[1]) };
+    const link = response.field("Link");
+    if (link != null) {
+      const next = /[?&]after=(\d+)[^>]*>; rel="next"/.exec(link);
+      return { pets, nextAfter: next === null ? undefined : Number(next[1]) };
+    }
+    // The last page has no link, but a proxy may have hidden or dropped it: then a catalogue must not end in silence.
+    return { pets, nextAfter: pets.length < (query.limit ?? 20) ? undefined : pets.at(-1)?.id };
   }
 
   /** All pages. An animal that exists when it begins, and keeps its status, comes exactly once. */
   async *all(options?: ListOptions): AsyncGenerator<Pet, void, undefined> {
-    const { limit = 100, after = 0, ...query } = given(options);
+    const { limit = 100, after = 0, ...query } = objectOf(options);
     for (let next: number | undefined = after; next !== undefined; ) {
       const page: PetPage = await this.list({ ...query, limit, after: next });
       yield* page.pets;
@@ -93,23 +94,25 @@ export class Pets {
   }
 
   /** Resolves when the change is on disk. If the status is none of `from`, the code is "precondition_failed". */
-  async changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<Pet> {
+  async changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<WrittenPet> {
     checkId(id);
-    const { from } = given(options);
+    const { from, ...others } = optionsOf(options, ["from", "idempotencyKey"]);
     const names = [from].flat();
     const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
     check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
     const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
     const content = JSON.stringify({ status });
-    const request = { method: "PATCH", target: `/pets/${id}`, content, fields } as const;
-    return read(await this.#write(request, options), checkIntegers<Pet>);
+    return this.#write({ method: "PATCH", target: `/pets/${id}`, content, fields }, others);
   }
 
-  #write(request: ApiRequest, options: WriteOptions | undefined): Promise<ApiResponse> {
-    const { signal, idempotencyKey } = given(options);
-    const key = idempotencyKey ?? crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` needs HTTPS.
-    check(typeof key === "string" && /^[!#-~]+$/.test(key), "idempotencyKey must be visible ASCII without quotes", key);
-    return this.#send({ ...request, signal, fields: { ...request.fields, "Idempotency-Key": key } });
+  async #write(request: ApiRequest, { signal, idempotencyKey }: WriteOptions): Promise<WrittenPet> {
+    const key = idempotencyKey ?? this.#createKey();
+    const isRight = key === undefined || (typeof key === "string" && /^[!#-~]+$/.test(key));
+    check(isRight, "idempotencyKey must be visible ASCII without quotes", key);
+    const fields = { ...request.fields, ...(key !== undefined && { "Idempotency-Key": key }) };
+    const response = await this.#send({ ...request, signal, fields });
+    const isReplay = response.field("Idempotent-Replayed") === "true" && !response.mayBeOwn && idempotencyKey != null;
+    return { ...read(response, checkIntegers<Pet>), ...(isReplay && { isReplay }) };
   }
 }
 
@@ -144,9 +147,21 @@ function checkIntegers<Animal extends object>(pet: Animal): Animal {
 }
 
 /** What JavaScript leaves out, or gives as null, has no members. */
-function given<Value extends object>(value: Value | null | undefined): Value {
+function objectOf<Value extends object>(value: Value | null | undefined): Value {
   check(typeof (value ?? {}) === "object", "animals and options must be objects", value);
   return value ?? ({} as Value);
+}
+
+/** The options of a call, all of which have `signal`. A misspelt one would otherwise be ignored without a word. */
+function optionsOf<Options extends object>(value: Options | null | undefined, others: readonly string[] = []): Options {
+  const options = objectOf(value);
+  checkNames(options, ["signal", ...others]);
+  return options;
+}
+
+function checkNames(options: object, known: readonly string[]): void {
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
+  check(unknown === undefined, `an option must be one of ${known.join(", ")}`, unknown);
 }
 
 /** A proxy may show what it got. A part of a key counts as one. */
@@ -191,7 +206,7 @@ const errorPattern =
 
 /** @internal The error that the service names, or that the response is. */
 export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError {
-  const after = field("Retry-After") ?? "-"; // Seconds, or a date (RFC 9110, 10.2.3), by the clock of its sender.
+  const after = field("Retry-After") || "-"; // Seconds, or a date (RFC 9110, 10.2.3), by the clock of its sender.
   const dateMs = Date.parse(after) - (Date.parse(field("Date") ?? "") || Date.now());
   const seconds = Math.ceil(Number.isNaN(Number(after)) ? dateMs / 1_000 : Number(after));
   const retryAfter = seconds >= 0 ? seconds : undefined;
@@ -213,13 +228,25 @@ const waitMsMax = 86_400_000;
 /** One more, each in a second of its own, would be a ban. */
 const refusalsMax = 9;
 const minuteMs = 60_000;
+/**
+ * How many requests may be under way. A browser or a slow link holds back what is more, and would let it reach the
+ * service in many different seconds after the first 429, which is a ban.
+ */
+const underWayMax = 32;
 
 /**
- * A certificate or a port that Node, Bun or Deno refuses, each in its words, or a port that speaks no TLS: it will be
- * refused again.
+ * A certificate, a port or an address that Node, Bun or Deno refuses, each in its words, or a port that speaks no TLS:
+ * it will be refused again.
  */
-const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked/;
+const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked|INVALID_URL|(nvalid|parse|absolute) URL/;
 const unknownName = /ENOTFOUND|not known/;
+const refusedConnection = /ECONNREFUSED|Connection refused/;
+
+interface Call {
+  readonly endMs: number;
+  readonly tries: number;
+  readonly signal: AbortSignal | undefined;
+}
 
 /** While 429 makes all calls wait. Times are those of `performance.now()`. */
 interface Pause {
@@ -232,6 +259,8 @@ interface Pause {
   readonly refusals: number;
 }
 
+const noPause = { untilMs: 0, lookMs: 0, refusals: 0 } as const;
+
 const now = (): number => performance.now();
 
 /**
@@ -240,17 +269,21 @@ const now = (): number => performance.now();
  * looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
  */
 export class AnimalStoreClient {
-  readonly pets = new Pets((request) => this.#send(request));
+  readonly pets = new Pets((request) => this.#send(request), randomKey);
   readonly #options: ClientOptions & { readonly timeoutMs: number; readonly triesMax: number };
+  /** Each lets a call that waits for its turn look again. In the order in which they came. */
+  readonly #waiting = new Set<() => void>();
+  #underWayCount = 0;
   #pause: Pause | undefined;
   #hasResponse = false;
 
   /**
    * @throws {TypeError} `url` is no address of http or https, or `key` has not the form of a key
-   * @throws {RangeError} another option is wrong
+   * @throws {RangeError} another option is wrong, or unknown
    */
   constructor(options: ClientOptions) {
     const { url, key, timeoutMs, triesMax } = options;
+    checkNames(options, ["url", "key", "timeoutMs", "triesMax"]);
     let address = "";
     try {
       address = new Request(url).url; // In a page it may be relative. "localhost:3000/v1" has the scheme "localhost".
@@ -262,7 +295,8 @@ export class AnimalStoreClient {
       throw new TypeError(`url must begin with http:// or https://, without user, query or #, received "${shown}"`);
     }
     if (!/^as_\w+$/.test(key)) {
-      throw new TypeError("key must be an API key, which begins with as_");
+      const advice = /\s$|^\s/.test(key) ? " and has no white space around it" : "";
+      throw new TypeError(`key must be an API key, which begins with as_${advice}`);
     }
     this.#options = { url, key, timeoutMs: Number(timeoutMs ?? 120_000), triesMax: Number(triesMax ?? 10) };
     check(this.#options.timeoutMs > 0, "timeoutMs must be positive", timeoutMs);
@@ -271,89 +305,131 @@ export class AnimalStoreClient {
 
   /** What is left after this request, which counts too. */
   async limits(options?: CallOptions): Promise<Limits> {
-    const response = await this.#send({ target: "/limits", signal: given(options).signal });
+    const response = await this.#send({ target: "/limits", signal: optionsOf(options).signal });
     return read(response, (limits: Limits) => limits);
   }
 
   async #send(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs, triesMax } = this.#options;
     const endMs = now() + timeoutMs;
-    for (let tries = 1; ; tries++) {
-      if (await this.#turn(endMs, request.signal)) {
+    // One of its own: Node warns of many listeners of one signal.
+    const signal = request.signal == null ? undefined : AbortSignal.any([request.signal]);
+    let mayBeOwn = false;
+    for (let tries = 1, last: AnimalStoreError | undefined; ; tries++) {
+      if (await this.#turn(endMs, signal, last)) {
         tries--; // It only looks.
       }
-      const sentMs = now();
-      const outcome = await this.#try(request, endMs);
-      const isError = outcome instanceof AnimalStoreError;
-      const { status = 500, code, retryAfter = 0 } = outcome as AnimalStoreError; // A response has a status.
-      const isFinal = status < 500 && status !== 408 && status !== 429;
-      if (isFinal && code !== "unexpected_response" && sentMs > (this.#pause?.beganMs ?? 0)) {
-        this.#pause = undefined; // Only a request within the limit comes that far.
-      }
-      if (!isError) {
-        return outcome;
-      }
-      // The random part keeps many clients from coming back at once.
-      const backoffMs = Math.min(100 * 2 ** tries, 10_000) * (0.5 + Math.random() / 2);
-      const askedMs = Math.min(1_000 * retryAfter, waitMsMax);
-      const untilMs = now() + (status === 429 ? Math.max(askedMs, backoffMs) : askedMs + backoffMs);
-      if (status === 429) {
-        this.#refuse(outcome, sentMs, untilMs);
+      const { outcome, isFinal, untilMs } = await this.#try(request, { endMs, tries, signal }).finally(() => {
+        this.#underWayCount--;
+        this.#wakeFirst();
+      });
+      if (!(outcome instanceof AnimalStoreError)) {
+        return { ...outcome, mayBeOwn };
       }
       if (isFinal || tries >= triesMax || untilMs > endMs) {
         throw outcome;
       }
-      await (status !== 429 && sleep(untilMs, request.signal));
+      const isRefusal = outcome.status === 429;
+      await (!isRefusal && sleep(untilMs, signal));
+      mayBeOwn ||= !isRefusal && !refusedConnection.test(outcome.message);
+      last = outcome;
     }
   }
 
-  /** Waits until the call may send. Returns true if the others wait on. */
-  async #turn(endMs: number, signal: AbortSignal | null | undefined): Promise<boolean> {
-    for (;;) {
-      signal?.throwIfAborted();
-      const pause = this.#pause;
-      if (pause === undefined || pause.untilMs <= now()) {
-        return false;
+  /**
+   * Waits until the call may send, and counts it as under way. Returns true if the others wait on.
+   * @param last the outcome of the try before
+   */
+  async #turn(endMs: number, signal: AbortSignal | undefined, last?: AnimalStoreError): Promise<boolean> {
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const pause = this.#pause !== undefined && this.#pause.untilMs > now() ? this.#pause : undefined;
+        const { lookMs = 0, untilMs = endMs } = pause ?? {};
+        const isFree = this.#underWayCount < underWayMax;
+        if (isFree && lookMs <= now() && now() < endMs) {
+          this.#underWayCount++;
+          if (pause !== undefined) {
+            pause.lookMs = 2 * now() - pause.beganMs;
+          }
+          return pause !== undefined;
+        }
+        if (pause !== undefined && untilMs > endMs) {
+          const leftMs = Math.round(untilMs - now()); // A sum of two times is not exact, and may be a hair too late.
+          const retryAfter = pause.error.retryAfter && Math.ceil(leftMs / 1_000);
+          throw new AnimalStoreError(pause.error.message, { ...pause.error, retryAfter });
+        }
+        if (endMs <= now()) {
+          const message = `Not sent: ${underWayMax} other calls of this client had no response within timeoutMs`;
+          throw last ?? new AnimalStoreError(message, { code: "no_response" });
+        }
+        await sleep(isFree ? Math.min(lookMs, untilMs) : untilMs, signal, this.#waiting);
       }
-      const { beganMs, error, untilMs, lookMs } = pause;
-      if (lookMs <= now()) {
-        pause.lookMs = 2 * now() - beganMs;
-        return true;
-      }
-      if (untilMs > endMs) {
-        const leftMs = Math.round(untilMs - now()); // A sum of two times is not exact, and may be a hair too late.
-        const retryAfter = error.retryAfter && Math.ceil(leftMs / 1_000);
-        throw new AnimalStoreError(error.message, { ...error, retryAfter });
-      }
-      await sleep(Math.min(untilMs, lookMs, now() + minuteMs), signal);
+    } catch (error) {
+      this.#wakeFirst(); // It may have been this call's turn.
+      throw error;
     }
   }
 
-  #refuse(error: AnimalStoreError, sentMs: number, untilMs: number): void {
-    const { beganMs, lookMs, refusals } = this.#pause ?? { beganMs: now(), lookMs: 0, refusals: 0 };
+  #wakeFirst(): void {
+    const [first] = this.#waiting;
+    first?.();
+  }
+
+  /** Begins the pause, or goes on with it. Returns its end. */
+  #refuse(error: AnimalStoreError, sentMs: number, backoffMs: number): number {
+    const { beganMs, untilMs: endedMs, lookMs, refusals } = this.#pause ?? { ...noPause, beganMs: now() };
     // What was under way when the pause began may have been refused in seconds of their own.
     const isLate = refusals > 0 && sentMs <= beganMs;
     const count = isLate ? Math.max(refusals, 2 + Math.floor((now() - beganMs) / 1_000)) : refusals + 1;
-    const isLast = count >= refusalsMax || error.code === "key_banned";
-    const nextMs = isLast ? Infinity : Math.max(lookMs, now() + minuteMs);
-    this.#pause = { beganMs, error, untilMs, lookMs: nextMs, refusals: count };
+    const isLast = count >= refusalsMax;
+    // A page may not see the field: then it is a minute, and each time as long again as the pause has been.
+    const hiddenMs = isLast ? waitMsMax : Math.max(minuteMs, endedMs - beganMs);
+    const { code, retryAfter = hiddenMs / 1_000 } = error;
+    const hasLooks = !isLast && code !== "key_banned" && retryAfter === error.retryAfter;
+    const nextMs = hasLooks ? Math.max(lookMs, now() + minuteMs) : Infinity;
+    const untilMs = now() + Math.min(Math.max(1_000 * retryAfter, backoffMs), waitMsMax);
+    this.#setPause({ beganMs, error, untilMs, lookMs: nextMs, refusals: count });
+    return untilMs;
   }
 
-  /** @throws {AnimalStoreError} no try succeeds */
-  async #try(request: ApiRequest, endMs: number): Promise<ApiResponse | AnimalStoreError> {
-    const { method = "GET", target, fields, content = null, signal } = request;
+  /** The calls that wait look again: they may send now, or may no longer have the time. */
+  #setPause(pause: Pause | undefined): void {
+    this.#pause = pause;
+    this.#waiting.forEach((wake) => wake());
+  }
+
+  /** Begins or ends the pause, too. @throws {AnimalStoreError} no try succeeds */
+  async #try(request: ApiRequest, call: Call) {
+    const sentMs = now();
+    const outcome = await this.#exchange(request, call);
+    const { status = 500, code, retryAfter = 0 } = outcome as AnimalStoreError; // A response has a status.
+    const isFinal = status < 500 && status !== 408 && status !== 429;
+    if (isFinal && code !== "unexpected_response" && this.#pause !== undefined && sentMs > this.#pause.beganMs) {
+      this.#setPause(undefined); // Only a request within the limit comes that far.
+    }
+    // The random part keeps many clients from coming back at once.
+    const backoffMs = Math.min(100 * 2 ** call.tries, 10_000) * (0.5 + Math.random() / 2);
+    const askedMs = Math.min(1_000 * retryAfter, waitMsMax);
+    const isRefusal = outcome instanceof AnimalStoreError && status === 429;
+    const untilMs = isRefusal ? this.#refuse(outcome, sentMs, backoffMs) : now() + askedMs + backoffMs;
+    return { outcome, isFinal, untilMs };
+  }
+
+  async #exchange(request: ApiRequest, { endMs, signal }: Call): Promise<ApiResponse | AnimalStoreError> {
+    const { method = "GET", target, fields, content = null } = request;
     const { url, key } = this.#options;
     const limit = AbortSignal.timeout(Math.min(responseMs, Math.max(0, Math.ceil(endMs - now()))));
-    const sent = new Request(url.replace(/\/$/, "") + target, {
-      method,
-      headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
-      body: content,
-      redirect: "manual", // The key is for this address only.
-      signal: signal == null ? limit : AbortSignal.any([signal, limit]),
-      ...("cache" in Request.prototype && { cache: "no-store" }), // Frameworks keep others. Some workers know none.
-    });
     try {
-      const response = await fetch(sent);
+      // An address and its options, which every replacement of `fetch` takes.
+      const response = await fetch(url.replace(/\/$/, "") + target, {
+        method,
+        headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
+        body: content,
+        redirect: "manual", // The key is for this address only.
+        signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
+        ...("cache" in Request.prototype && { cache: "no-store" }), // Frameworks keep others. Some workers know none.
+      });
       const { status, headers } = response;
       const answer = { status, text: await response.text(), field: (name: string) => headers.get(name) };
       this.#hasResponse = true;
@@ -372,21 +448,28 @@ export class AnimalStoreClient {
   }
 }
 
+/** `randomUUID` needs HTTPS. */
+function randomKey(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}
+
 /** The reason is OpenSSL's, whose message has also its file and line. */
 function rootOf(error: unknown): Readonly<Record<string, unknown>> {
   const { cause } = Object(error) as { readonly cause?: unknown };
   return cause ? rootOf(cause) : Object(error);
 }
 
-/** Until then, or until the signal is aborted. */
-function sleep(untilMs: number, signal: AbortSignal | null | undefined): Promise<void> {
+/** Until then, until the signal is aborted, or until the function is called that is in `waiting` meanwhile. */
+function sleep(untilMs: number, signal: AbortSignal | undefined, waiting?: Set<() => void>): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", finish);
+      waiting?.delete(finish);
       resolve();
     };
-    const timer = setTimeout(finish, untilMs - now());
+    const timer = setTimeout(finish, Math.min(untilMs - now(), waitMsMax)); // A timer's own bound is 24 days.
     signal?.addEventListener("abort", finish);
+    waiting?.add(finish);
   });
 }

@@ -13,6 +13,12 @@ export interface Pet {
   readonly status: PetStatus;
 }
 
+/** What a call that adds or changes resolves to. */
+export interface WrittenPet extends Pet {
+  /** An earlier call with the same `idempotencyKey` did it: this is the animal then, which may have changed since. */
+  readonly isReplay?: true;
+}
+
 export interface NewPet {
   /** 1 to 255 code points, not only white space. */
   readonly name: string;
@@ -94,4 +100,6 @@ export interface ApiResponse {
   readonly status: number;
   readonly text: string;
   readonly field: (name: string) => string | null | undefined;
+  /** An earlier try of the call may have reached the service. */
+  readonly mayBeOwn?: boolean;
 }

@@ -12,6 +12,7 @@ import { type ErrorCode, errorJson } from "../../src/http/errors.ts";
 import { one } from "../support/certificates.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { keyWithQuota, runningService } from "../support/running-service.ts";
+import { skipWaits } from "../support/skip-waits.ts";
 
 const key = "as_key";
 const rex = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
@@ -52,40 +53,6 @@ async function scripted(context: TestContext, ...steps: readonly Step[]): Promis
     server.closeAllConnections();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, requests };
-}
-
-/**
- * Time that passes only by waiting: a timer of the client moves it to its end at once.
- * @param onWait gets the milliseconds by which it moved; the timer ends when it has resolved
- * @param gate no timer ends before it resolves
- * @returns resolves when the first wait has begun
- */
-function skipWaits(
-  context: TestContext,
-  onWait: (ms: number) => unknown = () => undefined,
-  gate: Promise<void> = Promise.resolve(),
-): Promise<void> {
-  let skippedMs = 0;
-  const { setTimeout: realTimeout, performance: { now } } = globalThis;
-  const nowMs = (): number => now.call(performance) + skippedMs;
-  context.mock.method(performance, "now", nowMs);
-  let begin = (): void => undefined;
-  const begun = new Promise<void>((resolve) => (begin = resolve));
-  context.mock.method(globalThis, "setTimeout", (callback: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
-    if (!/client\/client\.[tj]s/.test(new Error().stack ?? "")) {
-      return realTimeout(callback, ms, ...args); // Node's fetch uses the same function.
-    }
-    const endMs = nowMs() + ms;
-    begin();
-    return realTimeout(async () => {
-      await gate;
-      const restMs = Math.max(0, endMs - nowMs());
-      skippedMs += restMs;
-      await onWait(restMs);
-      callback();
-    }, 0);
-  });
-  return begun;
 }
 
 function failure(code: ErrorCode, status: number, fields: Readonly<Record<string, string>> = {}): Step {
@@ -221,12 +188,16 @@ test("retryAfter is what was said, to the caller that asks later what is left of
   }
 });
 
-test("waits grow although Retry-After is 0, negative, past, or no time at all", async (context) => {
+const past = new Date(Date.now() - 3_600_000).toUTCString();
+
+test("waits grow although Retry-After is 0, or after a 5xx negative, past, or no time at all", async (context) => {
   const waitsMs: number[] = [];
   skipWaits(context, (ms) => waitsMs.push(ms));
-  const past = new Date(Date.now() - 3_600_000).toUTCString();
-  for (const retryAfter of ["0", "-5", "0.2", past, "soon", ""]) {
+  for (const retryAfter of ["0", "0.2", "-5", past, "soon", ""]) {
     for (const [code, status] of [["rate_limited", 429], ["storage_unavailable", 503]] as const) {
+      if (status === 429 && !retryAfter.startsWith("0")) {
+        continue;
+      }
       waitsMs.length = 0;
       const server = await scripted(context, failure(code, status, { "Retry-After": retryAfter }));
       await assert.rejects(new AnimalStoreClient({ url: server.url, key, triesMax: 6 }).pets.list(), { code });
@@ -235,6 +206,22 @@ test("waits grow although Retry-After is 0, negative, past, or no time at all", 
     }
   }
 });
+
+for (const retryAfter of [undefined, "-5", past, "soon", ""]) {
+  test(`a 429 with Retry-After ${retryAfter} is a pause of 60 s, then of as long again, and never a ban`, async (context) => {
+    const waitsMs: number[] = [];
+    skipWaits(context, (ms) => waitsMs.push(ms));
+    const fields: Record<string, string> = retryAfter === undefined ? {} : { "Retry-After": retryAfter };
+    const server = await scripted(context, failure("rate_limited", 429, fields));
+    const { pets } = new AnimalStoreClient({ url: server.url, key, triesMax: 2, timeoutMs: Infinity });
+    for (let calls = 0; calls < 5; calls++) {
+      await assert.rejects(pets.list(), { code: "rate_limited", retryAfter: undefined });
+    }
+    const atMinutes = server.requests.map(({ atMs }) => Math.round((atMs - server.requests[0]!.atMs) / 60_000));
+    assert.deepEqual(atMinutes.slice(0, 9), [0, 1, 2, 4, 8, 16, 32, 64, 128]);
+    assert.ok(atMinutes[9]! >= 128 + 24 * 60, String(atMinutes)); // A used-up day is over by then.
+  });
+}
 
 /** A service and a client with a day that is used up, both by a clock that only the test moves. */
 async function usedUpDay(context: TestContext, calls = 1) {
@@ -250,9 +237,9 @@ async function usedUpDay(context: TestContext, calls = 1) {
   await pets.list();
   const sentMinutes: number[] = [];
   const { fetch } = globalThis;
-  context.mock.method(globalThis, "fetch", (request: Request) => {
+  context.mock.method(globalThis, "fetch", (...sent: Parameters<typeof fetch>) => {
     sentMinutes.push((clock.monotonicMs() - atMs) / 60_000);
-    return fetch(request);
+    return fetch(...sent);
   });
   await Promise.allSettled(Array.from({ length: calls }, () => pets.list()));
   const isBanned = async (): Promise<boolean> => (await service.keys.list()).some((one) => one.id === id && one.bannedUntil !== null);
@@ -323,6 +310,10 @@ const refused: Readonly<Record<string, readonly [cause: unknown, tries: number, 
   "a certificate, in Deno": [new Error("client error (Connect): invalid peer certificate: UnknownIssuer"), 1, 1],
   "a port, in Node": [new Error("bad port"), 1, 1],
   "a port, in Deno": [new Error("Requests to port 6000 are blocked"), 1, 1],
+  "an address, in Node": [coded("ERR_INVALID_URL", "Invalid URL"), 1, 1],
+  "an address, in Bun": [coded("ERR_INVALID_URL", '"/v1/pets" cannot be parsed as a URL.'), 1, 1],
+  "an address, in a browser": [new Error("Failed to parse URL from /v1/pets"), 1, 1],
+  "an address, in node-fetch": [new Error("Only absolute URLs are supported"), 1, 1],
   "an unknown name": [coded("ENOTFOUND", "getaddrinfo ENOTFOUND h.example"), 1, 10],
   "an unknown name, in Deno": [new Error("dns error: failed to lookup address information: Name or service not known"), 1, 10],
   "a name that is unknown for now": [coded("EAI_AGAIN", "getaddrinfo EAI_AGAIN certificate.example"), 10, 10],
@@ -356,6 +347,86 @@ for (const [name, [cause, tries, triesAfterResponse]] of Object.entries(refused)
       await pets.list();
       isAnswering = false;
     }
+  });
+}
+
+const replay: Step = { status: 201, fields: { "Idempotent-Replayed": "true" } };
+const none = undefined;
+/** What was tried before the response came, the key of the call, and whether it is told that the response is a replay. */
+const replays: readonly (readonly [before: readonly (Step | "refuse")[], idempotencyKey: string | undefined, isReplay: boolean])[] = [
+  [[], "order-1", true],
+  [[failure("rate_limited", 429, { "Retry-After": "1" })], "order-1", true],
+  [["refuse"], "order-1", true],
+  [["refuse", failure("rate_limited", 429)], "order-1", true],
+  [["break"], "order-1", false],
+  [["break inside"], "order-1", false],
+  [[failure("request_timeout", 408)], "order-1", false],
+  [[failure("outcome_unknown", 503)], "order-1", false],
+  [[{ status: 502, text: "<html>" }], "order-1", false],
+  [["break", failure("rate_limited", 429)], "order-1", false],
+  [[], none, false],
+  [[failure("rate_limited", 429)], none, false],
+  [["break"], none, false],
+];
+
+for (const [before, idempotencyKey, isReplay] of replays) {
+  const tried = before.map((step) => (typeof step === "string" ? step : step.status)).join(", ") || "nothing";
+  test(`a replay after ${tried}, with ${idempotencyKey ?? "a key of the client's own"}: isReplay is ${isReplay}`, async (context) => {
+    skipWaits(context);
+    const { fetch } = globalThis;
+    const left = before.filter((step) => step === "refuse");
+    context.mock.method(globalThis, "fetch", (...sent: Parameters<typeof fetch>) => {
+      const cause = coded("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:1");
+      return left.pop() === undefined ? fetch(...sent) : Promise.reject(new TypeError("fetch failed", { cause }));
+    });
+    const steps = before.filter((step) => step !== "refuse");
+    const server = await scripted(context, ...steps, replay, { status: 201 });
+    const { pets } = new AnimalStoreClient({ url: server.url, key });
+    const pet = await pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey });
+    assert.deepEqual(pet, { ...(JSON.parse(rex) as object), ...(isReplay && { isReplay }) });
+    assert.ok(!("isReplay" in (await pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: "order-2" }))));
+  });
+}
+
+/**
+ * How many animals there are, how many a page has, whether its fields can be read, and after which ids pages begin. The
+ * last page has no `Link`: where it is full, the client cannot know, and asks for one more.
+ */
+const pages: readonly (readonly [count: number, limit: number | undefined, fields: string, afters: readonly number[]])[] = [
+  [45, undefined, "hidden", [0, 20, 40]],
+  [40, undefined, "hidden", [0, 20, 40]],
+  [40, undefined, "shown", [0, 20, 40]],
+  [250, 100, "hidden", [0, 100, 200]],
+  [205, 100, "shown", [0, 100, 200]],
+  [0, 1, "hidden", [0]],
+  [3, 1, "hidden", [0, 1, 2, 3]],
+  [3, 1, "shown", [0, 1, 2, 3]],
+  [3, 1, "another's", [0]],
+];
+
+for (const [count, limit, fields, afters] of pages) {
+  test(`${count} animals, ${limit ?? 20} on a page, Link is ${fields}: pages begin after ${String(afters)}`, async (context) => {
+    const seen: number[] = [];
+    context.mock.method(globalThis, "fetch", async (address: string) => {
+      const { searchParams } = new URL(address);
+      const after = Number(searchParams.get("after") ?? 0);
+      const size = Number(searchParams.get("limit") ?? 20);
+      seen.push(after);
+      const ids = Array.from({ length: Math.min(size, count - after) }, (_, index) => after + index + 1);
+      const link = after + size < count ? `</v1/pets?limit=${size}&after=${after + size}>; rel="next"` : "";
+      const shown = fields === "another's" ? "<https://example.com/>; rel=preload" : link;
+      const text = `[${ids.map((id) => rex.replace('"id":1', `"id":${id}`)).join()}]`;
+      return new Response(text, { headers: fields === "hidden" || shown === "" ? {} : { Link: shown } });
+    });
+    const { pets } = new AnimalStoreClient({ url: "http://127.0.0.1/v1", key });
+    const ids: number[] = [];
+    for (let next: number | undefined = 0; next !== undefined; ) {
+      const page = await pets.list({ limit, after: next });
+      ids.push(...page.pets.map(({ id }) => id));
+      next = page.nextAfter;
+    }
+    assert.deepEqual(seen, afters);
+    assert.deepEqual(ids, Array.from({ length: fields === "another's" ? 1 : count }, (_, index) => index + 1));
   });
 }
 
@@ -466,25 +537,39 @@ test("an ETag that a proxy has changed, because it compresses, tells the status 
 
 test("no framework keeps a response: cache is no-store, but where Request does not know it nothing is said", async (context) => {
   const caches: unknown[] = [];
-  const { Request } = globalThis;
   const known = Object.getOwnPropertyDescriptor(Request.prototype, "cache")!; // Node has it.
-  context.after(() => {
-    globalThis.Request = Request;
-    Object.defineProperty(Request.prototype, "cache", known);
+  context.after(() => Object.defineProperty(Request.prototype, "cache", known));
+  context.mock.method(globalThis, "fetch", async (_: string, init: RequestInit & { cache?: string }) => {
+    caches.push(init.cache);
+    return new Response("[]");
   });
-  context.mock.method(globalThis, "fetch", async () => new Response("[]"));
-  globalThis.Request = class extends Request {
-    constructor(address: string, init: RequestInit & { cache?: string } = {}) {
-      super(address, init);
-      caches.push(init.cache);
-    }
-  } as typeof Request;
   const { pets } = new AnimalStoreClient({ url: "http://127.0.0.1/v1", key });
   await pets.list();
   Reflect.deleteProperty(Request.prototype, "cache");
   await pets.list();
-  assert.deepEqual(caches, [undefined, "no-store", undefined]); // The first one is the constructor's.
+  assert.deepEqual(caches, ["no-store", undefined]);
 });
+
+const { fetch: nodeFetch } = globalThis;
+
+const replacements: Readonly<Record<string, typeof fetch>> = {
+  "a wrapper that reads the address as a text": (input, init) => nodeFetch(new URL(String(input)), init),
+  "a wrapper that adds a field": (input, init) => nodeFetch(input, { ...init, headers: { ...init?.headers, "X-Trace": "1" } }),
+  "a function that knows no Request of this realm": (input, init) => {
+    return typeof input === "string" ? nodeFetch(input, init) : Promise.reject(new TypeError("Failed to parse URL from [object Request]"));
+  },
+};
+
+for (const [name, replacement] of Object.entries(replacements)) {
+  test(`the client works where fetch was replaced by ${name}`, async (context) => {
+    const { port, key: own } = await runningService(context);
+    context.mock.method(globalThis, "fetch", replacement);
+    const { pets } = new AnimalStoreClient({ url: `http://127.0.0.1:${port}/v1`, key: own, timeoutMs: 3_000 });
+    assert.equal((await pets.add({ name: "Rex", categoryId: 1 })).id, 1);
+    assert.equal((await pets.changeStatus(1, "sold", { from: "available" })).status, "sold");
+    assert.equal((await pets.list()).pets.length, 1);
+  });
+}
 
 test("a wrong argument is refused before anything is sent", async (context) => {
   const server = await scripted(context, { status: 200 });
@@ -503,6 +588,13 @@ test("a wrong address or key fails at once, and no error shows the key, or a pas
   for (const wrong of ["", "as_", "as_a\n", undefined as unknown as string]) {
     assert.throws(() => new AnimalStoreClient({ url: "http://127.0.0.1/v1", key: wrong }), TypeError);
   }
+  for (const wrong of [`${key}\n`, ` ${key}`, `${key}\r\n`, `\u00a0${key}`]) {
+    assert.throws(() => new AnimalStoreClient({ url: "http://127.0.0.1/v1", key: wrong }), /no white space around it$/);
+  }
+  assert.throws(() => new AnimalStoreClient({ url: "http://127.0.0.1/v1", key: "secret" }), /begins with as_$/);
+  assert.throws(() => new AnimalStoreClient({ url: "http://127.0.0.1/v1", key, timeout: 5 } as ClientOptions), {
+    ...{ name: "RangeError", message: 'an option must be one of url, key, timeoutMs, triesMax, received "timeout"' },
+  });
   const wrongs = ["", "127.0.0.1/v1", "localhost:3000/v1", "ftp://localhost/v1", "http://h/v1?x=1", "http://h/v1#x", "http://h/v1?"];
   for (const wrong of [...wrongs, undefined as unknown as string]) {
     assert.throws(() => new AnimalStoreClient({ url: wrong, key }), (error: Error) => {

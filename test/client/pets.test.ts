@@ -187,12 +187,32 @@ for (const [name, open] of Object.entries(sources)) {
       const rex = { name: "Rex", categoryId: 1 };
       const first = await pets.add(rex, { idempotencyKey: "order-1" });
       const reserved = await pets.changeStatus(1, "pending", { from: "available", idempotencyKey: "order-2" });
+      assert.deepEqual([first, reserved], [{ id: 1, ...rex, status: "available" }, { id: 1, ...rex, status: "pending" }]);
       await pets.changeStatus(1, "sold", { from: "pending" });
-      assert.deepEqual(await pets.add(rex, { idempotencyKey: "order-1" }), first);
-      assert.deepEqual(await pets.changeStatus(1, "pending", { from: "available", idempotencyKey: "order-2" }), reserved);
+      assert.deepEqual(await pets.add(rex, { idempotencyKey: "order-1" }), { ...first, isReplay: true });
+      const again = await pets.changeStatus(1, "pending", { from: "available", idempotencyKey: "order-2" });
+      assert.deepEqual(again, { ...reserved, isReplay: true });
       for (const [index, options] of [undefined, undefined, { idempotencyKey: null }, { idempotencyKey: null }].entries()) {
         assert.equal((await pets.add(rex, options)).id, index + 2);
       }
+    });
+
+    test("options that are not known are refused before anything is sent", async (context) => {
+      const pets = await open(context);
+      const rex = { name: "Rex", categoryId: 1 };
+      const wrong = { idempotencykey: "1" } as object;
+      const calls: Readonly<Record<string, Promise<unknown>>> = {
+        "signal, idempotencyKey": pets.add(rex, wrong),
+        signal: pets.get(1, wrong),
+        "signal, status, limit, after": pets.list(wrong),
+        "signal, status, limit, after,": pets.all(wrong).next(),
+        "signal, from, idempotencyKey": pets.changeStatus(1, "sold", { from: "available", ...wrong }),
+      };
+      for (const [names, call] of Object.entries(calls)) {
+        const message = new RegExp(`^an option must be one of ${names.replace(/,$/, "")}, received "idempotencykey"$`);
+        await assert.rejects(call, { name: "RangeError", message });
+      }
+      assert.deepEqual((await pets.list()).pets, []);
     });
 
     test("a signal that is aborted ends the call with its reason", async (context) => {
@@ -219,6 +239,29 @@ test("service.pets ends a call with its signal although the store goes on", asyn
     setImmediate(() => controller.abort(reason));
     await assert.rejects(call(controller.signal), reason);
   }
+});
+
+test("service.pets carries an idempotency key only where its caller gives one", async (context) => {
+  const store = new ExampleStore(new ExampleEngine());
+  const hashes: unknown[] = [];
+  const { add, changeStatus } = store;
+  context.mock.method(store, "add", (...given: Parameters<typeof add>) => {
+    hashes.push(given[1]);
+    return add.apply(store, given);
+  });
+  context.mock.method(store, "changeStatus", (...given: Parameters<typeof changeStatus>) => {
+    hashes.push(given[2]);
+    return changeStatus.apply(store, given);
+  });
+  const { service } = await runningService(context, { options: { store } });
+  for (const options of [{}, { idempotencyKey: null }, { idempotencyKey: undefined }]) {
+    const { id } = await service.pets.add({ name: "Rex", categoryId: 1 }, options);
+    await service.pets.changeStatus(id, "sold", { from: "available", ...options });
+  }
+  assert.deepEqual(hashes, Array.from({ length: 6 }, () => undefined));
+  await service.pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: "1" });
+  await service.pets.changeStatus(4, "sold", { from: "available", idempotencyKey: "2" });
+  assert.ok(hashes.length === 8 && hashes.slice(6).every((hash) => typeof hash === "string"));
 });
 
 test("service.pets after close() cannot store, and says so by the code", async (context) => {

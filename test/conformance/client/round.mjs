@@ -7,10 +7,10 @@ const { env } = globalThis.process;
 /** What breaks is sent again: the first request of each kind fails. */
 const failed = new Set();
 const { fetch } = globalThis;
-globalThis.fetch = async (request) => {
-  const isFirst = !failed.has(request.method);
-  failed.add(request.method);
-  return isFirst ? Promise.reject(new TypeError("broken")) : fetch(request);
+globalThis.fetch = async (address, init) => {
+  const isFirst = !failed.has(init.method);
+  failed.add(init.method);
+  return isFirst ? Promise.reject(new TypeError("broken")) : fetch(address, init);
 };
 
 function check(isTrue, what) {
