@@ -1,4 +1,8 @@
-/** Cross-origin requests from browsers (Fetch standard, "CORS protocol"). Off unless an origin is allowed. */
+/**
+ * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). No page may call unless its origin is allowed
+ * here. But a gateway or a middleware in front may allow it instead, so every request from a page is told which fields
+ * a script may read: without the permission that means nothing.
+ */
 
 /** Which a script may read, beyond those that the standard always lets it read. */
 const exposedFields =
@@ -13,21 +17,11 @@ const allowedFields =
 const preflightMaxAgeSeconds = 7_200;
 
 export class Cors {
-  readonly isOff: boolean;
   readonly #origins: ReadonlySet<string>;
 
   /** @param origins as browsers send them in `Origin`, or "*" */
   constructor(origins: readonly string[]) {
     this.#origins = new Set(origins);
-    this.isOff = origins.length === 0;
-  }
-
-  isPreflight(method: string | undefined, headers: NodeJS.Dict<string | string[]>): boolean {
-    return (
-      method === "OPTIONS" &&
-      headers["access-control-request-method"] !== undefined &&
-      this.#allowedOrigin(headers["origin"]) !== undefined
-    );
   }
 
   /** The origin of a page that may not call, to be named; undefined if it may, or is the service's own. */
@@ -37,8 +31,9 @@ export class Cors {
     return isShown && !isOwn && this.#allowedOrigin(origin) === undefined ? origin : undefined;
   }
 
-  preflightFields(methods: string): readonly string[] {
-    return [
+  /** None if the origin is not allowed: the browser then does not send the request. */
+  preflightFields(methods: string, origin: string | string[] | undefined): readonly string[] {
+    return this.#allowedOrigin(origin) === undefined ? [] : [
       ...["Access-Control-Allow-Methods", methods],
       ...["Access-Control-Allow-Headers", allowedFields],
       ...["Access-Control-Max-Age", String(preflightMaxAgeSeconds)],
@@ -46,11 +41,18 @@ export class Cors {
   }
 
   /** Appends the fields of every response, errors included: without them a script cannot even read the status. */
-  appendFields(fields: string[], origin: string | string[] | undefined): void {
+  appendFields(fields: string[], method: string, headers: NodeJS.Dict<string | string[]>): void {
+    const { origin } = headers;
+    if (origin === undefined && this.#origins.size === 0) {
+      return;
+    }
     fields.push("Vary", "Origin");
     const allowed = this.#allowedOrigin(origin);
     if (allowed !== undefined) {
-      fields.push("Access-Control-Allow-Origin", allowed, "Access-Control-Expose-Headers", exposedFields);
+      fields.push("Access-Control-Allow-Origin", allowed);
+    }
+    if (origin !== undefined && !isPreflight(method, headers)) {
+      fields.push("Access-Control-Expose-Headers", exposedFields);
     }
   }
 
@@ -63,4 +65,10 @@ export class Cors {
     }
     return this.#origins.has(origin) ? origin : undefined;
   }
+}
+
+/** What a browser asks before a request that needs permission, and before it sends any key. */
+export function isPreflight(method: string, headers: NodeJS.Dict<string | string[]>): boolean {
+  const { origin, "access-control-request-method": asked } = headers;
+  return method === "OPTIONS" && origin !== undefined && asked !== undefined;
 }

@@ -2,7 +2,7 @@
  * The steps of one request. Only this file knows their order:
  *
  *     message -> preflight? -> public page? -> authenticate -> limit -> route -> validate -> handle -> respond
- *     message -> authenticate -> limit -> a route of the embedding program
+ *     message -> preflight? -> authenticate -> limit -> a route of the embedding program
  *
  * Each step returns the response, or lets the next step run. Content is read only after the route, so that a client
  * without a key cannot make the service buffer.
@@ -14,6 +14,7 @@ import { bounds } from "../base/bounds.ts";
 import { messageOf } from "../base/error-message.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
+import { isPreflight } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Exchange, type RequestHandler } from "../http/exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
@@ -98,6 +99,9 @@ export class Pipeline implements RequestHandler {
     // Guard
     const { route: ownRoute, program } = arrival;
     if (ownRoute !== undefined && program !== undefined) {
+      if (isPreflight(method, headers)) {
+        return letThrough; // The program's own CORS responds to it.
+      }
       return this.#admission.admit(context, ownRoute, (key) => {
         if (key.isReadOnly && !isSafe(method)) {
           return readOnlyKey;
@@ -112,9 +116,9 @@ export class Pipeline implements RequestHandler {
     const match = this.#router.find(path);
     // No page has a path of the API.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
-    if (cors.isPreflight(method, headers)) {
+    if (isPreflight(method, headers)) {
       context.rate = page === undefined ? addresses.peek(context.address) : undefined;
-      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods));
+      return jsonResponse(204, undefined, cors.preflightFields(this.#router.methods, headers.origin));
     }
     if (page !== undefined) {
       return isTargetTooLong ? errorResponse("uri_too_long") : answerPublicPage(method, page, headers["if-none-match"]);

@@ -125,9 +125,7 @@ export class Responder {
     if (operation?.fields !== undefined) {
       fields.push(...operation.fields(arrival.linkBase));
     }
-    if (!this.#cors.isOff) {
-      this.#cors.appendFields(fields, exchange.headers.origin);
-    }
+    this.#cors.appendFields(fields, method, exchange.headers);
     return fields;
   }
 }

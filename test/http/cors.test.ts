@@ -3,7 +3,7 @@
  */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, type TestContext } from "node:test";
 
 import { runningService } from "../support/running-service.ts";
 import { assertPromised } from "../support/wire-response.ts";
@@ -12,12 +12,27 @@ import { exchange, request, rex } from "../support/wire.ts";
 const shop = "https://shop.example";
 const preflight = ["Access-Control-Request-Method: POST", "Access-Control-Request-Headers: authorization"];
 
-test("CORS is off by default: no CORS fields, and a preflight is an OPTIONS without a key", async (context) => {
+test("CORS is off by default: no origin gets permission, and a request without Origin has no CORS fields", async (context) => {
   const { port, key } = await runningService(context);
   const response = await exchange(port, request({ key, fields: [`Origin: ${shop}`] }));
-  assert.doesNotMatch(response.text, /access-control|vary/i);
-  const refused = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${shop}`, ...preflight] }));
-  assert.equal(refused.status, 401);
+  assert.equal(response.value("access-control-allow-origin"), undefined);
+  const plain = await exchange(port, request({ key }));
+  assert.doesNotMatch(plain.text, /access-control|vary/i);
+});
+
+test("a preflight from an origin that is not allowed is 204 without CORS fields, and charged to nobody", async (context) => {
+  for (const corsOrigins of [[], [shop]]) {
+    const { port } = await runningService(context, { options: { corsOrigins } });
+    for (const target of ["/v1/pets", "/v1/nothing", "/healthz"]) {
+      for (const origin of ["https://evil.example", `${shop}.evil.example`, "null", shop.toUpperCase(), `${shop}, ${shop}`]) {
+        const response = await exchange(port, request({ method: "OPTIONS", target, fields: [`Origin: ${origin}`, ...preflight] }));
+        assert.equal(response.status, 204, origin);
+        assert.doesNotMatch(response.text, /access-control|\nallow/i);
+        assert.equal(response.value("vary"), "Origin");
+        assert.equal(response.value("x-ratelimit-remaining"), target === "/healthz" ? undefined : "60");
+      }
+    }
+  }
 });
 
 test("a preflight from an allowed origin is free, needs no key, and shows the address's window", async (context) => {
@@ -70,20 +85,26 @@ test("OPTIONS from an allowed origin is no preflight without Access-Control-Requ
   }
 });
 
-test("an origin that is not allowed gets no permission, and its preflight is an ordinary OPTIONS", async (context) => {
+test("an origin that is not allowed gets no permission", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: [shop] } });
   for (const origin of ["https://evil.example", `${shop}.evil.example`, "null", shop.toUpperCase(), `${shop}, ${shop}`]) {
     const response = await exchange(port, request({ key, fields: [`Origin: ${origin}`] }));
     assert.equal(response.status, 200);
     assert.equal(response.value("access-control-allow-origin"), undefined, origin);
     assert.equal(response.value("vary"), "Origin");
-    const options = await exchange(port, request({ method: "OPTIONS", fields: [`Origin: ${origin}`, ...preflight] }));
-    assert.equal(options.status, 401, origin);
   }
 });
 
-test("every response to an allowed origin, errors too, has the permission and exposes the service's fields", async (context) => {
-  const { port, key } = await runningService(context, { options: { corsOrigins: ["https://other.example", shop] } });
+/** A script cannot even read a status without the permission, which something in between may give. */
+test("every response to a page, errors too, exposes the service's fields whatever the settings, and permits what they allow", async (context) => {
+  for (const corsOrigins of [["https://other.example", shop], ["*"], ["https://other.example"], []]) {
+    await assertExposed(context, corsOrigins);
+  }
+});
+
+async function assertExposed(context: TestContext, corsOrigins: readonly string[]): Promise<void> {
+  const { port, key } = await runningService(context, { options: { corsOrigins } });
+  const allowed = corsOrigins.includes("*") ? "*" : corsOrigins.find((origin) => origin === shop);
   const table = [
     [200, { key }],
     [201, { key, method: "POST", content: rex }],
@@ -103,7 +124,7 @@ test("every response to an allowed origin, errors too, has the permission and ex
     const given = "fields" in parts ? parts.fields : [];
     const response = await exchange(port, request({ ...parts, fields: [...given, `Origin: ${shop}`] }));
     assert.equal(response.status, status);
-    assert.equal(response.value("access-control-allow-origin"), shop);
+    assert.equal(response.value("access-control-allow-origin"), allowed);
     assert.equal(response.value("vary"), "Origin");
     const exposed = (response.value("access-control-expose-headers") ?? "").toLowerCase().split(", ");
     assert.ok(exposed.includes("idempotent-replayed"));
@@ -116,7 +137,7 @@ test("every response to an allowed origin, errors too, has the permission and ex
       assertPromised(response);
     }
   }
-});
+}
 
 test("with * every origin is allowed", async (context) => {
   const { port, key } = await runningService(context, { options: { corsOrigins: ["*"] } });

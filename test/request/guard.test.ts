@@ -217,6 +217,20 @@ test("the log and the metrics have one route for all that passes the guard, with
   assert.deepEqual(reports, [], "whether browsers may call is the program's matter");
 });
 
+test("guard() leaves preflights to the program, and charges nobody", async (context) => {
+  const { service, port } = await runningService(context);
+  const ownPort = await serve(context, (incoming, outgoing) => {
+    service.guard(incoming, outgoing, () => say(outgoing, String(service.keyOf(incoming))));
+  });
+  const preflight = ["Origin: https://shop.example", "Access-Control-Request-Method: GET"];
+  for (let count = 0; count < 70; count++) {
+    const response = await exchange(ownPort, request({ method: "OPTIONS", target, fields: preflight }));
+    assert.deepEqual([response.status, response.content], [200, "undefined"]);
+    assert.equal(response.value("x-ratelimit-limit"), undefined);
+  }
+  assert.equal((await exchange(port, request({}))).value("x-ratelimit-remaining"), "59");
+});
+
 test("guard() leaves the content to the program", async (context) => {
   const { service, key } = await runningService(context);
   const port = await serve(context, (incoming, outgoing) => {
