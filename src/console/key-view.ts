@@ -61,8 +61,8 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
       forget();
       refuse();
       explain(call);
-    } else {
-      showPlan(call);
+    } else if (showPlan(call)) {
+      await catalogue.listAgain();
     }
   });
   onPress("forget", () => {

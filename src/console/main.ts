@@ -2,7 +2,7 @@
 
 import { startAddView } from "./add-view.ts";
 import { apiAddress } from "./call-request.ts";
-import { createCatalogueView } from "./catalogue-view.ts";
+import { CatalogueView } from "./catalogue-view.ts";
 import { byId, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { startKeyView } from "./key-view.ts";
@@ -36,7 +36,7 @@ const session = new Session(loadDescription(), (call) => {
   }
   quotaView.show(call);
 });
-const catalogue = createCatalogueView(session);
+const catalogue = new CatalogueView(session);
 startKeyView(session, quotaView, catalogue);
 startAddView(session, catalogue);
 startRequestsView(session);

@@ -25,3 +25,14 @@ export function stored(item: string): string {
     return ""; // As above.
   }
 }
+
+/** A field that survives a reload where the key does. */
+export function storeField({ id, value }: HTMLInputElement): void {
+  store(id, stored("key") && value);
+}
+
+export function restoreField(field: HTMLInputElement): void {
+  if (stored(field.id) !== "") {
+    field.value = stored(field.id);
+  }
+}

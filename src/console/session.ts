@@ -7,7 +7,7 @@ import { adviceFor } from "./advice.ts";
 import { setBusy } from "./buttons.ts";
 import { type CallRequest, targetOf } from "./call-request.ts";
 import { byId, notify, shown } from "./dom.ts";
-import { parseExact } from "./exact-json.ts";
+import { isPet, parseExact, type Pet } from "./exact-json.ts";
 import { countdown } from "./quota.ts";
 
 export interface ApiCall {
@@ -108,6 +108,11 @@ function messageOf({ body }: ApiCall): string {
 export function isUnknownKey(call: ApiCall): boolean {
   const { response } = call;
   return response?.status === 401 || (response?.status === 429 && messageOf(call).includes("from this address"));
+}
+
+/** The animals of a page of the list; undefined if the response is no such page. */
+export function petsOf({ response, body }: ApiCall): readonly Pet[] | undefined {
+  return response?.ok && Array.isArray(body) && body.every(isPet) ? body : undefined;
 }
 
 /** Says what went wrong and what to do. Codes and fields are for programmers, who see the response. */

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { after, test } from "node:test";
-import { closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
+import { changeStatus, closeBrowser, enterKey, openConsole, openWithKey, skip, startProgram } from "./console.js";
 
 after(closeBrowser);
 
@@ -33,7 +33,7 @@ test("a row's animal is reserved, sold and freed, if it still is what the row sh
 
 test("who comes too late is told in plain words, and the row shows what the animal is now, at no further request", { skip }, async (context) => {
   const { program, page, requests } = await openWithKey(context, { pets, allowed: ["status of 412"] });
-  await change(program, 1, "sold");
+  await changeStatus(program, 1, "sold");
   const before = requests.length;
   await press(page, "Reserve animal 1", "Not reserved: Rex is sold now, no longer available: somebody else was faster.");
   assert.deepEqual(await statuses(page), ["sold", "available"]);
@@ -89,13 +89,6 @@ test("a double click changes once, and so does a second Enter: no other button t
 
 function bearer({ firstKey }) {
   return { Authorization: `Bearer ${firstKey}` };
-}
-
-/** As another client does it. */
-async function change(program, id, status) {
-  const headers = { ...bearer(program), "If-Match": "*", "Content-Type": "application/json" };
-  const response = await fetch(`${program.apiUrl}/pets/${id}`, { method: "PATCH", headers, body: JSON.stringify({ status }) });
-  assert.equal(response.status, 200);
 }
 
 async function press(page, name, text) {

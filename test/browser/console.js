@@ -118,6 +118,13 @@ export async function add(page, name, category = "1") {
   await page.getByRole("button", { name: "Add", exact: true }).click();
 }
 
+/** As another client does it. */
+export async function changeStatus({ apiUrl, firstKey }, id, status) {
+  const headers = { Authorization: `Bearer ${firstKey}`, "If-Match": "*", "Content-Type": "application/json" };
+  const response = await fetch(`${apiUrl}/pets/${id}`, { method: "PATCH", headers, body: JSON.stringify({ status }) });
+  assert.equal(response.status, 200);
+}
+
 /** @param allowed texts of console lines that the test itself provokes */
 export function watchPage(page, origin, allowed = []) {
   const faults = [];

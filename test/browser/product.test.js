@@ -33,6 +33,7 @@ test("the bar leads to the description, and to the reference, also where it is f
 
 test("the meters change colour below a fifth and a twentieth", { skip }, async (context) => {
   const { page } = await openWithKey(context);
+  await page.route("**/v1/pets*", (route) => route.fulfill({ json: [] }));
   for (const remaining of [20, 19, 4, 0]) {
     const reset = Math.ceil(Date.now() / 1_000) + 50;
     await page.route("**/v1/limits", (route) => route.fulfill({
