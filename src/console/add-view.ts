@@ -6,9 +6,10 @@
 import { onClick, onSubmit } from "./buttons.ts";
 import { type CallRequest, writeFields } from "./call-request.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
-import { byId, element, type Field, notify } from "./dom.ts";
-import { isPet, newPetJson, parseWholeNumber, type Pet } from "./exact-json.ts";
+import { byId, element, type Field, memberFields, notify } from "./dom.ts";
+import { isPet, jsonText, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { nameOf } from "./pet-table.ts";
+import type { ReferencePet } from "./reference.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
 
 export function startAddView(session: Session, catalogue: CatalogueView): void {
@@ -45,22 +46,47 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
   }
 
   onSubmit("add-form", async () => {
-    const category = byId<Field>("category");
-    const content = typedJson();
-    category.ariaInvalid = String(content === undefined);
-    if (content === undefined) {
-      notify("bad", "The category is a whole number, such as 7.");
-      category.focus();
+    const wrong = givenFields().find((field) => jsonOf(field) === undefined);
+    memberFields().forEach((field) => (field.ariaInvalid = String(field === wrong)));
+    if (wrong !== undefined) {
+      notify("bad", `The ${wrong.id} is a whole number, such as 7.`);
+      wrong.focus();
       return;
     }
+    const content = typedJson();
     show(await (failed?.content === content
       ? session.send(failed)
       : session.request("/pets", { method: "POST", fields: writeFields(), content })));
   });
 }
 
-/** The animal in the fields; undefined if its category is no whole number. */
-function typedJson(): string | undefined {
-  const categoryId = parseWholeNumber(byId<Field>("category").value);
-  return categoryId && newPetJson({ name: byId<Field>("name").value, categoryId, status: byId<Field>("status").value });
+/** The fields of the animal that count: an empty one does not, if the animal may lack it. */
+function givenFields(): readonly Field[] {
+  return memberFields().filter(({ required, value }) => required || value !== "");
+}
+
+/** What a field says, as JSON: a whole number digit by digit. Undefined if it has to be one and is none. */
+function jsonOf({ className, value }: Field): string | undefined {
+  return className === "number" ? parseWholeNumber(value) : jsonText(value);
+}
+
+/** The animal in the fields. */
+function typedJson(): string {
+  const members = [...givenFields(), byId<Field>("status")];
+  return `{${members.map((field) => `"${field.name}":${jsonOf(field)}`).join()}}`;
+}
+
+/** Makes the fields of the form, the heads of the table and the statuses to choose from. */
+export function showMembers({ fields, statuses }: ReferencePet): void {
+  const labels = fields.map(({ name, isInteger, isRequired }) => {
+    const label = name.replace(/Id$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+    const field = element(isInteger ? "input.number" : "input") as Field;
+    [field.id, field.name, field.required] = [label, name, isRequired];
+    field.setAttribute("aria-describedby", "notice");
+    field.dataset["label"] = label.replace(/^./, (letter) => letter.toUpperCase());
+    return [field.dataset["label"], field] as const;
+  });
+  byId("members").replaceChildren(...labels.map(([label, field]) => element("label.wide", label, " ", field)));
+  byId("heads").firstElementChild?.after(...labels.map(([label, { className }]) => element(`th.${className}`, label)));
+  ["status", "list-status"].forEach((id) => byId(id).append(...statuses.map((status) => element("option", status))));
 }

@@ -20,6 +20,11 @@ export function byId<Kind extends HTMLElement>(id: string): Kind {
   return document.getElementById(id) as Kind;
 }
 
+/** Those of an animal in the form: the name first. A whole number is of the class "number". */
+export function memberFields(): readonly Field[] {
+  return [...byId("members").querySelectorAll("input")];
+}
+
 /** Text from outside: characters that would not be seen are shown by their code points. */
 export function shown(text = ""): readonly Child[] {
   return markInvisible(text).map((part, index) => (index % 2 === 0 ? part : element("span.code-point", part)));

@@ -4,18 +4,19 @@
 
 import { escapeInvisible } from "./invisible-characters.ts";
 
-/** An animal as the API shows it. */
+/** An animal as the API shows it. Which other members it has, the description says. */
 export interface Pet {
   readonly id: string;
   readonly name: string;
-  readonly categoryId: string;
   readonly status: string;
+  readonly [member: string]: unknown;
 }
 
 /** Whether it is an animal as `parseExact` reads one: something in between may have made the content. */
 export function isPet(body: unknown): body is Pet {
-  const { id, name, categoryId, status } = (body ?? {}) as Partial<Pet>;
-  return /^[0-9]+$/.test(`${id}`) && [name, categoryId, status].every((member) => typeof member === "string");
+  const { id, name, status, ...others } = (body ?? {}) as Partial<Pet>;
+  const texts = [name, status, ...Object.values(others)];
+  return /^[0-9]+$/.test(`${id}`) && texts.every((member) => typeof member === "string");
 }
 
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
@@ -61,8 +62,7 @@ export function parseWholeNumber(text: string): string | undefined {
   return /^[+-]?[0-9]{1,100}$/.test(digits) ? String(BigInt(digits.replace("+", ""))) : undefined;
 }
 
-/** A NewPet body. `categoryId` is the text of a whole number, and goes in digit by digit. */
-export function newPetJson({ name, categoryId, status }: Omit<Pet, "id">): string {
-  const nameJson = escapeInvisible(JSON.stringify(name));
-  return `{"name":${nameJson},"categoryId":${categoryId},"status":${JSON.stringify(status)}}`;
+/** A string of JSON, without characters that would not be seen. */
+export function jsonText(text: string): string {
+  return escapeInvisible(JSON.stringify(text));
 }

@@ -5,7 +5,7 @@
 
 import { onClick } from "./buttons.ts";
 import { writeFields } from "./call-request.ts";
-import { byId, element, notify, shown } from "./dom.ts";
+import { byId, element, memberFields, notify, shown } from "./dom.ts";
 import { isPet, type Pet } from "./exact-json.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
 
@@ -107,18 +107,23 @@ export class PetTable {
   }
 
   #row(pet: Shown): HTMLElement {
-    const { id, categoryId, status, isPast } = pet;
+    const { id, status, isPast } = pet;
     const isAdded = id === this.#addedId;
     const badge = element("span.badge", ...shown(status));
     badge.dataset["status"] = status;
     const isOut = (this.#filter ?? status) !== status;
     const notes = [isPast && "as it was then", isOut && "no longer in this list"].filter(Boolean).join(", ");
     const tags = [isAdded ? element("span.tag", "new") : "", element("small", notes)];
+    const others = memberFields().slice(1).map(({ className, name, dataset }) => {
+      const cell = element(`td.${className}`, ...shown(`${pet[name] ?? ""}`));
+      cell.dataset["label"] = dataset["label"];
+      return cell;
+    });
     const row = element(
       isAdded || id === this.#changedId ? "tr.marked" : "tr",
       element("td", id),
       element("td.name", nameOf(pet), " ", ...tags),
-      element("td.number", categoryId),
+      ...others,
       element("td", badge),
       element("td.actions", ...actions.flatMap((action) => [this.#button(pet, action), " "])),
     );

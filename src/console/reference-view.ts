@@ -1,8 +1,9 @@
 /** The reference, drawn from the service's own description. Each operation can fill a form with its example. */
 
+import { showMembers } from "./add-view.ts";
 import { type CallRequest, curlLine } from "./call-request.ts";
-import { byId, type Child, element, type Field, fold, requestLine, shown } from "./dom.ts";
-import { parseExact, type Pet } from "./exact-json.ts";
+import { byId, type Child, element, type Field, fold, memberFields, requestLine, shown } from "./dom.ts";
+import { parseExact } from "./exact-json.ts";
 import { examples } from "./examples.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
 import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
@@ -11,6 +12,7 @@ import { jsonLines } from "./requests-view.ts";
 /** @param api the address of the API */
 export function showReference(description: Description, api: string): void {
   const { shared, pet, operations } = readReference(description);
+  showMembers(pet);
   byId<Field>("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
   byId("reference-body").replaceChildren(
     fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
@@ -40,9 +42,8 @@ function fillForm({ operationId = "", method }: Operation): void {
   if (method === "PATCH") {
     (byId("pets").querySelector<HTMLElement>("button:enabled") ?? byId("list")).focus();
   } else if (method === "POST") {
-    const { name, categoryId } = parseExact(content) as Pet;
-    byId<Field>("name").value = name;
-    byId<Field>("category").value = categoryId;
+    const pet = parseExact(content) as Readonly<Record<string, string>>;
+    memberFields().forEach((field) => (field.value = pet[field.name] ?? ""));
     byId("name").focus();
   } else {
     byId<Field>("path").value = target;

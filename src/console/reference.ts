@@ -45,7 +45,7 @@ interface Media {
 }
 
 /** A parameter, a member of the content, a header field, a response or an error. */
-export interface Member {
+interface Member {
   readonly name: string;
   readonly note: string;
   readonly text: string | undefined;
@@ -58,6 +58,7 @@ export interface Listed extends Member {
 
 export type Operation = ReturnType<typeof readOperation>;
 export type ApiReference = ReturnType<typeof readReference>;
+export type ReferencePet = ReturnType<typeof readPet>;
 
 /** What all operations share, the operations in the order of the description, and the animal. */
 export function readReference(root: Description) {
@@ -121,7 +122,7 @@ function readErrors(response: Part): readonly Listed[] {
   });
 }
 
-/** As it is added, and what the service adds to it. */
+/** As it is added, and what the service adds to it; and what a form needs: its other members, and its statuses. */
 function readPet(root: Description) {
   const { Pet: pet = {}, NewPet: newPet = {} } = root.components["schemas"] ?? {};
   const required = [newPet.required ?? []].flat();
@@ -129,8 +130,13 @@ function readPet(root: Description) {
     const schema = resolve(root, member);
     return listed("Members", name, note("", required.includes(name), schema), schema.description);
   });
+  const { status: newStatus = {}, ...others } = newPet.properties ?? {};
+  const fields = Object.entries(others).map(([name, member]) => {
+    return { name, isInteger: resolve(root, member).type === "integer", isRequired: required.includes(name) };
+  });
   // Numbers are texts here. The example has no string of digits alone, which a test checks.
-  return { members, example: JSON.stringify(pet.examples?.[0]).replace(/"(-?[0-9]+)"/g, "$1") };
+  const statuses = resolve(root, newStatus).enum ?? [];
+  return { members, fields, statuses, example: JSON.stringify(pet.examples?.[0]).replace(/"(-?[0-9]+)"/g, "$1") };
 }
 
 /** In a few words: "query, integer, 1 to 100, default 20". */
