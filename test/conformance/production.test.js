@@ -1,5 +1,5 @@
 /**
- * What the page for production tells root to type, as it is written: install, and restore a backup. It runs in a mount
+ * What the page for production tells root to type, as it is written: install, restore, and upgrade. It runs in a mount
  * namespace with folders of its own in place of /etc, /opt and /var, and with a stand-in for systemctl that starts the
  * unit's command as the unit's user.
  */
@@ -20,17 +20,18 @@ const systemctl = `#!/bin/sh
 unit=/etc/systemd/system/animal-store.service
 value() { sed -n "s/^$1=//p" $unit; }
 case $1 in
+restart) systemctl stop; systemctl start ;;
 stop) kill $(cat /var/pid) && while [ -S /var/lib/animal-store/server.lock ]; do sleep 0.1; done ;;
 *) env $(value Environment) runuser -u $(value User) -- $(value ExecStart) 2>> /var/journal >> /var/journal &
   until pid=$(pgrep -P $! -x node); do sleep 0.1; done; echo $pid > /var/pid ;;
 esac
 `;
 
-test("root installs the service, and restores a backup, with the commands of the page", { skip }, async (context) => {
+test("root installs the service, restores a backup and upgrades, with the commands of the page", { skip }, async (context) => {
   const text = await readFile(join(project, "src", "manual", "production.md"), "utf8");
   const [port, metricsPort] = [await freePort(), await freePort()];
   const withPorts = (part) => part.replaceAll("3000", port).replaceAll("9464", metricsPort);
-  const [install, restore] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), ([, block]) => withPorts(block));
+  const [install, restore, upgrade] = Array.from(text.matchAll(/^```sh\n(.*?)^```$/gms), ([, block]) => withPorts(block));
   const clone = await mkdtemp(join(tmpdir(), "animal-store-install-"));
   context.after(() => rm(clone, { recursive: true }));
   for (const name of ["package.json", "package-lock.json", "tsconfig.json", "src"]) {
@@ -50,12 +51,14 @@ pets -H "Content-Type: application/json" -d '{"name":"Rex","categoryId":1}'
 mkdir -m 700 /var/backups/animal-store && cp /var/lib/animal-store/*.json* /var/backups/animal-store
 pets -H "Content-Type: application/json" -d '{"name":"lost","categoryId":1}'
 ${restore}
-pets; stat -c %U /var/lib/animal-store/*.json*; systemctl stop; cat /var/journal`;
+${upgrade}
+pets; ls -d /opt/animal-store.old; stat -c %U /var/lib/animal-store/*.json*; systemctl stop; cat /var/journal`;
   const { status, stdout, stderr } = spawnSync("unshare", ["--mount", "bash", "-c", script], { encoding: "utf8", timeout: 120_000 });
   assert.equal(status, 0, stdout + stderr);
   const rex = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
   assert.match(stdout, /^\{"status":"ok"\}/m, stdout);
   assert.ok(stdout.includes(`\n[${rex}]\n`), stdout);
-  assert.match(stdout, /^the server would start\n/m, stdout);
+  assert.equal(stdout.match(/^the server would start$/gm).length, 2, stdout);
+  assert.match(stdout, /^\/opt\/animal-store\.old$/m, stdout);
   assert.doesNotMatch(stdout, /^(?:root|nobody)$/m, stdout);
 });
