@@ -20,7 +20,7 @@ const table = {
   invalid_api_key: [401, "The API key is not valid."],
   insufficient_scope: [403, "The API key is read-only: it may list and fetch animals."],
   pet_not_found: [404, "There is no animal with this id."],
-  route_not_found: [404, "There is nothing at this path."],
+  route_not_found: [404, 'There is nothing at "/pets". The addresses of the API begin with /v1/.'],
   method_not_allowed: [405, "This path does not support the method; see Allow."],
   request_timeout: [408, "The request did not arrive in time."],
   precondition_failed: [412, 'The animal is "available", which If-Match does not allow.'],

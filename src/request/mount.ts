@@ -5,6 +5,9 @@ import type { IncomingMessage } from "node:http";
 import { originForm } from "../http/message.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 
+/** Where the API is if no base address says otherwise. */
+export const defaultBasePath = "/v1";
+
 export interface Located {
   /** Path and query, beginning with the base path. */
   readonly target: string;
@@ -38,7 +41,8 @@ function safePrefix(prefix: string): string {
   return /^(\/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";
 }
 
-function isBelow(target: string, basePath: string): boolean {
+/** @param target with or without a query */
+export function isBelow(target: string, basePath: string): boolean {
   const next = target[basePath.length];
   return target.startsWith(basePath) && (next === undefined || next === "/" || next === "?");
 }

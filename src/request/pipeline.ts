@@ -21,12 +21,14 @@ import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
 import { errorResponse, isFieldText, jsonResponse, type Response } from "../http/response.ts";
 import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
+import { quote } from "../pets/faults.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { Admission, type AdmissionDependencies } from "./admission.ts";
 import { handleContent, letThrough, type Outcome } from "./content.ts";
 import {
   type Arrival, type ContextDependencies, type Program, type RequestContext, RequestContexts,
 } from "./context.ts";
+import { defaultBasePath, isBelow } from "./mount.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 
@@ -34,6 +36,7 @@ import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 const badField = "a header of the response has a character that headers cannot have";
 
 export interface PipelineDependencies extends ContextDependencies, AdmissionDependencies {
+  /** Where the API is. Our own listener serves it at the default path too. */
   readonly basePath: string;
   readonly store: PetStore;
   readonly publicPages: readonly PublicPage[];
@@ -43,6 +46,8 @@ export class Pipeline implements RequestHandler {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
   readonly #router: Router;
+  /** For our own listener: a proxy may cut off what the base path has before the default one. */
+  readonly #defaultRouter: Router;
   readonly #admission: Admission;
   readonly #responder: Responder;
   readonly #contexts: RequestContexts;
@@ -51,6 +56,7 @@ export class Pipeline implements RequestHandler {
     this.#dependencies = dependencies;
     this.#publicPages = new Map(dependencies.publicPages.map((page) => [page.path, page]));
     this.#router = new Router(dependencies.basePath, dependencies.store);
+    this.#defaultRouter = new Router(defaultBasePath, dependencies.store);
     this.#admission = new Admission(dependencies);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
     this.#contexts = new RequestContexts(dependencies);
@@ -113,7 +119,7 @@ export class Pipeline implements RequestHandler {
 
     // Preflight, public page
     const isTargetTooLong = exchange.target.length > bounds.targetBytesMax;
-    const match = this.#router.find(path);
+    const match = this.#router.find(path) ?? (program === undefined ? this.#defaultRouter.find(path) : undefined);
     // No page has a path of the API.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
     if (isPreflight(method, headers)) {
@@ -131,7 +137,7 @@ export class Pipeline implements RequestHandler {
         return errorResponse("uri_too_long");
       }
       if (match === undefined) {
-        return errorResponse("route_not_found");
+        return this.#routeNotFound(context);
       }
       const { route, parameter, allow } = match;
       context.route = route;
@@ -149,6 +155,14 @@ export class Pipeline implements RequestHandler {
       const handling = operation.handle(request);
       return typeof handling === "function" ? handleContent(exchange, operation.mediaTypes ?? [], handling) : handling;
     });
+  }
+
+  /** The commonest mistakes are an address without `/v1`, and a slash at the end. */
+  #routeNotFound({ path, arrival: { linkBase, program } }: RequestContext): Response {
+    const basePaths = [this.#dependencies.basePath, ...(program === undefined ? [defaultBasePath] : [])];
+    const isInApi = basePaths.some((basePath) => isBelow(path, basePath));
+    const advice = isInApi ? "" : ` The addresses of the API begin with ${linkBase}/.`;
+    return errorResponse("route_not_found", [], `There is nothing at ${quote(path)}.${advice}`);
   }
 
   /** If sending throws, only this client loses its connection. */

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
+import { serve } from "../support/embedding-server.ts";
 import { type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
 import { exchange, request, rex } from "../support/wire.ts";
@@ -104,4 +105,38 @@ test("target and fields beyond Node's 16 KiB together are 431, with the address'
   assert.equal(response.value("connection"), "close");
   const longTarget = await exchange(running.port, request({ key, target: targetOfBytes(17_000) }));
   assert.equal(longTarget.status, 431);
+});
+
+test("with a base address the program serves /v1 too, for a proxy that cuts off what is before it; links are right", async (context) => {
+  const baseUrl = "https://shop.example/store/v1";
+  const { port, key, service } = await runningService(context, { options: { baseUrl } });
+  for (const base of ["/v1", "/store/v1"]) {
+    const created = await exchange(port, request({ method: "POST", target: `${base}/pets`, key, content: rex }));
+    assert.match(created.value("location") ?? "", /^https:\/\/shop\.example\/store\/v1\/pets\/\d$/);
+    const page = await exchange(port, request({ target: `${base}/pets?limit=1`, key }));
+    assert.equal(page.value("link") === undefined, base === "/v1");
+  }
+  const ownPort = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
+  assert.equal((await exchange(ownPort, request({ target: "/store/v1/pets", key }))).status, 200);
+  const elsewhere = await exchange(ownPort, request({ target: "/v1/pets", key }));
+  assert.equal(codeOf(elsewhere), "route_not_found", "a program has its own /v1");
+});
+
+test("the message of route_not_found names the path, never a key in it, and where the API is if the path is not below that", async (context) => {
+  for (const baseUrl of [undefined, "https://shop.example/store/v1"]) {
+    const { port, key } = await runningService(context, { options: { baseUrl } });
+    const advice = ` The addresses of the API begin with ${baseUrl ?? "/v1"}/.`;
+    const rows = [
+      ["/v1/pets/", 'There is nothing at "/v1/pets/".'],
+      ["/v1/pet?limit=1", 'There is nothing at "/v1/pet".'],
+      ["/pets", `There is nothing at "/pets".${advice}`],
+      ["/v1x/pets", `There is nothing at "/v1x/pets".${advice}`],
+      [`/v1/${key}`, 'There is nothing at "/v1/as_…".'],
+      [`/v1/${"x".repeat(100)}`, `There is nothing at "/v1/${"x".repeat(60)}"....`],
+    ] as const;
+    for (const [target, message] of rows) {
+      const { content } = await exchange(port, request({ target, key }));
+      assert.equal((JSON.parse(content) as { message: string }).message, message);
+    }
+  }
 });
