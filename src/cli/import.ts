@@ -90,7 +90,7 @@ async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage
   } catch (error) {
     await file?.close();
     const reason = messageOf(explain(error));
-    throw new Error(`Cannot keep ${path} in a file: ${reason}; nothing was imported`, { cause: error });
+    throw new Error(`Cannot copy ${path} to a temporary file: ${reason}; nothing was imported`, { cause: error });
   }
 }
 

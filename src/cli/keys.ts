@@ -123,7 +123,7 @@ async function unban({ id, store, terminal }: Invocation): Promise<void> {
 
 async function reset({ id, store, terminal }: Invocation): Promise<void> {
   await store.reset(id);
-  terminal.report(`both windows of ${id} are full, and it is not banned`);
+  terminal.report(`both quotas of ${id} are unused, and it is not banned`);
 }
 
 async function changePlan({ id, flags, store, terminal }: Invocation): Promise<void> {

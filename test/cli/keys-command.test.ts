@@ -180,7 +180,7 @@ for (const place of ["alone", "beside an embedding program"] as const) {
       [["expire", id, "never"], `${id} has no expiry`],
       [["expire", id, "never"], `${id} had no expiry already`],
       [["unban", id], `${id} was not banned`],
-      [["reset", id], `both windows of ${id} are full, and it is not banned`],
+      [["reset", id], `both quotas of ${id} are unused, and it is not banned`],
       [["revoke", id], `revoked ${id}`],
       [["revoke", id], `${id} was revoked already`],
     ] as const) {

@@ -6,7 +6,7 @@ import express from "express";
 const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
 
 const app = express();
-app.use(service.handle); // Before express.json(), which would read the content.
+app.use(service.handle); // Before express.json(), which would read the body.
 app.get("/hello", (request, response) => response.send("hello"));
 
 const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", (error) => {
@@ -16,5 +16,5 @@ const server = app.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", (error)
 
 process.once("SIGTERM", () => {
   server.close(() => service.close());
-  setTimeout(() => server.closeAllConnections(), 10_000).unref(); // Clients may keep theirs busy.
+  setTimeout(() => server.closeAllConnections(), 10_000).unref(); // A client may keep its connection open.
 });

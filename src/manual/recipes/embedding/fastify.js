@@ -8,7 +8,7 @@ const service = await openAnimalStore({ dataDir: process.env.DATA ?? "data" });
 
 const app = fastify();
 await app.register(middie);
-app.use(service.handle); // Runs before Fastify reads any content.
+app.use(service.handle); // Runs before Fastify reads any body.
 app.get("/hello", async () => "hello");
 app.addHook("onClose", () => service.close());
 

@@ -14,5 +14,5 @@ server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log("
 
 process.once("SIGTERM", () => {
   server.close(() => service.close());
-  setTimeout(() => server.closeAllConnections(), 10_000).unref(); // Clients may keep theirs busy.
+  setTimeout(() => server.closeAllConnections(), 10_000).unref(); // A client may keep its connection open.
 });
