@@ -21,7 +21,8 @@ import { idempotencyHours } from "../pets/idempotency-key.ts";
 export const idempotencyHashCharacters = 22;
 /** With 2 s for the rounding of the times to whole seconds. */
 export const idempotencySecondsMax = idempotencyHours * 3_600 + 2;
-const idempotencyHashesMin = 1_000_000;
+/** How many hashes are known at least, if they are not too old. */
+export const idempotencyHashesMin = 1_000_000;
 
 /** An entry's number has 16 bits. 0 is no entry, so that a slot of 0 is free. */
 const entryNumberMax = 0xffff;

@@ -2,8 +2,8 @@
  * Writes what a data folder holds to a new one, without its history: an animal is one line, whatever was changed. A
  * server may hold the folder. Then it is as of one instant, in which the lengths of both logs were taken.
  *
- * A request whose idempotency hash still counts keeps its line, so that it is repeated with the same result. After them
- * stands what has become of those animals.
+ * A request whose idempotency hash the service itself would know keeps its line, so that it is repeated with the same
+ * result. After them stands what has become of those animals.
  */
 
 import { join } from "node:path";
@@ -18,7 +18,7 @@ import { Keyring } from "../keys/keyring.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "../store/catalogue.ts";
 import {
-  idempotencyHashCharacters, type IdempotencyHashes, idempotencySecondsMax,
+  idempotencyHashCharacters, type IdempotencyHashes, idempotencyHashesMin, idempotencySecondsMax,
 } from "../store/idempotency-hashes.ts";
 import { loadPets, petFileName, tornText } from "../store/load-pets.ts";
 import type { LineContent } from "../store/pet-line.ts";
@@ -71,31 +71,28 @@ async function shortPieces(
   { clock, report }: Surroundings,
 ): Promise<Iterable<Uint8Array>> {
   const catalogue = new Catalogue(petStatuses);
-  const replays: Replays = { creates: new Map(), changes: [] };
+  const replays: DatedContent[] = [];
   const nowSeconds = Math.floor(clock.wallMs() / 1_000);
   const rememberSince: IdempotencyHashes["rememberSince"] = (bytes, start, { id, kind, statusIndex }, atSeconds) => {
     if (nowSeconds - atSeconds < idempotencySecondsMax) {
       const idempotencyHash = textOf(bytes, start, start + idempotencyHashCharacters);
-      const content = { id, kind, statusIndex, json: "", idempotencyHash, atSeconds };
-      void (kind === "change" ? replays.changes.push(content) : replays.creates.set(id, content));
+      replays.push({ id, kind, statusIndex, json: "", idempotencyHash, atSeconds });
+      if (replays.length > 2 * idempotencyHashesMin) { // Not at each: it moves all that stay.
+        replays.splice(0, replays.length - idempotencyHashesMin);
+      }
     }
   };
   const to = file.size();
   const onProgress = reportProgress(clock, (bytes) => report(`reading ${path}: ${Math.floor((bytes / to) * 100)} %`));
   const end = await loadPets(file, catalogue, { hashes: { rememberSince }, onProgress });
   intactPart(path, end, tornText, "what is before them is exported", report);
-  return piecesOf(catalogue, replays, lines);
+  return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines);
 }
 
+/** Of a request whose hash counts: how a replay is answered. */
 type DatedContent = LineContent & { readonly atSeconds: number };
 
-/** The requests whose hashes still count. */
-interface Replays {
-  readonly creates: Map<number, DatedContent>;
-  readonly changes: DatedContent[];
-}
-
-function* piecesOf(catalogue: Catalogue, replays: Replays, lines: PetFileLines): Generator<Uint8Array> {
+function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines: PetFileLines): Generator<Uint8Array> {
   for (const content of contentsOf(catalogue, replays)) {
     if (lines.isFull) {
       yield lines.take();
@@ -106,16 +103,34 @@ function* piecesOf(catalogue: Catalogue, replays: Replays, lines: PetFileLines):
   yield lines.take();
 }
 
-function* contentsOf(catalogue: Catalogue, { creates, changes }: Replays): Generator<DatedContent> {
+/**
+ * The animals by their ids, and the lines with hashes in the order of the source: a service forgets the oldest ones by
+ * their order in the file. A line stands behind the animals up to its own.
+ */
+function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
   const plain = { idempotencyHash: undefined, atSeconds: 0 };
-  for (let id = catalogue.next(1); id !== undefined; id = catalogue.next(id + 1)) {
-    const statusIndex = creates.get(id)?.statusIndex ?? catalogue.statusOf(id)!; // There is the animal.
-    const json = catalogue.get(id, statusIndex)!;
-    yield { id, kind: "create", statusIndex, ...(creates.get(id) ?? plain), json };
+  const writtenStatuses = new Map<number, number>();
+  let nextId = catalogue.next(1);
+  function* animalsUpTo(lastId: number): Generator<DatedContent> {
+    for (; nextId !== undefined && nextId <= lastId; nextId = catalogue.next(nextId + 1)) {
+      const statusIndex = catalogue.statusOf(nextId)!; // There is the animal.
+      yield { id: nextId, kind: "create", statusIndex, json: catalogue.get(nextId, statusIndex)!, ...plain };
+    }
   }
-  yield* changes;
-  const written = new Map([...creates.values(), ...changes].map(({ id, statusIndex }) => [id, statusIndex]));
-  for (const [id, statusIndex] of written) {
+  for (const replay of replays) {
+    const { id, kind, statusIndex } = replay;
+    if (kind === "create") {
+      yield* animalsUpTo(id - 1);
+      yield { ...replay, json: catalogue.get(id, statusIndex)! }; // As above.
+      nextId = catalogue.next(id + 1);
+    } else {
+      yield* animalsUpTo(id);
+      yield replay;
+    }
+    writtenStatuses.set(id, statusIndex);
+  }
+  yield* animalsUpTo(Infinity);
+  for (const [id, statusIndex] of writtenStatuses) {
     const present = catalogue.statusOf(id)!; // As above.
     if (statusIndex !== present) {
       yield { id, kind: "change", statusIndex: present, json: "", ...plain };

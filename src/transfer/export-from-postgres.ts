@@ -68,23 +68,51 @@ const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id,
     ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
   ORDER BY pets.id`;
 
-/** The changes whose hashes count, but of removed animals, and then what has become of each animal that was changed. */
-const changesTexts = (changedTo: ChangedTo): readonly string[] => [
-  `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}
-    FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
-      AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`,
-  `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
-    FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`,
-];
+/** The changes whose hashes count, but of removed animals. */
+const changesText = (changedTo: ChangedTo): string => `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}
+  FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
+    AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`;
 
-async function* rowsOf(query: Query, text: string): AsyncGenerator<readonly Row[]> {
-  await query(`DECLARE exported NO SCROLL CURSOR FOR ${text}`);
+/** What has become of each animal that was changed. */
+const presentText = `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
+  FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`;
+
+async function* rowsOf(query: Query, cursor: string, text: string): AsyncGenerator<Row> {
+  await query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${text}`);
   for (let count = rowsMax; count === rowsMax; ) {
-    const rows = await query(`FETCH ${rowsMax} FROM exported`);
+    const rows = await query(`FETCH ${rowsMax} FROM ${cursor}`);
     count = rows.length;
-    yield rows;
+    yield* rows;
   }
-  await query("CLOSE exported");
+  await query(`CLOSE ${cursor}`);
+}
+
+/**
+ * Animals by their ids, and changes with hashes by their time, as far as their animals stand before them: a service
+ * forgets the oldest hashes by their order in the file.
+ */
+async function* rowsInOrder(query: Query): AsyncGenerator<{ readonly row: Row; readonly pet?: Pet }> {
+  const changedTo = await readChangedTo(query);
+  const changes = rowsOf(query, "changes", changesText(changedTo));
+  let change = await changes.next();
+  for await (const row of rowsOf(query, "adds", addsText(changedTo))) {
+    const pet = petOf(JSON.parse(String(row["pet"])) as PetRow);
+    while (change.done !== true && row["hash"] !== null && isBefore(change.value, row)) {
+      yield { row: change.value };
+      change = await changes.next();
+    }
+    yield { row, pet };
+  }
+  for (; change.done !== true; change = await changes.next()) {
+    yield { row: change.value };
+  }
+  for await (const row of rowsOf(query, "present", presentText)) {
+    yield { row };
+  }
+}
+
+function isBefore(change: Row, add: Row): boolean {
+  return Number(change["at_seconds"]) < Number(add["at_seconds"]) && Number(change["id"]) < Number(add["id"]);
 }
 
 /**
@@ -94,25 +122,18 @@ async function* rowsOf(query: Query, text: string): AsyncGenerator<readonly Row[
 async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: Surroundings) {
   const lastId = await readLastId(query);
   const onProgress = reportProgress(clock, (done) => report(`exported animals up to id ${done} of ${lastId}`));
-  const changedTo = await readChangedTo(query);
-  const adds = addsText(changedTo);
-  for (const text of [adds, ...changesTexts(changedTo)]) {
-    for await (const rows of rowsOf(query, text)) {
-      for (const row of rows) {
-        if (lines.isFull) {
-          yield lines.take();
-        }
-        const pet = text === adds ? petOf(JSON.parse(String(row["pet"])) as PetRow) : undefined;
-        const isTwice = pet !== undefined && pet.id <= lines.lastId; // By two hashes.
-        if (isTwice || !isValid(row, pet)) {
-          throw new Error(`the animal with the id ${String(row["id"])} is not as a release writes it: mend it by hand`);
-        }
-        lines.add(contentOf(row, pet), Number(row["at_seconds"]));
-      }
+  for await (const { row, pet } of rowsInOrder(query)) {
+    if (lines.isFull) {
       onProgress(lines.lastId);
+      yield lines.take();
     }
-    lines.skipTo(lastId);
+    const isTwice = pet !== undefined && pet.id <= lines.lastId; // By two hashes.
+    if (isTwice || !isValid(row, pet)) {
+      throw new Error(`the animal with the id ${String(row["id"])} is not as a release writes it: mend it by hand`);
+    }
+    lines.add(contentOf(row, pet), Number(row["at_seconds"]));
   }
+  lines.skipTo(lastId);
   yield lines.take();
 }
 

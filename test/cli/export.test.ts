@@ -161,6 +161,11 @@ test("whatever was added and changed, an export has the same animals, replays an
   const { animalCount } = await exportFolder("/data", "/new", { disk: disk.boot(), clock, report });
   await exportFolder("/new", "/again", { disk: disk.boot(), clock, report });
   assert.deepEqual(disk.seen("/again/pets.jsonl"), disk.seen("/new/pets.jsonl"));
+  // A service forgets the oldest hashes by their order in the file.
+  const [all, counting] = ["/data", "/new"].map((folder) => {
+    return [...disk.seen(`${folder}/pets.jsonl`).toString().matchAll(/"once":"(\w+)"/g)].map(([, hash]) => hash);
+  }) as [string[], string[]];
+  assert.deepEqual(counting, all.slice(all.length - counting.length));
   assert.ok(disk.seen("/new/pets.jsonl").length <= disk.seen("/data/pets.jsonl").length + 100);
   const outcomes: unknown[] = [];
   for (const dataDir of ["/data", "/new"]) {

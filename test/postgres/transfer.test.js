@@ -490,6 +490,25 @@ test("an export has every animal and key in its order, however many and wherever
   assert.match(animalsIn(backup), /^\{"id":1,"name":"é{255}","categoryId":1,"status":"pending",/);
 });
 
+test("an export has the lines with hashes by their time, as far as their animals stand before them", { skip }, async () => {
+  const url = await postgres.createDatabase();
+  await createKey(["--database", url]);
+  await postgres.query(`INSERT INTO animal_store.pets SELECT n, 'Rex', n, 'sold' FROM generate_series(1, 12000) AS n;
+    UPDATE animal_store.counter SET last = 12000;
+    INSERT INTO animal_store.once (hash, pet_id, at)
+      SELECT lpad(n::text, 22, 'a'), n, now() - (13000 - n) * interval '1 s' FROM generate_series(3, 12000, 3) AS n;
+    INSERT INTO animal_store.once (hash, pet_id, at, changed_to)
+      SELECT lpad(n::text, 22, 'c'), 1 + n % 7, now() - (13000.5 - n) * interval '1 s', 'sold' FROM generate_series(30, 12600, 2) AS n`,
+  [], url);
+  const backup = guardedFolder("backup");
+  const exported = await runCommand(["export", backup, "--database", url]);
+  assert.deepEqual([exported.code, exported.stderr], [0, ""]);
+  const times = [...animalsIn(backup).matchAll(/"at":(\d+)/g)].map(([, at]) => Number(at));
+  assert.equal(times.length, 4_000 + 6_286);
+  assert.deepEqual(times, times.toSorted((one, other) => one - other));
+  assert.equal((await runCommand(["check", "--data", backup])).code, 0);
+});
+
 test("of a database without keys no keys.jsonl is written, and what a killed export had written is replaced", { skip }, async () => {
   const store = ["--database", await postgres.createDatabase()];
   await addMany(store, 2);
