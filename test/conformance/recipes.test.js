@@ -109,7 +109,7 @@ test("the Dockerfile copies all that the build needs, and starts the program tha
   await rm(folder, { recursive: true });
 });
 
-test("the Dockerfile's health check works with TLS and with any host, and fails once the service has ended", async (context) => {
+test("the Dockerfile's health check works with TLS, with any host and beside a proxy, and fails once the service has ended", async (context) => {
   const text = await recipe("Dockerfile");
   const folder = await mkdtemp(join(tmpdir(), "animal-store-health-"));
   context.after(() => rm(folder, { recursive: true }));
@@ -130,7 +130,8 @@ test("the Dockerfile's health check works with TLS and with any host, and fails 
     { ANIMAL_STORE_HOST: "0.0.0.0", ...https },
   ]) {
     const service = await start(context, ["--data", join(folder, "data")], { program: programPath, env: variables });
-    const env = { ...process.env, ...variables, PORT: new URL(service.url).port };
+    const proxy = { HTTP_PROXY: "http://127.0.0.1:9", HTTPS_PROXY: "http://127.0.0.1:9", NODE_USE_ENV_PROXY: "1" };
+    const env = { ...process.env, ...proxy, ...variables, PORT: new URL(service.url).port };
     const status = () => spawnSync(process.execPath, inFolder, { env, timeout: 20_000 }).status;
     assert.equal(status(), 0, JSON.stringify(variables));
     assert.equal(await service.stop(), 0);
