@@ -6,7 +6,7 @@ export const listenerLimits = {
   stalledReaderMs: 30_000,
   /** Longer than the 60 s that proxies keep a connection, so that the proxy closes first and no request is lost. */
   idleMs: 75_000,
-  /** How often Node looks for connections that have timed out. Its own 30 s would add to `fieldsMs`. */
+  /** How often timed-out connections are looked for. With Node's 30 s a client would have `fieldsMs` and up to 30 s. */
   timeoutCheckMs: 500,
   /** How long a stop keeps idle connections open, so that a request that a proxy sends on one is not lost. */
   stopIdleMs: 250,

@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { bounds } from "../base/bounds.ts";
 import { originForm } from "../http/message.ts";
 import { closeAfterResponse } from "./closing.ts";
+import { type ListenerLimits, listenerLimits } from "./listener-limits.ts";
 
 export interface MetricsPage {
   readonly contentType: string;
@@ -16,8 +17,10 @@ const path = "/metrics";
 const plainText = "text/plain; charset=utf-8";
 
 /** Serves nothing but the metrics, on a port of their own, to tools such as Prometheus. */
-export function createMetricsListener(page: MetricsPage): Server {
-  const server = createServer({ requestTimeout: 10_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
+export function createMetricsListener(page: MetricsPage, limits: ListenerLimits = listenerLimits): Server {
+  const { fieldsMs, timeoutCheckMs } = limits;
+  const times = { requestTimeout: fieldsMs, headersTimeout: fieldsMs, connectionsCheckingInterval: timeoutCheckMs };
+  const server = createServer(times, (incoming, outgoing) => {
     const { method, url = "", socket } = incoming;
     outgoing.shouldKeepAlive = false; // A packet may have 2,000 requests, and Node would keep all the responses.
     closeAfterResponse(socket);
