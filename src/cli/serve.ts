@@ -11,6 +11,7 @@ import { bounds } from "../base/bounds.ts";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
+import { oneLine } from "../base/redact-secrets.ts";
 import type { Report } from "../base/report.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
@@ -59,11 +60,27 @@ export async function serve(args: readonly string[], terminal: Terminal, stoppin
   const read = readSettings(args, terminal.environment);
   const { storage, log } = read.settings;
   const asked: Asked = { ...read, terminal, report: log === "off" ? () => undefined : terminal.report, stopping };
-  if (storage.kind === "folder") {
-    return serveFrom({ dataDir: storage.dataDir }, asked);
+  const restore = reportWarnings(asked.report);
+  try {
+    if (storage.kind === "folder") {
+      return await serveFrom({ dataDir: storage.dataDir }, asked);
+    }
+    const { withPool } = await import("./database.ts");
+    return await withPool(storage, (database) => serveFrom({ database }, asked));
+  } finally {
+    restore();
   }
-  const { withPool } = await import("./database.ts");
-  return withPool(storage, (database) => serveFrom({ database }, asked));
+}
+
+/** Node prints warnings of its own and of packages as text; here they are lines of the log. Returns what undoes it. */
+function reportWarnings(report: Report): () => void {
+  const print = process.listeners("warning").find(({ name }) => name === "onWarning"); // None with --no-warnings.
+  if (print === undefined) {
+    return () => undefined;
+  }
+  const tell = ({ name, message }: Error): void => report(oneLine(`${name}: ${message}`), "warning");
+  process.off("warning", print).on("warning", tell);
+  return () => void process.off("warning", tell).on("warning", print);
 }
 
 type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
@@ -205,15 +222,19 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
 /** With what the names of its settings begin with. */
 type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metrics-" };
 
+/** How often a port is said to accept no more connections, at most. */
+const warnMs = 3_600_000;
+
 /** Resolves to the port. @throws {UsageError} the address is taken, or not one of this machine */
 function listen(server: Server, address: Address, { cite, report }: Asked): Promise<number> {
   const { port, host, prefix } = address;
   return new Promise((resolve, reject) => {
-    let isWarned = false;
+    let nextMs = 0;
     const warn = (reason: string): void => {
-      if (!isWarned) {
-        isWarned = true; // There may be thousands: one for each connection that was not accepted.
-        report(`some connections cannot be accepted: ${reason}`, "warning");
+      const nowMs = systemClock.monotonicMs();
+      if (nowMs >= nextMs) {
+        nextMs = nowMs + warnMs; // There may be thousands: one for each connection that was not accepted.
+        report(`some connections to port ${portOf(server)} cannot be accepted: ${reason}`, "warning");
       }
     };
     server.on("drop", () => warn(`${server.maxConnections} are open, which is the most`));
@@ -225,9 +246,13 @@ function listen(server: Server, address: Address, { cite, report }: Asked): Prom
         warn(error.message);
       }
     });
-    // A server that listens on a port has an address with one.
-    server.listen({ port, host, backlog: 4_096 }, () => resolve((server.address() as AddressInfo).port));
+    server.listen({ port, host, backlog: 4_096 }, () => resolve(portOf(server)));
   });
+}
+
+/** A server that listens on a port has an address with one. */
+function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
 }
 
 function warnOfClearText({ host, baseUrl, tls }: Settings, report: Report): void {

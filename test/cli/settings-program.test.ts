@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -12,7 +12,7 @@ import { test, type TestContext } from "node:test";
 import { run } from "../../src/cli/run.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { hasIpv6Loopback } from "../support/ipv6.ts";
-import { type Ran, run as runProgram } from "../support/program.ts";
+import { type Ran, run as runProgram, start as startProgram } from "../support/program.ts";
 import { root } from "../support/root.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 import { type RecordingTerminal, recordingTerminal, runHere } from "../support/terminal.ts";
@@ -140,6 +140,26 @@ test("with --log requests every line on standard error is one JSON object with t
   const { level, message } = JSON.parse(refused.stderr) as Record<string, string>;
   assert.deepEqual([refused.code, level], [2, "error"]);
   assert.match(message ?? "", /^Cannot use --port http/);
+});
+
+test("a warning of Node's own, or of a package, is a line of the log, as any other", async (context) => {
+  const data = temporaryFolder(context);
+  const preload = join(data, "warn.cjs");
+  writeFileSync(preload, 'process.on("SIGUSR2", () => process.emitWarning("in several\\nlines", "OwnWarning"));');
+  const env = { NODE_OPTIONS: `--require ${preload}` };
+  for (const [log, expected] of [["requests", 1], ["lifecycle", 1], ["off", 0]] as const) {
+    const program = await startProgram(context, ["--data", join(data, log), "--log", log], { env });
+    const warned = (): number => program.output().stderr.split("OwnWarning: in several lines").length - 1;
+    program.process.kill("SIGUSR2");
+    await until("the warning", () => expected === 0 || warned() === expected);
+    await program.stop();
+    const { stderr } = program.output();
+    assert.equal(warned(), expected, stderr);
+    assert.doesNotMatch(stderr, /\(node:/);
+    if (log === "requests") {
+      stderr.trimEnd().split("\n").forEach((line) => JSON.parse(line));
+    }
+  }
 });
 
 test("version, -v, and help before a command are what people try first, and work", async () => {

@@ -66,6 +66,9 @@ test("however many strangers connect, to metrics too, descriptors are left for f
   assert.equal((await wire.send(request({ key })).response()).status, 200);
   const ports = Array.from({ length: 300 }, (_, index) => Number(index < 60 ? metrics : new URL(program.url).port));
   const strangers = await Promise.all(ports.map((port) => Wire.open(port)));
+  for (const port of [new URL(program.url).port, metrics]) {
+    assert.match(program.output().stderr, new RegExp(`connections to port ${port} cannot be accepted`));
+  }
   const [id = ""] = (/key_\w+/.exec((await run(["keys", "list", "--data", data])).stdout) ?? []);
   assert.equal((await run(["keys", "revoke", id, "--data", data])).code, 0);
   await until("401", async () => (await wire.send(request({ key })).response()).status === 401, { timeoutMs: 5_000 });
