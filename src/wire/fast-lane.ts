@@ -1,7 +1,7 @@
 /**
  * The fast lane: plain requests (plain-request.ts), which nearly all are, are read and responded to directly on the
- * socket, in half the time that node:http takes. One after another: what a client sends ahead is read when the system
- * has the response before it.
+ * socket, which takes less time than node:http does. One after another: what a client sends ahead is read when the
+ * system has the response before it.
  *
  * At the first bytes that do not begin with a plain request node:http gets the connection, with those bytes, and keeps
  * it. So whatever is doubtful is decided by Node's parser, as without this file.
