@@ -134,7 +134,9 @@ const statuses = Object.keys({ available: 0, pending: 0, sold: 0 } satisfies Rec
 type IntegerOf<Animal> = { [Name in keyof Animal]-?: bigint extends Animal[Name] ? Name : never }[keyof Animal];
 type Presence<Value> = undefined extends Value ? "optional" : "required";
 
-const integers: { readonly [Name in IntegerOf<NewPet>]: Presence<NewPet[Name]> } = { categoryId: "required" };
+const integers: { readonly [Name in IntegerOf<NewPet>]: Presence<NewPet[Name]> } = {
+  categoryId: "required",
+};
 
 function checkIntegers<Animal extends object>(pet: Animal): Animal {
   for (const [name, presence] of Object.entries<"required" | "optional">(integers)) {
