@@ -1,7 +1,10 @@
 /** The library's face: re-exports only. Importing it starts nothing. */
 
 export { AnimalStoreError, type Pets } from "./client/client.ts";
-export { petToJson, type NewPet, type Pet, type PetStatus } from "./pets/pet.ts";
+export type {
+  CallOptions, ChangeOptions, ErrorCode, ListOptions, NewPet, Pet, PetPage, PetStatus, WriteOptions, WrittenPet,
+} from "./client/types.ts";
+export { petToJson, type NewPet as NewStorePet, type Pet as StorePet } from "./pets/pet.ts";
 export { openAnimalStore, type AnimalStore, type KeyAdministration } from "./service.ts";
 export type { AnimalStoreOptions } from "./options.ts";
 export { FolderInUseError } from "./disk/lock.ts";
@@ -20,9 +23,9 @@ export {
   StorageUnavailableError,
   type ChangeOutcome,
   type JsonText,
-  type PetPage,
   type PetQuery,
   type PetStore,
+  type PetPage as StorePetPage,
   type StatusChange,
   type StoredPet,
 } from "./pets/pet-store.ts";

@@ -1,7 +1,7 @@
 /**
  * What can be asked of keys. Here a choice becomes an event, and secrets are made. A `KeyDecider` decides about the
- * event and appends it: the store of this process (key-commands.ts), or the process that holds the folder
- * (folder/folder-keys.ts). So no secret leaves the process that made it.
+ * event and appends it: the store of this process, or the process that holds the folder. So no secret leaves the
+ * process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";

@@ -8,11 +8,12 @@
  * and is optional, because the animals that are stored already lack it.
  */
 
-/** What the API knows, in the order of the description. The words in a file are in store/pet-line.ts. */
+// The words for them in a file are in store/pet-line.ts.
+/** What the API knows, in the order of the description. */
 export const petStatuses = ["available", "pending", "sold"] as const;
 export type PetStatus = (typeof petStatuses)[number];
 
-/** An animal for a store. The client, and `service.pets`, have types of their own: client/types.ts. */
+/** An animal for a store. The client, and `service.pets`, have a type of their own, which is less exact. */
 export interface NewPet {
   readonly name: string;
   readonly categoryId: bigint;

@@ -12,7 +12,7 @@ import type { NewPet, PetStatus } from "./pet.ts";
 /** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, and wait for a client. */
 export type JsonText = string | Uint8Array;
 
-/** @throws {TypeError} an embedder's store returned something else */
+/** @internal @throws {TypeError} an embedder's store returned something else */
 export function checkedJson(json: JsonText): JsonText {
   if (typeof json === "string" || json instanceof Uint8Array) {
     return json;
@@ -20,7 +20,7 @@ export function checkedJson(json: JsonText): JsonText {
   throw new TypeError("the store returned something that is neither a string nor a Uint8Array as JSON text");
 }
 
-/** @throws {TypeError} as `checkedJson` */
+/** @internal @throws {TypeError} as `checkedJson` */
 export function checkedId(id: number): number {
   if (Number.isSafeInteger(id) && id > 0) {
     return id;
@@ -80,7 +80,7 @@ export interface PetStore {
    * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
    * creation, also after a restart, at least for the last million requests that had one. A second call with an equal
    * animal resolves to the result of the first, with `isReplay`, also if its status has changed since. A call that
-   * throws is not remembered. The service never has two calls with one hash in progress (pets/shared-outcomes.ts).
+   * throws is not remembered. The service never has two calls with one hash in progress.
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {IdempotencyConflictError} the hash belongs to another animal, or to a change
    * @throws {StorageUnavailableError} nothing was stored

@@ -9,11 +9,12 @@ export interface Pet extends NewPet {
   readonly id: number;
 }
 
+/** @internal */
 export function isPetStatus(value: unknown): value is PetStatus {
   return petStatuses.includes(value as PetStatus);
 }
 
-/** @param received what the client sent, fit for a message */
+/** @internal @param received what the client sent, fit for a message */
 export function statusProblem(received: string): string {
   return `must be one of ${petStatuses.map((status) => `"${status}"`).join(", ")}, received ${received}`;
 }
@@ -26,7 +27,7 @@ export function petToJson(pet: Pet): string {
   return toJson(`{"id":${pet.id},`, pet);
 }
 
-/** Likewise, without an id: what a client would send to add the animal. */
+/** @internal Without an id: what a client would send to add the animal. */
 export function newPetToJson(newPet: NewPet): string {
   return toJson("{", newPet);
 }
@@ -44,13 +45,13 @@ function toJson(start: string, newPet: NewPet): string {
 
 const written = members.map(({ name, kind }) => ({ name, isText: kind === "text", before: `"${name}":` }));
 
-/** Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
+/** @internal Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
 export function readPetId(segment: string): number | undefined {
   const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
   return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;
 }
 
-/** The status in a text of `petToJson`; undefined if it is another text. */
+/** @internal The status in a text of `petToJson`; undefined if it is another text. */
 export function statusIn(json: string | Uint8Array): PetStatus | undefined {
   const end = typeof json === "string" ? json : Buffer.from(json.subarray(-longestStatusEnd)).toString("latin1");
   return petStatuses.find((status) => end.endsWith(statusEnd(status)));

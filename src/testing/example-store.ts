@@ -9,9 +9,9 @@ import { MessageChannel, type MessagePort } from "node:worker_threads";
 import {
   type ChangeOutcome,
   type JsonText,
-  type NewPet,
+  type NewStorePet,
   IdempotencyConflictError,
-  type PetPage,
+  type StorePetPage,
   type PetQuery,
   type PetStore,
   petToJson,
@@ -21,7 +21,7 @@ import {
 } from "../index.ts";
 
 type Question =
-  | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
+  | { readonly kind: "add"; readonly newPet: NewStorePet; readonly idempotencyHash: string | undefined }
   | {
       readonly kind: "change";
       readonly id: number;
@@ -38,7 +38,7 @@ type Reply =
 
 interface Row {
   readonly id: number;
-  readonly newPet: NewPet;
+  readonly newPet: NewStorePet;
   readonly json: string;
 }
 
@@ -92,7 +92,7 @@ export class ExampleEngine {
     return { kind: "result", result };
   }
 
-  #add(newPet: NewPet): StoredPet {
+  #add(newPet: NewStorePet): StoredPet {
     const id = this.#rows.length + 1;
     const json = petToJson({ ...newPet, id });
     this.#rows.push({ id, newPet, json });
@@ -109,7 +109,7 @@ export class ExampleEngine {
     return { kind: "changed", json };
   }
 
-  #list({ after, limit, status }: PetQuery): PetPage {
+  #list({ after, limit, status }: PetQuery): StorePetPage {
     const matching = this.#rows.slice(after).filter((row) => status === undefined || row.newPet.status === status);
     const page = matching.slice(0, limit);
     const nextAfter = matching.length > limit ? page.at(-1)?.id : undefined;
@@ -137,7 +137,7 @@ export class ExampleStore implements PetStore {
     this.#port.unref();
   }
 
-  async add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
+  async add(newPet: NewStorePet, idempotencyHash?: string): Promise<StoredPet> {
     return (await this.#ask({ kind: "add", newPet, idempotencyHash })) as StoredPet; // The engine's reply to "add".
   }
 
@@ -150,8 +150,8 @@ export class ExampleStore implements PetStore {
     return (await this.#ask({ kind: "get", id })) as JsonText | undefined; // The engine's reply to "get".
   }
 
-  async list(query: PetQuery): Promise<PetPage> {
-    return (await this.#ask({ kind: "list", query })) as PetPage; // The engine's reply to "list".
+  async list(query: PetQuery): Promise<StorePetPage> {
+    return (await this.#ask({ kind: "list", query })) as StorePetPage; // The engine's reply to "list".
   }
 
   /** What the engine last said: this cannot wait for a reply. */

@@ -1,5 +1,5 @@
 /**
- * `animal-store/testing`: what every store has to do (pets/pet-store.ts), as tests of `node:test` that any store can be
+ * `animal-store/testing`: what every store has to do (`PetStore`), as tests of `node:test` that any store can be
  * put through: ours, the one in PostgreSQL, one of an embedder's. What a crash may do to a store is for tests of its
  * own. And an example of a store. It imports only what the library exports.
  */

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 
-import { type ChangeOutcome, type NewPet, petToJson, StorageUnavailableError } from "../index.ts";
+import { type ChangeOutcome, type NewStorePet, petToJson, StorageUnavailableError } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded } from "./seeded-random.ts";
 import {
@@ -58,7 +58,7 @@ export function testChanging(name: string, createPlace: CreatePlace): void {
 
   test(`${name}: a page of a status has only animals of it, also while they change`, async (context) => {
     const store = await openChanging(context, createPlace);
-    await addAll(store, Array<NewPet>(40).fill(rex));
+    await addAll(store, Array<NewStorePet>(40).fill(rex));
     for (const [status, change] of [["available", toSold], ["sold", free]] as const) {
       const listing = store.list({ after: 0, limit: 40, status });
       await Promise.all(idsFrom(1, 40).reverse().map((id) => store.changeStatus(id, change)));
@@ -101,7 +101,7 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
     const place = await createPlace();
     context.after(() => place.remove());
     const store = changing(await place.open());
-    await addAll(store, Array<NewPet>(100).fill(rex));
+    await addAll(store, Array<NewStorePet>(100).fill(rex));
     const work = Promise.allSettled(idsFrom(1, 100).map((id) => store.changeStatus(id, toSold)));
     let isSettled = false;
     void work.then(() => (isSettled = true));

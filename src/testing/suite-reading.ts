@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate } from "node:timers";
 
-import { type NewPet, type PetStatus, type PetStore, petToJson, type StoredPet } from "../index.ts";
+import { type NewStorePet, type PetStatus, type PetStore, petToJson, type StoredPet } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded, type SeededRandom } from "./seeded-random.ts";
 import {
@@ -138,7 +138,7 @@ class Model {
   }
 }
 
-function randomPets(random: SeededRandom, count: number): NewPet[] {
+function randomPets(random: SeededRandom, count: number): NewStorePet[] {
   return random.times(count, () => {
     // Few of one kind, so that some pages come to an end and some do not.
     const status = random.oneIn(10) ? "pending" : random.pick<PetStatus>(["available", "sold"]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 
 import type {
-  ChangeOutcome, JsonText, NewPet, PetPage, PetStatus, PetStore, StatusChange, StoredPet,
+  ChangeOutcome, JsonText, NewStorePet, StorePetPage, PetStatus, PetStore, StatusChange, StoredPet,
 } from "../index.ts";
 import { type Member, members, petStatuses } from "../pets/members.ts";
 import type { CreatePlace } from "./place.ts";
@@ -16,7 +16,7 @@ export const everyPage = { limit: 100, status: undefined } as const;
 
 export const statuses: readonly PetStatus[] = petStatuses;
 /** It has only the members that it must have. */
-export const rex: NewPet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
+export const rex: NewStorePet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
 export const reserve: StatusChange = { status: "pending", from: ["available"] };
 export const toSold: StatusChange = { status: "sold", from: statuses };
 export const free: StatusChange = { status: "available", from: statuses };
@@ -58,17 +58,17 @@ export function hashOf(number: number): string {
 }
 
 /** All at once. */
-export function addAll(store: PetStore, pets: readonly NewPet[]): Promise<StoredPet[]> {
+export function addAll(store: PetStore, pets: readonly NewStorePet[]): Promise<StoredPet[]> {
   return Promise.all(pets.map((pet) => store.add(pet)));
 }
 
 /** Animals that differ, so that one cannot pass for another. */
-export function manyPets(count: number): NewPet[] {
+export function manyPets(count: number): NewStorePet[] {
   return idsFrom(1, count).map(petOf);
 }
 
 /** Half of them have only the members that they must have. */
-export function petOf(number: number): NewPet {
+export function petOf(number: number): NewStorePet {
   const isShort = number % 2 === 0;
   return petWith(statuses[number % statuses.length] ?? "sold", (member) => {
     return isShort && member.isOptional === true ? undefined : valueOf(member, number);
@@ -76,9 +76,9 @@ export function petOf(number: number): NewPet {
 }
 
 /** @param value of each member; undefined if the animal has none */
-export function petWith(status: PetStatus, value: (member: Member) => string | bigint | undefined): NewPet {
+export function petWith(status: PetStatus, value: (member: Member) => string | bigint | undefined): NewStorePet {
   const entries = members.map((member) => [member.name, value(member)]).filter(([, given]) => given !== undefined);
-  return { ...Object.fromEntries(entries), status } as NewPet; // It has what the table says.
+  return { ...Object.fromEntries(entries), status } as NewStorePet; // It has what the table says.
 }
 
 export function valueOf({ kind, name }: Member, number: number): string | bigint {
@@ -86,7 +86,7 @@ export function valueOf({ kind, name }: Member, number: number): string | bigint
 }
 
 /** Each member in turn, with each value that may be lost or altered on its way. */
-export function oddPets(): NewPet[] {
+export function oddPets(): NewStorePet[] {
   return members.flatMap(({ name, kind }) => {
     return (kind === "text" ? oddTexts : int64s).map((value) => ({ ...rex, [name]: value }));
   });
@@ -119,7 +119,7 @@ export async function walk(
 ): Promise<string[]> {
   const texts: string[] = [];
   for (let after: number | undefined = 0; after !== undefined; ) {
-    const page: PetPage = await store.list({ ...query, after });
+    const page: StorePetPage = await store.list({ ...query, after });
     const inner = textOf(page.json).slice(1, -1);
     texts.push(...(inner === "" ? [] : inner.split(/(?<=\}),(?=\{)/)));
     assert.ok(page.nextAfter === undefined || page.nextAfter > after, "each page leads on");
@@ -129,7 +129,7 @@ export async function walk(
 }
 
 export function assertPage(
-  page: PetPage,
+  page: StorePetPage,
   expected: readonly (StoredPet | undefined)[],
   nextAfter: number | undefined,
 ): void {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -9,6 +8,8 @@ import { here, runTool } from "./running-service.js";
 
 const [report] = JSON.parse(await readFile(join(here, "generated", "pack.json"), "utf8"));
 const installed = join(here, "node_modules", "animal-store");
+const { exports } = JSON.parse(await readFile(join(installed, "package.json"), "utf8"));
+const entries = Object.values(exports).flatMap(({ types = [] }) => types).map((path) => join(installed, path));
 const tarball = join(here, "generated", report.filename);
 const folder = await mkdtemp(join(tmpdir(), "animal-store-install-"));
 
@@ -25,13 +26,21 @@ test("the tarball holds JavaScript, types, README with its picture, manual and r
 });
 
 test("the types of each export compile alone, by both resolutions", () => {
-  const { exports } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-  const entries = Object.values(exports).flatMap(({ types = [] }) => types).map((path) => join(installed, path));
   assert.equal(entries.length, 3);
   for (const resolution of ["nodenext", "bundler"]) {
     const module = resolution === "nodenext" ? resolution : "esnext";
     const flags = ["--noEmit", "--strict", "--target", "es2022", "--types", "node", "--module", module, "--moduleResolution", resolution];
     assert.equal(runTool("tsc", [...flags, ...entries]).output, "");
+  }
+});
+
+test("no comment that an editor shows of an export names a file, which a user has not", async () => {
+  const listed = runTool("tsc", ["--listFilesOnly", "--module", "nodenext", "--types", "node", ...entries]).output.split("\n");
+  const reached = listed.filter((path) => path.includes("/animal-store/dist/"));
+  assert.ok(reached.length > 10);
+  for (const path of reached) {
+    const text = (await readFile(path, "utf8")).replace(/from "[^"]*"|import\("[^"]*"\)/g, "");
+    assert.doesNotMatch(text, /[\w-]\.(ts|js|md)\b/, path);
   }
 });
 

@@ -1,7 +1,10 @@
 /** An embedder's program in TypeScript, which is compiled and never run. */
 
 import { createServer } from "node:http";
-import { type AnimalStore, type CallerKey, ContentTakenError, DatabaseError } from "animal-store";
+import {
+  type AnimalStore, type CallerKey, ContentTakenError, DatabaseError, type NewPet, type NewStorePet, type Pet, type PetPage,
+  petToJson, type PetStore, type StorePetPage, type WrittenPet,
+} from "animal-store";
 import connect from "connect";
 import express from "express";
 import fastify from "fastify";
@@ -29,6 +32,31 @@ export function mount(service: AnimalStore): void {
   createServer((request, response) => service.guard(request, response));
   // @ts-expect-error: Fastify's own request is none of Node's.
   fastify().get("/own", async (request) => service.keyOf(request));
+}
+
+/** With the names that an editor offers first. */
+export async function usePets({ pets }: AnimalStore): Promise<Pet> {
+  const rex: NewPet = { name: "Rex", categoryId: 1 };
+  const added: WrittenPet = await pets.add(rex);
+  const page: PetPage = await pets.list({ after: added.id });
+  const pet: Pet = page.pets[0] ?? (await pets.get(1));
+  return added.isReplay === true ? pet : pets.changeStatus(pet.id, "sold", { from: pet.status });
+}
+
+export class OwnStore implements Pick<PetStore, "add" | "list"> {
+  readonly #texts: string[] = [];
+
+  async add(newPet: NewStorePet): Promise<{ readonly id: number; readonly json: string }> {
+    const id = this.#texts.length + 1;
+    const category: bigint = newPet.categoryId;
+    const json = petToJson({ ...newPet, categoryId: category, id });
+    this.#texts.push(json);
+    return { id, json };
+  }
+
+  list(): StorePetPage {
+    return { json: `[${this.#texts.join()}]`, nextAfter: undefined };
+  }
 }
 
 export function isFree(key: CallerKey | undefined): boolean {
