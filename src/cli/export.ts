@@ -14,7 +14,7 @@ import type { Query } from "../postgres/database.ts";
 import { exportFolder, transferredFileNames } from "../transfer/export-folder.ts";
 import type { Transferred } from "../transfer/import-to-postgres.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
-import { readStorage } from "./settings.ts";
+import { parseFolder, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
 
 /** How long the answer to a statement may take that moves a piece from or to a database. */
@@ -27,6 +27,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   if (folder.trim() === "" || more.length > 0) { // Empty as an unset variable is.
     throw new UsageError("Cannot export: name one folder, as in export backup --data data");
   }
+  checkTarget(folder);
   const storage = readStorage(values, terminal.environment);
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
@@ -51,6 +52,15 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   const remark = "; another process holds the folder: this is a backup, without what is confirmed from now on";
   terminal.stdout(`exported ${what}${isBackup ? remark : ""}\n`);
   return exitDone;
+}
+
+/** @throws {UsageError} it is no name of a folder to make */
+export function checkTarget(folder: string): void {
+  try {
+    parseFolder(folder);
+  } catch (error) {
+    throw new UsageError(`Cannot write to ${folder}: it ${messageOf(error)}`);
+  }
 }
 
 /** @throws {Error} there is nothing to export or import, or a part of it */

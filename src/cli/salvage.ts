@@ -15,6 +15,7 @@ import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
 import { petFileName } from "../store/load-pets.ts";
 import { PetFileLines } from "../transfer/pet-file-lines.ts";
 import { salvagePets } from "../transfer/salvage-pets.ts";
+import { checkTarget } from "./export.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -27,6 +28,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   if (target.trim() === "") {
     throw new UsageError("Cannot use --salvage: name a folder, a new one or an empty one"); // An unset variable.
   }
+  checkTarget(target);
   const { dataDir } = storage;
   await becomeOwner(dataDir, target);
   await checkWhole(disk, dataDir);

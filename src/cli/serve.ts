@@ -215,8 +215,9 @@ async function end({ service, listener, observers, metricsServer, tls }: Running
 async function whatIsServed(service: Service, { storage }: Settings): Promise<string> {
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service.engine;
-  const animals = pluralize((await service.engine.countAnimals()) ?? 0, "animal");
-  return [place, ...(keys.exists ? [] : ["made just now"]), animals, keys.keyring.countInWords()].join(", ");
+  const animalCount = (await service.engine.countAnimals()) ?? 0;
+  const made = keys.exists || animalCount > 0 ? [] : ["made just now"];
+  return [place, ...made, pluralize(animalCount, "animal"), keys.keyring.countInWords()].join(", ");
 }
 
 /** With what the names of its settings begin with. */

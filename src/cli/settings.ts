@@ -169,7 +169,7 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
   const storage = (): Storage => {
     const address = read("database", parseDatabaseAddress);
     if (address === undefined) {
-      return { kind: "folder", dataDir: readRequired("data", parseText) };
+      return { kind: "folder", dataDir: readRequired("data", parseFolder) };
     }
     const cited = cite("database");
     if (values.has("data") || environment[settingTable.data.variable]) {
@@ -226,6 +226,18 @@ function requirePlain(text: string): string {
     throw new RangeError("must not begin or end with a quotation mark, or hold a control character");
   }
   return text;
+}
+
+/**
+ * The name of a folder. Elsewhere a shell, a unit or a template would have expanded these: here each would be a new
+ * folder, and empty.
+ * @throws {RangeError}
+ */
+export function parseFolder(text: string): string {
+  if (/^[~%]|\$|\{\{|:\/\//.test(text)) {
+    throw new RangeError("must be the folder itself: ~, %, $, {{ and :// are not expanded here");
+  }
+  return parseText(text);
 }
 
 function parseText(text: string): string {

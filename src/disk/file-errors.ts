@@ -1,4 +1,5 @@
 import { accessSync, constants, existsSync, lstatSync, readlinkSync, type Stats, statSync } from "node:fs";
+import { constants as systemConstants } from "node:os";
 import { dirname, resolve } from "node:path";
 
 import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
@@ -24,7 +25,7 @@ export class RefusedError extends Error {
 
   constructor(sentence: string, path: string, cause: unknown) {
     super(sentence, { cause });
-    this.code = codeOf(cause);
+    this.code = systemCode(cause);
     this.path = path;
   }
 }
@@ -38,7 +39,7 @@ export async function withPath<Found>(path: string, pending: Promise<Found>): Pr
 
 /** Returns a `RefusedError`, or the error itself if there is no sentence for it. @param usedPath if it names none */
 export function explain(error: unknown, usedPath?: string): unknown {
-  const code = codeOf(error);
+  const code = systemCode(error);
   if (code === undefined || error instanceof RefusedError) {
     return error;
   }
@@ -46,6 +47,16 @@ export function explain(error: unknown, usedPath?: string): unknown {
   const absolute = resolve(path ?? "");
   const sentence = path === undefined ? undefined : sentenceOf(code, absolute, callsOnNames.has(syscall));
   return sentence === undefined ? error : new RefusedError(sentence, absolute, error);
+}
+
+/** An error of Linux that libuv has no name for has a text in place of its code: "Unknown system error -122". */
+function systemCode(error: unknown): unknown {
+  const code = codeOf(error);
+  if (!String(code).startsWith("Unknown system error")) {
+    return code;
+  }
+  const names = Object.entries({ ...systemConstants.errno, EUCLEAN: 117 });
+  return names.find(([, number]) => number === -((error as NodeJS.ErrnoException).errno ?? 0))?.[0] ?? code;
 }
 
 /** They need a right to the folder, whatever has the name. */
@@ -61,6 +72,12 @@ function sentenceOf(code: unknown, path: string, isName: boolean): string | unde
       return `${place} is on a read-only file system`;
     case "ENOSPC":
       return `no space is left on the disk of ${place}`;
+    case "EDQUOT":
+      return `the disk quota is used up on the disk of ${place}`;
+    case "ESTALE":
+      return `${place} is on a network file system that has lost it`;
+    case "EUCLEAN":
+      return `the file system of ${place} is damaged`;
     case "ENOENT": {
       const absent = absentOf(isName ? place : path);
       return absent && `${absent} does not exist`;

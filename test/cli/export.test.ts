@@ -115,6 +115,14 @@ test("an export of a damaged folder, of none, or to one that has files is refuse
   await refused(/^Cannot export to \S+: it has a limits\.json already\n$/);
 });
 
+test("an export and a salvage refuse a folder's name that nobody has expanded", async (context) => {
+  const { data } = await newShop(context);
+  for (const command of [["export"], ["check", "--salvage"]]) {
+    const { code, stderr } = await runHere([...command, "~/backup", "--data", data]);
+    assert.match(`${code} ${stderr}`, /^2 Cannot write to ~\/backup: it must be the folder itself: .* are not expanded here\n$/);
+  }
+});
+
 test("a hash that no longer counts is left out, and the next id stays, also after ids that no animal has", async () => {
   const disk = new SimulatedDisk(new SeededRandom(1));
   const clock = new ManualClock();

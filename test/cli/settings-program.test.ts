@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -115,6 +115,10 @@ test("the start says what it serves: where, whether it was made just now, how ma
   const second = await start(context, ["--data", data]);
   assert.match(second.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 2 active of 3 keys\\)$`, "m"));
   assert.equal(await second.stop(), 0);
+  rmSync(join(data, "keys.jsonl")); // As after a salvage that has left it out.
+  const third = await start(context, ["--data", data]);
+  assert.match(third.output().stdout, new RegExp(`^listening on \\S+ \\(folder ${data}, 1 animal, 1 key\\)$`, "m"));
+  assert.equal(await third.stop(), 0);
 });
 
 test("a variable ANIMAL_STORE_* that is no setting gets a warning that names it", async (context) => {

@@ -68,8 +68,9 @@ const rows: readonly Row[] = [
   {
     name: "data",
     member: "storage",
-    good: ["/var/lib/animals", "a b"].map((dataDir) => [dataDir, { kind: "folder", dataDir }] as const),
-    bad: [" ", "a\0b"],
+    good: ["/var/lib/animals", "a b", "50%", "a~"].map((dataDir) => [dataDir, { kind: "folder", dataDir }] as const),
+    // What a shell, a unit or a template would have expanded.
+    bad: [" ", "a\0b", "~/animals", "~", "$HOME/animals", "a/${DATA}", "%h/animals", "{{ data }}", "file:///animals"],
   },
   { name: "database", member: "storage", good: [], bad: ["***"] }, // More in database-address.test.ts.
   { name: "tls-cert", member: "tls", good: [], bad: [" ", "a.pem"] }, // Together in tls.test.ts.

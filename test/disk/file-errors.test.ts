@@ -26,6 +26,19 @@ test("explain() names of an absent path the first part that is not there, also b
   }
 });
 
+test("errors of Linux that Node has no name for have a name, and a sentence", (context) => {
+  const path = join(temporaryFolder(context), "pets.jsonl");
+  for (const [errno, name, sentence] of [
+    [122, "EDQUOT", /^the disk quota is used up on the disk of \//], [116, "ESTALE", /^\/\S+ is on a network file system that/],
+    [117, "EUCLEAN", /^the file system of \/\S+ is damaged$/],
+  ] as const) {
+    const text = `Unknown system error -${errno}`;
+    const error = explain(Object.assign(new Error(`${text}: ${text}, write`), { code: text, errno: -errno, syscall: "write" }), path);
+    assert.ok(error instanceof RefusedError);
+    assert.deepEqual([error.code, sentence.test(error.message)], [name, true], error.message);
+  }
+});
+
 test("explain() leaves what it has no sentence for: other codes, no path, what is no error, its own errors", (context) => {
   const refused = explain(errorOf(join(temporaryFolder(context), "none")));
   const noPath = Object.assign(new Error("no space"), { code: "ENOSPC" });
