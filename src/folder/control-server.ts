@@ -150,14 +150,17 @@ async function linesOf(request: Request, options: ControlServerOptions): Promise
   return lines;
 }
 
-/** Sends the lines in pieces, between which other things have a turn. Never rejects. */
+/**
+ * Sends the lines in pieces, between which other things have a turn. Resolves when the system has them, and does not
+ * wait for a command that was stopped: it reads them when it goes on. Never rejects.
+ */
 async function send(connection: Duplex, lines: readonly string[]): Promise<void> {
   if (connection.destroyed) {
     return;
   }
-  // It does not read its response. The timer keeps a command that holds the folder running until others have theirs.
   const timer = setTimeout(() => connection.destroy(), controlTimeoutMs);
   const closed = new Promise<void>((resolve) => connection.once("close", resolve));
+  void closed.then(() => clearTimeout(timer));
   for (let sent = 0; sent < lines.length && !connection.destroyed; sent += pieceLines) {
     const piece = lines.slice(sent, sent + pieceLines).map((line) => `${line}\n`).join("");
     if (!connection.write(piece)) {
@@ -166,9 +169,7 @@ async function send(connection: Duplex, lines: readonly string[]): Promise<void>
     await eventLoopTurn();
     timer.refresh();
   }
-  connection.end();
-  await closed;
-  clearTimeout(timer);
+  await Promise.race([closed, new Promise<void>((resolve) => connection.end(resolve))]);
 }
 
 /** Resolves to whether anything was changed. @throws {Error} for whoever asked */

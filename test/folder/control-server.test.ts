@@ -270,6 +270,31 @@ test("a list that nobody reads holds up no stop", async (context) => {
   assert.ok(performance.now() - beganMs < 5_000);
 });
 
+test("a command that was stopped, before or after it answers the first line, holds up a stop for a second at most", async (context) => {
+  const { folder, store, path, lock: held } = await hold(context);
+  const { id } = await store.create();
+  const close = openControlServer(held, { keys: store, store: () => undefined, report: () => undefined });
+  const connect = async (): Promise<Duplex> => {
+    const connection = await reach(path);
+    assert.ok(connection);
+    connection.write(`${made}${encodeKeyEvent({ event: "revoked", timeMs: folder.clock.wallMs(), id })}\n`);
+    return connection;
+  };
+  const answering = await connect();
+  await new Promise((resolve) => answering.once("data", resolve));
+  answering.pause().write("\n");
+  await until("the change is made", () => store.keyring.get(id)?.revokedMs !== undefined);
+  const stopped = [await connect(), await connect()]; // One has its turn, the other waits behind it.
+  await new Promise((resolve) => stopped[0]?.once("readable", resolve));
+  const beganMs = performance.now();
+  await close();
+  assert.ok(performance.now() - beganMs < 5_000);
+  for (const connection of stopped) {
+    assert.match((await connection.setEncoding("utf8").toArray()).join(""), /"error":"NotReadyError"/);
+  }
+  assert.match((await answering.setEncoding("utf8").toArray()).join(""), /\{"done":true\}\n$/);
+});
+
 test("a list that is cut off, as by a restart, is asked for again", async (context) => {
   const folder = new KeyFolder(context);
   const { id } = await (await folder.open()).create();
