@@ -29,7 +29,7 @@ before(async () => {
     return;
   }
   const unit = await readFile(join(recipes, "animal-store.service"), "utf8");
-  const [, flags] = /^ExecStart=.* (--base-url .* --trust-proxy 1)$/m.exec(unit);
+  const [, flags] = /^ExecStart=.* (--base-url .* --trust-proxy 1) /m.exec(unit);
   service = await startService(flags.split(" "));
   key.authorization = `Bearer ${service.apiKey}`;
   relay = await startRelay(Number(new URL(service.origin).port));
