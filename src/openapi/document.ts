@@ -80,6 +80,9 @@ function introduction(): string {
     "Every error response has the same three properties: `code` for programs, `message` for people, and `status`. An " +
       "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +
       "Without a valid key both are 401.",
+    "## Later releases",
+    "A later release may add properties to responses, and error codes. Ignore a property that you do not know, and " +
+      "treat an unknown code as its status. Requests may have no other properties than those described.",
     "## Rate limits",
     "A plan limits the requests of a key per minute and per day. A window opens with its first request, and the " +
       "quota resets all at once when the window ends. Every authenticated request counts, except a 429.",

@@ -32,13 +32,18 @@ export function int64(range: { readonly minimum?: number } = {}): JsonObject {
   return { type: "integer", format: "int64", ...range };
 }
 
-/** An object of these members only. All of them are required unless `required` names some. */
+/** What the service responds with: a later release may add members. All are required unless `required` names some. */
 function objectOf(
   description: string,
   properties: JsonObject,
   required: readonly string[] = Object.keys(properties),
 ): JsonObject {
-  return { type: "object", description, required, additionalProperties: false, properties };
+  return { type: "object", description, required, properties };
+}
+
+/** What is sent to the service, which refuses any other member. */
+function requestOf(...parts: Parameters<typeof objectOf>): JsonObject {
+  return { ...objectOf(...parts), additionalProperties: false };
 }
 
 /** The characters of the Unicode property White_Space, for a character class that every regex engine reads alike. */
@@ -95,12 +100,12 @@ export const schemas: JsonObject = {
     pattern: tagsPattern,
     description: "A list, or `*` for any. An animal's tag is its status in quotation marks.",
   },
-  NewPet: objectOf(
+  NewPet: requestOf(
     "An animal to add. Other properties are refused, `id` too.",
     { ...memberSchemas, status: newStatus },
     required,
   ),
-  StatusChange: objectOf("The one thing about an animal that changes. Other properties are refused.", { status }),
+  StatusChange: requestOf("The one thing about an animal that changes. Other properties are refused.", { status }),
   Pet: {
     ...objectOf("An animal of the catalogue.", { id, ...memberSchemas, status }, ["id", ...required, "status"]),
     examples: [rex],

@@ -50,6 +50,16 @@ test("describeApi() is at most 48 kB, also with the longest addresses", () => {
   assert.ok(Buffer.byteLength(text) <= 48_000, `${Buffer.byteLength(text)} bytes`);
 });
 
+test("describeApi() closes the schemas of requests and leaves those of responses open, and says so", () => {
+  const description = published();
+  const schemas = Object.entries(description["components"]?.["schemas"] ?? {});
+  const objects = schemas.filter(([, { type }]) => String(type) === "object");
+  const closed = objects.filter(([, schema]) => "additionalProperties" in schema).map(([name]) => name);
+  assert.deepEqual(closed, ["NewPet", "StatusChange"]);
+  assert.deepEqual(objects.filter(([name]) => !closed.includes(name)).map(([name]) => name), ["Pet", "Limits", "Quota", "Error"]);
+  assert.match(String(description["info"]?.["description"]), /Ignore a property that you do not know/);
+});
+
 test("the description of an embedder is as exact as the served one, and no number in it is rounded", async (context) => {
   const { service, port } = await runningService(context);
   const served = await fetch(`http://127.0.0.1:${port}/openapi.json`);

@@ -4,11 +4,18 @@
 
 import { codeOf, type WireResponse } from "../support/wire-response.ts";
 import { type DescribedResponse, everyResponse, type Node, resolver } from "./description.ts";
-import { faultsOf, type Schema } from "./json-schema.ts";
+import { faultsOf, isObject, type Schema } from "./json-schema.ts";
 
 /** Fields of HTTP, caches and CORS, which the description leaves out. */
 const undescribed =
   /^(date|connection|keep-alive|content-(type|length)|accept-encoding|cache-control|x-content-type-options|vary|access-control-.*)$/;
+
+/** Clients must ignore a member that they do not know. These tests must not: the service has none that is not described. */
+function closed(node: Node): Node {
+  const members = Object.entries(node).map(([name, child]) => [name, isObject(child) ? closed(child as Node) : child]);
+  const isClosed = String(node["type"]) === "object" && node["properties"] !== undefined;
+  return { ...Object.fromEntries(members), ...(isClosed && { additionalProperties: false }) } as Node;
+}
 
 export class Walk {
   readonly #basePath: string;
@@ -19,9 +26,9 @@ export class Walk {
   readonly #messages = new Set<string>();
 
   constructor(description: Node, basePath: string) {
-    this.#description = description;
+    this.#description = closed(description);
     this.#basePath = basePath;
-    this.#responses = everyResponse(description);
+    this.#responses = everyResponse(this.#description);
   }
 
   /** Everything about the response to an operation that the description does not say. */
