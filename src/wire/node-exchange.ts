@@ -57,7 +57,7 @@ export class NodeExchange implements Exchange {
   readContent(bytesMax: number): MaybePromise<Content> {
     const { incoming } = this;
     // If empty content was read before, only the end of the stream shows it.
-    if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding) {
+    if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding || isParsed(incoming)) {
       throw new ContentTakenError();
     }
     // Both can happen while the limiter decides.
@@ -156,6 +156,11 @@ function rawHeadersOf({ rawHeaders = [], headers }: Partial<IncomingMessage>): r
 /** An imitated request, such as one of Fastify's `inject`, has no `complete`; but it ends. */
 function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
   return complete || readableEnded;
+}
+
+/** A mock is no stream, and may have its content as an object from the beginning, as a parser leaves it. */
+function isParsed({ read, body }: { readonly read?: unknown; readonly body?: unknown }): boolean {
+  return read === undefined && Object.keys(body ?? {}).length > 0;
 }
 
 /** Whether the request is chunked, or declares a length other than 0 (RFC 9112, 6.3). */

@@ -8,6 +8,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { test } from "node:test";
 
+import { ContentTakenError } from "../../src/index.ts";
 import { runningService } from "../support/running-service.ts";
 import { petOfBytes, rex } from "../support/wire.ts";
 
@@ -70,4 +71,12 @@ test("a request without a socket, of an adapter or a mock, is served by handle()
     }
   }
   assert.deepEqual(reports, []);
+});
+
+test("a mock whose content is an object already is told so, as content that a parser has read", async (context) => {
+  const { service, key } = await runningService(context);
+  const headers = { host: "localhost", authorization: `Bearer ${key}`, "content-length": String(rex.length) };
+  const incoming = Object.assign(mocked({ method: "POST", headers, content: "" }), { body: { name: "Rex", categoryId: 5 } });
+  const error = await new Promise((resolve) => service.handle(incoming, new ServerResponse(incoming), resolve));
+  assert.ok(error instanceof ContentTakenError);
 });
