@@ -20,6 +20,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
   /** The key is not used, and stays in its field, where the person can correct it. */
   function refuse(): void {
     session.key = "";
+    catalogue.forget(); // A stored key had its filter and page size.
     input.ariaInvalid = "true";
     input.select();
   }

@@ -13,7 +13,7 @@ import { type ApiCall, explain, type Session } from "./session.ts";
 const actions = [
   ["pending", "Reserve", "reserved"],
   ["sold", "Sell", "sold"],
-  ["available", "Free", "free"],
+  ["available", "Release", "released"],
 ] as const;
 
 type Action = (typeof actions)[number];
@@ -73,25 +73,29 @@ export class PetTable {
       const isPast = response.headers.has("Idempotent-Replayed");
       const now = { ...body, isPast };
       this.#replace(pet, now);
-      const rest = isPast ? ". Find shows what it is now." : status === "available" ? "" : this.#undoButton(now);
+      const rest = isPast ? ". Find shows what it is now." : this.#undoButton(now, pet.status);
       notify("good", `Animal ${pet.id} ${isPast ? "was" : "is"} ${done}: `, nameOf(pet), " ", rest);
     } else if (response?.status === 412 && found !== undefined) {
       // Of a change whose response was lost nobody knows whether it was made.
       const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
       this.#replace(pet, { ...pet, status: found, isPast: false });
       const who = isOwn ? "your last press may have done it" : "somebody else was faster";
-      const reason = ` is ${found} now, no longer ${pet.status}: ${who}.`;
-      notify("bad", `Not ${done}: `, nameOf(pet), reason);
+      notify("bad", nameOf(pet), ` was not ${done}: it is ${found} now, no longer ${pet.status}; ${who}.`);
     } else {
       this.#failed.set(pet, call);
       explain(call);
     }
   }
 
-  #undoButton(pet: Shown): HTMLElement {
-    const button = element("button.small.sends", "Free ", nameOf(pet));
+  /** Takes the change back: to the status before it, not to any other. That is a change, too, and has an Undo. */
+  #undoButton(pet: Shown, before: string): HTMLElement | string {
+    const action = actions.find(([status]) => status === before);
+    if (action === undefined) {
+      return "";
+    }
+    const button = element("button.small.sends", "Undo");
     onClick(button, async () => {
-      await this.#change(pet, actions[2]);
+      await this.#change(pet, action);
       this.focus(pet.id); // The pressed button is gone.
     });
     return button;

@@ -1,5 +1,5 @@
 /**
- * The buttons of a row: reserve, sell and free an animal, so that two people never do so with the same one.
+ * The buttons of a row: reserve, sell and release an animal, so that two people never do so with the same one.
  */
 
 import assert from "node:assert/strict";
@@ -11,14 +11,14 @@ after(closeBrowser);
 
 const pets = ["Rex", "Misty"].map((name) => `{"name":"${name}","categoryId":9007199254740993}`);
 
-test("a row's animal is reserved, sold and freed, if it still is what the row shows", { skip }, async (context) => {
+test("a row's animal is reserved, sold and released, if it still is what the row shows", { skip }, async (context) => {
   const { program, page } = await openWithKey(context, { pets });
   assert.deepEqual(await offered(page, 2), ["Reserve animal 2", "Sell animal 2"]);
   for (const [name, from, to, notice, offers] of [
-    ["Reserve", "available", "pending", "Animal 2 is reserved: Misty", ["Sell animal 2", "Free animal 2"]],
-    ["Sell", "pending", "sold", "Animal 2 is sold: Misty", ["Free animal 2"]],
-    ["Free", "sold", "available", "Animal 2 is free: Misty", ["Reserve animal 2", "Sell animal 2"]],
-    ["Sell", "available", "sold", "Animal 2 is sold: Misty", ["Free animal 2"]],
+    ["Reserve", "available", "pending", "Animal 2 is reserved: Misty", ["Sell animal 2", "Release animal 2"]],
+    ["Sell", "pending", "sold", "Animal 2 is sold: Misty", ["Release animal 2"]],
+    ["Release", "sold", "available", "Animal 2 is released: Misty", ["Reserve animal 2", "Sell animal 2"]],
+    ["Sell", "available", "sold", "Animal 2 is sold: Misty", ["Release animal 2"]],
   ]) {
     const [request] = await Promise.all([page.waitForRequest("**/v1/pets/2"), press(page, `${name} animal 2`, notice)]);
     const fields = request.headers();
@@ -35,9 +35,9 @@ test("who comes too late is told in plain words, and the row shows what the anim
   const { program, page, requests } = await openWithKey(context, { pets, allowed: ["status of 412"] });
   await changeStatus(program, 1, "sold");
   const before = requests.length;
-  await press(page, "Reserve animal 1", "Not reserved: Rex is sold now, no longer available: somebody else was faster.");
+  await press(page, "Reserve animal 1", "Rex was not reserved: it is sold now, no longer available; somebody else was faster.");
   assert.deepEqual(await statuses(page), ["sold", "available"]);
-  assert.deepEqual(await offered(page, 1), ["Free animal 1"]);
+  assert.deepEqual(await offered(page, 1), ["Release animal 1"]);
   assert.deepEqual(requests.slice(before), ["PATCH /v1/pets/1"]);
 });
 
