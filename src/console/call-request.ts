@@ -8,6 +8,8 @@ export interface CallRequest {
   /** Besides `Authorization`. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly content?: string;
+  /** 2, 3, … if it goes on with what the request before it began: the list of requests shows them as one. */
+  readonly part?: number;
 }
 
 /** Fields of a request that stores something: sent again with the same ones, it does so once. */

@@ -1,37 +1,44 @@
 /**
- * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. The table
- * is what the service has: it never leaves out an animal between two that it shows.
+ * The catalogue, a page at a time: forward by the `Link` of the response, back by the queries that led here. A page is
+ * what the service has: it never leaves out an animal between two that it shows. What was found by name takes its
+ * place.
  */
 
 import { acceptPress, onPress, onSubmit, setAtEnd } from "./buttons.ts";
 import { nextQuery } from "./call-request.ts";
 import { byId, type Field, notify, setText } from "./dom.ts";
-import { parseWholeNumber, type Pet } from "./exact-json.ts";
+import { isInt64, parseWholeNumber, type Pet } from "./exact-json.ts";
+import { continueSearch, newSearch, type Search } from "./name-search.ts";
 import { PetTable } from "./pet-table.ts";
+import type { QuotaView } from "./quota-view.ts";
 import { restoreField, storeField } from "./session-storage.ts";
 import { explain, petsOf, type Session } from "./session.ts";
 
 export class CatalogueView {
   readonly #session: Session;
+  readonly #quotaView: QuotaView;
   readonly #table: PetTable;
   readonly #filter = byId<Field>("list-status");
   readonly #limit = byId<Field>("limit");
+  readonly #wanted = byId<Field>("wanted");
   /** The queries from the first page to the one shown; empty if nothing is listed. */
   #trail: readonly string[] = [];
   #next: string | undefined;
+  /** What was found by name, if that is shown instead of the last page of the trail. */
+  #search: Search | undefined;
   /** The filter that was listed, or was to be. */
   #asked = "";
 
-  constructor(session: Session) {
+  constructor(session: Session, quotaView: QuotaView) {
     this.#session = session;
+    this.#quotaView = quotaView;
     this.#table = new PetTable(session);
     restoreField(this.#limit);
     restoreField(this.#filter);
-    const wanted = byId<Field>("wanted");
     onSubmit("list-form", () => this.list());
-    onSubmit("find-form", () => this.#findTyped(parseWholeNumber(wanted.value) ?? ""));
+    onSubmit("find-form", () => this.#findTyped(this.#wanted.value.trim()));
     onPress("next", () => this.#open([...this.#trail, this.#next ?? ""]));
-    onPress("back", () => this.#open(this.#trail.slice(0, -1)));
+    onPress("back", () => this.#open(this.#search === undefined ? this.#trail.slice(0, -1) : this.#trail));
     onChoice(this.#filter, () => this.#filterChosen());
     this.forget();
   }
@@ -41,9 +48,13 @@ export class CatalogueView {
     await this.#open([query({ limit: this.#limit.value, status: this.#filter.value })]);
   }
 
-  /** Shows the page again that is shown. */
+  /** Shows the page, or what was found, again. */
   async listAgain(): Promise<void> {
-    await (this.#trail.length === 0 ? this.list() : this.#open(this.#trail));
+    if (this.#search !== undefined) {
+      await this.#findNames(newSearch(this.#search.text));
+    } else {
+      await (this.#trail.length === 0 ? this.list() : this.#open(this.#trail));
+    }
   }
 
   /** Shows the animal, and those after it, whatever their status. */
@@ -56,7 +67,8 @@ export class CatalogueView {
   add(pet: Pet, isReplay: boolean): boolean {
     const { pets } = this.#table;
     const before = BigInt(pets.at(-1)?.id ?? given(this.#trail, "after") ?? 0);
-    const isWhole = this.#trail.length > 0 && this.#next === undefined && given(this.#trail, "status") === undefined;
+    const isEnd = this.#trail.length > 0 && this.#next === undefined && this.#search === undefined;
+    const isWhole = isEnd && given(this.#trail, "status") === undefined;
     const isShown = isWhole && !isReplay && BigInt(pet.id) === before + 1n; // A replay says what it was then.
     this.#table.markAdded(pet.id);
     if (isShown) {
@@ -67,7 +79,7 @@ export class CatalogueView {
   }
 
   forget(): void {
-    [this.#trail, this.#next] = [[], undefined];
+    [this.#trail, this.#next, this.#search] = [[], undefined, undefined];
     this.#table.list([]);
     this.#table.markAdded("");
     this.#showRange();
@@ -75,11 +87,46 @@ export class CatalogueView {
     storeField(this.#filter);
   }
 
-  async #findTyped(number: string): Promise<void> {
-    if (Number(number) > 0) {
-      await this.find(number);
+  async #findTyped(typed: string): Promise<void> {
+    const number = parseWholeNumber(typed);
+    if (typed === "" || BigInt(number ?? 1) < 1n) {
+      notify("bad", "Enter a number, such as 17, or a part of a name.");
+    } else if (number === undefined) {
+      const isGoingOn = this.#search?.text === typed && this.#search.next !== undefined;
+      await this.#findNames(isGoingOn && this.#search !== undefined ? this.#search : newSearch(typed));
+    } else if (!isInt64(number)) {
+      notify("bad", noAnimal(number, []));
     } else {
-      notify("bad", "Enter a number, such as 17.");
+      await this.find(number);
+      if (this.#table.pets[0]?.id === number) {
+        this.#wanted.value = ""; // For the next number.
+      } else {
+        this.#wanted.select();
+      }
+    }
+  }
+
+  async #findNames(begun: Search): Promise<void> {
+    const limits = await this.#session.request("/limits");
+    if (!limits.response?.ok) {
+      explain(limits);
+      return;
+    }
+    const spare = this.#quotaView.countSpare();
+    const progress = (soFar: Search): void => notify("", searchText(soFar));
+    const { search, failed } = await continueSearch(this.#session, begun, spare, progress);
+    const isShown = search !== begun && this.#session.key !== ""; // A key that was refused meanwhile is forgotten.
+    if (isShown) {
+      this.#search = search;
+      this.#show(search.found);
+    }
+    if (failed !== undefined) {
+      explain(failed);
+    } else if (search.next !== undefined) {
+      notify("", `${searchText(search)}. Press Find to go on.`);
+    } else if (isShown) {
+      notify("");
+      this.#table.focus(search.found[0]?.id ?? "");
     }
   }
 
@@ -93,25 +140,33 @@ export class CatalogueView {
       return;
     }
     if (wanted !== undefined && pets[0]?.id !== wanted) {
-      const others = pets.length === 0 ? ", and none with a higher number" : "; these come after it";
-      notify("bad", `There is no animal ${wanted}${others}.`);
+      notify("bad", noAnimal(wanted, pets));
+      if (pets.length === 0) {
+        return; // What is shown stays.
+      }
     }
-    this.#trail = pages;
+    [this.#trail, this.#search] = [pages, undefined];
     this.#next = nextQuery(call.response?.headers.get("Link") ?? null);
-    this.#filter.value = this.#asked = given(pages, "status") ?? "";
+    this.#show(pets, given(pages, "status"));
+  }
+
+  /** Shows animals as the service has just listed them. */
+  #show(pets: readonly Pet[], status?: string): void {
+    this.#filter.value = this.#asked = status ?? "";
     storeField(this.#limit);
     storeField(this.#filter);
-    this.#table.list(pets, given(pages, "status"));
+    this.#table.list(pets, status);
     byId("pets").firstElementChild?.scrollIntoView({ block: "nearest" }); // The pressed button is below the page's end.
     this.#showRange();
     setText("as-of", `as of ${new Date().toLocaleTimeString(undefined, { timeStyle: "short" })}`);
   }
 
   #showRange(): void {
-    const isListed = this.#trail.length > 0;
-    setText("range", isListed ? rangeText(this.#table.pets, this.#trail, this.#next) : "");
-    setAtEnd("back", this.#trail.length < 2);
-    setAtEnd("next", this.#next === undefined);
+    const isListed = this.#trail.length > 0 || this.#search !== undefined;
+    const page = (): string => rangeText(this.#table.pets, this.#trail, this.#next);
+    setText("range", this.#search !== undefined ? searchText(this.#search) : isListed ? page() : "");
+    setAtEnd("back", this.#trail.length < (this.#search === undefined ? 2 : 1));
+    setAtEnd("next", this.#next === undefined || this.#search !== undefined);
     if (!isListed) {
       setText("as-of", "");
     }
@@ -151,6 +206,17 @@ function rangeText(pets: readonly Pet[], trail: readonly string[], next: string 
   }
   const span = first === last ? `Animal ${first}` : `Animals ${first} to ${last}`;
   return `${span}${status ? ` (${status})` : ""}${next === undefined ? " (end)" : ""}`;
+}
+
+function searchText({ found, last, next }: Search): string {
+  const count = found.length === 0 ? "None" : found.length;
+  return `${count} found in animals 1 to ${last}${next === undefined ? " (end)" : ""}`;
+}
+
+/** @param others the animals after it */
+function noAnimal(number: string, others: readonly Pet[]): string {
+  const rest = others.length === 0 ? ", and none with a higher number" : "; these come after it";
+  return `There is no animal ${number}${rest}.`;
 }
 
 /** It has a page size, unless the description, which names the service's own, could not be read. */

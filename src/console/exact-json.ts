@@ -66,3 +66,8 @@ export function parseWholeNumber(text: string): string | undefined {
 export function jsonText(text: string): string {
   return escapeInvisible(JSON.stringify(text));
 }
+
+/** @param digits of a whole number, as `parseWholeNumber` returns it */
+export function isInt64(digits: string): boolean {
+  return BigInt.asIntN(64, BigInt(digits)) === BigInt(digits);
+}

@@ -36,7 +36,7 @@ const session = new Session(loadDescription(), (call) => {
   }
   quotaView.show(call);
 });
-const catalogue = new CatalogueView(session);
+const catalogue = new CatalogueView(session, quotaView);
 startKeyView(session, quotaView, catalogue);
 startAddView(session, catalogue);
 startRequestsView(session);

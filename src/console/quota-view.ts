@@ -5,7 +5,7 @@
 
 import { setCooldown } from "./buttons.ts";
 import { byId, setText } from "./dom.ts";
-import { afterResponse, countdown, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
+import { afterResponse, countdown, hasSpare, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
 import { type ApiCall, isUnknownKey } from "./session.ts";
 
 const tickMs = 1_000;
@@ -60,6 +60,12 @@ export function createQuotaView() {
     tick();
   }
 
+  /** After `GET /limits`: returns a function that says whether the key has requests to spare after so many more. */
+  function countSpare(): (requestCount: number) => boolean {
+    const dayLeft = quota?.day.remaining ?? 0;
+    return (requestCount) => quota !== undefined && hasSpare(quota, dayLeft - requestCount);
+  }
+
   function forget(): void {
     quota = undefined;
     setWait("");
@@ -67,7 +73,7 @@ export function createQuotaView() {
   }
 
   setInterval(tick, tickMs);
-  return { show, forget };
+  return { show, countSpare, forget };
 }
 
 /** Other responses have the fields of the client's address, or are made before it is known whose request it is. */

@@ -86,6 +86,14 @@ export function afterResponse(quota: Quota, rate: Rate, nowMs: number): Quota | 
   return { ...quota, [name]: { limit, remaining, reset, endsAtMs } };
 }
 
+/**
+ * Whether a key has requests to spare, which a search may take: more than ten of its minute, and a tenth of its day.
+ * @param dayLeft of the day, by counting: the fields of a response may have told of the minute alone
+ */
+export function hasSpare({ minute, day }: Quota, dayLeft: number): boolean {
+  return minute.remaining > 10 && Math.min(day.remaining, dayLeft) > day.limit / 10;
+}
+
 /** Whole seconds, rounded up, in the two largest units: "42 s", "14 min 5 s", "23 h 59 min"; without zeros: "1 min". */
 export function countdown(leftMs: number): string {
   const seconds = Math.max(0, Math.ceil(leftMs / 1_000));

@@ -32,6 +32,9 @@ export function showCall(call: ApiCall): void {
   const list = byId("requests");
   // The newest is the one to read.
   list.querySelector(":scope > li > [open]:not(:focus-within)")?.removeAttribute("open");
+  if (call.request.part !== undefined) {
+    list.firstElementChild?.remove();
+  }
   list.prepend(element("li", callElement(call)));
   list.children[callsMax]?.remove();
 }
@@ -41,13 +44,14 @@ function callElement({ request, response, content, ms }: ApiCall): HTMLElement {
   const status = response === undefined ? "no response" : `${response.status} ${response.statusText}`;
   const kind = response?.ok ? "good" : "bad";
   const fields = [...(response?.headers ?? [])].map(([name, value]) => `${name}: ${value}`);
+  const parts = request.part === undefined ? "" : `, the last of ${request.part} requests`;
   const line = curlLine(request);
   const curlText = element("pre", line);
   const curl = fold(["curl"], curlText);
   const copy = element("button.small", "Copy curl");
   onClick(copy, () => copyText(line, curlText, curl));
   const details = fold(
-    requestLine(request.method, pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms`),
+    requestLine(request.method, pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms${parts}`),
     ...(content === "" ? [] : [contentElement(content)]),
     element(
       "div.folds",

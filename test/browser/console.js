@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -60,6 +60,12 @@ export async function startProgram(context, { args = [], pets = [] } = {}) {
     output: () => Object.values(program.output()).join(""),
     /** Makes a key by the program's own command. */
     createKey: async (...flags) => (await run(["keys", "create", "--data", dataDir, ...flags])).stdout.trim(),
+    /** Adds animals by the program's own command, which takes nothing of a key's quota. */
+    importPets: async (all) => {
+      const file = join(dataDir, "import.jsonl");
+      await writeFile(file, all.map((pet) => `${JSON.stringify(pet)}\n`).join(""));
+      assert.equal((await run(["import", file, "--data", dataDir])).code, 0);
+    },
     /** Changes the first key, as "reset" or "plan". */
     changeKey: async (command, ...flags) => {
       const { id } = JSON.parse((await run(["keys", "list", "--json", "--data", dataDir])).stdout.split("\n")[0]);
@@ -113,7 +119,7 @@ export async function openWithKey(context, { pets, ...options } = {}) {
 
 /** Fills the form of a new animal and presses Add. */
 export async function add(page, name, category = "1") {
-  await page.getByLabel("Name").fill(name);
+  await page.locator("#name").fill(name);
   await page.getByLabel("Category").fill(category);
   await page.getByRole("button", { name: "Add", exact: true }).click();
 }

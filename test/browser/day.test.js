@@ -158,7 +158,7 @@ test("Find shows an animal and those after it, under no filter, or says that it 
   for (const [typed, range, notice] of [
     ["2", "Animals 2 to 3 (end)", ""],
     [" 3 ", "Animal 3 (end)", ""],
-    ["9", "No more animals.", "There is no animal 9, and none with a higher number."],
+    ["9", "Animal 3 (end)", "There is no animal 9, and none with a higher number."],
   ]) {
     await page.locator("#wanted").fill(typed);
     await page.locator("#wanted").press("Enter");
@@ -166,10 +166,10 @@ test("Find shows an animal and those after it, under no filter, or says that it 
     assert.equal(await page.locator("#notice").innerText(), notice);
     assert.equal(await page.locator("#list-status").inputValue(), "");
   }
-  for (const typed of ["", "0", "-1", "Rex", "1.5"]) {
+  for (const typed of ["", " ", "0", "-1"]) {
     await page.locator("#wanted").fill(typed);
     await page.getByRole("button", { name: "Find" }).click();
-    await page.locator("#notice", { hasText: "Enter a number, such as 17." }).waitFor();
+    await page.locator("#notice", { hasText: "Enter a number, such as 17, or a part of a name." }).waitFor();
   }
   assert.equal(requests.length, before + 3);
 });
@@ -346,7 +346,7 @@ test("junk from something in between is explained, never an error of the page", 
   const { page } = await openWithKey(context, { pets: three, allowed: ["status of"] });
   const between = "Something between this page and the service answered.";
   const junk = ["[null]", "[1]", '[{"id":1}]', '[{"id":1,"name":{"a":1},"categoryId":[],"status":null}]', '"x"', "7", "null", "<html>", '{"code":{}}'];
-  await page.getByLabel("Name").fill("Rex");
+  await page.locator("#name").fill("Rex");
   await page.getByLabel("Category").fill("1");
   for (const status of [200, 201, 412, 500]) {
     for (const body of junk) {

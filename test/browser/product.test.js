@@ -169,11 +169,11 @@ test("while the key is refused the buttons rest and say until when", { skip }, a
   await list.click();
   const until = /until (.*\d+:\d\d:\d\d [AP]M)/.exec(await page.locator("#wait", { hasText: "has to wait until" }).innerText())[1];
   const before = requests.length;
-  await page.getByLabel("Name").fill("Rex");
+  await page.locator("#name").fill("Rex");
   await page.getByLabel("Category").fill("1");
   for (const press of [
     () => list.click({ force: true }),
-    () => page.getByLabel("Name").press("Enter"),
+    () => page.locator("#name").press("Enter"),
     () => page.getByRole("button", { name: "Refresh" }).click({ force: true }),
     () => page.getByRole("button", { name: "Send", exact: true }).click({ force: true }),
   ]) {

@@ -85,7 +85,7 @@ test("without a key nothing is sent, and the page says why", { skip }, async (co
   const program = await startProgram(context);
   const { page, requests } = await openConsole(context, program);
   const before = requests.length;
-  await page.getByLabel("Name").fill("Rex");
+  await page.locator("#name").fill("Rex");
   await page.getByLabel("Category").fill("1");
   for (const name of ["List animals", "Add", "Send"]) {
     await page.getByRole("button", { name, exact: true }).click({ force: true });
@@ -226,7 +226,7 @@ test("Add sends the same request until the outcome is known, and a double click 
   }
   await page.locator("#notice", { hasText: "Animal 1 is added" }).waitFor();
   assert.equal(new Set(names).size, 1);
-  await page.getByLabel("Name").fill("Misty");
+  await page.locator("#name").fill("Misty");
   await page.getByLabel("Category").fill("2");
   await page.getByRole("button", { name: "Add", exact: true }).dblclick({ delay: 150 }); // The first click is answered by then.
   assert.equal(await page.locator("#notice").innerText(), "Animal 2 is added: Misty");
@@ -237,7 +237,7 @@ test("after an add the focus is on the name, and the category stays; the status 
   const { page } = await openWithKey(context);
   for (const [id, press] of [[1, () => page.keyboard.press("Enter")], [2, () => page.getByRole("button", { name: "Add", exact: true }).click()]]) {
     await page.locator("#status").selectOption("sold");
-    await page.getByLabel("Name").fill("Rex");
+    await page.locator("#name").fill("Rex");
     await page.getByLabel("Category").fill("7");
     await press();
     await page.getByText(`Animal ${id} is added: Rex`).waitFor();
@@ -264,10 +264,10 @@ test("what is typed while an animal is being added stays, and so does the focus"
   let respond;
   await page.route("**/v1/pets", (route) => (respond = () => route.continue()));
   await Promise.all([page.waitForRequest("**/v1/pets"), page.getByRole("button", { name: "Add", exact: true }).click()]);
-  await page.getByLabel("Name").fill("Misty");
+  await page.locator("#name").fill("Misty");
   await respond();
   await page.locator("#notice", { hasText: "Animal 1 is added: Rex" }).waitFor();
-  assert.equal(await page.getByLabel("Name").inputValue(), "Misty");
+  assert.equal(await page.locator("#name").inputValue(), "Misty");
   assert.equal(await page.evaluate(() => document.activeElement.id), "name");
 });
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { afterResponse, countdown, isLimits, type Quota, type Rate, readLimits, readRate } from "../../src/console/quota.ts";
+import { afterResponse, countdown, hasSpare, isLimits, type Quota, type Rate, readLimits, readRate } from "../../src/console/quota.ts";
 
 /** The browser's clock is ten minutes ahead of the server's. */
 const serverMs = Date.UTC(2026, 10, 21, 12, 0, 0);
@@ -100,6 +100,17 @@ test("isLimits() is true of what GET /limits promises, and of nothing else that 
   assert.ok(isLimits({ plan: "free", readOnly: false, minute: window, day: window }));
   for (const body of [{}, [], [null], "x", { plan: {}, minute: window, day: window }, { plan: "free", minute: null, day: 1 }]) {
     assert.ok(!isLimits(body), JSON.stringify(body));
+  }
+});
+
+test("hasSpare() leaves ten requests of the minute and a tenth of the day, by the fields or by counting", () => {
+  for (const [minute, day, counted, expected] of [
+    [11, 101, 101, true],
+    [10, 101, 101, false],
+    [11, 100, 101, false],
+    [11, 101, 100, false],
+  ] as const) {
+    assert.equal(hasSpare(quota(minute, day), counted), expected, `${minute} ${day} ${counted}`);
   }
 });
 

@@ -1,0 +1,60 @@
+/**
+ * Finds animals by a part of their name. The service has no such filter, so a search reads the list page by page, from
+ * the first animal on, and knows how far it has come. It shows nothing.
+ */
+
+import { nextQuery } from "./call-request.ts";
+import type { Pet } from "./exact-json.ts";
+import { type ApiCall, petsOf, type Session } from "./session.ts";
+
+export interface Search {
+  readonly text: string;
+  readonly found: readonly Pet[];
+  /** The number of the last animal that was looked at. */
+  readonly last: string;
+  /** The query of the page to go on with; undefined at the end of the catalogue. */
+  readonly next: string | undefined;
+}
+
+/** Of 100 animals: the most that one press looks at. */
+const pagesMax = 20;
+
+export function newSearch(text: string): Search {
+  return { text, found: [], last: "0", next: "?limit=100" };
+}
+
+/**
+ * Goes on for a press: by one page, and by more as long as the key has requests to spare.
+ * @param hasSpare whether it has, after so many pages
+ * @param progress is called between two pages
+ * @returns how far it has come, and the call that failed, if one did
+ */
+export async function continueSearch(
+  session: Session,
+  begun: Search,
+  hasSpare: (pageCount: number) => boolean,
+  progress: (search: Search) => void,
+): Promise<{ search: Search; failed?: ApiCall }> {
+  let search = begun;
+  const isFound = (pet: Pet): boolean => comparable(pet.name).includes(comparable(begun.text));
+  for (let pageCount = 1; search.next !== undefined; pageCount++) {
+    const call = await session.request(`/pets${search.next}`, { part: pageCount + 1 }); // GET /limits was the first.
+    const pets = petsOf(call);
+    if (pets === undefined) {
+      return { search, failed: call };
+    }
+    const found = [...search.found, ...pets.filter(isFound)];
+    const next = nextQuery(call.response?.headers.get("Link") ?? null);
+    search = { ...search, found, last: pets.at(-1)?.id ?? search.last, next };
+    if (pageCount === pagesMax || !hasSpare(pageCount)) {
+      break;
+    }
+    progress(search);
+  }
+  return { search };
+}
+
+/** The same for texts that differ only in case, accents or width. */
+function comparable(text: string): string {
+  return text.normalize("NFKD").replace(/\p{M}/gu, "").toUpperCase();
+}
