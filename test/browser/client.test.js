@@ -2,8 +2,10 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { startKilledShop } from "../../build/test/support/killed-shop.js";
@@ -12,20 +14,102 @@ import { closeBrowser, here, openPage, skip } from "./console.js";
 
 after(closeBrowser);
 
-/** Serves a page and the client's file. @returns its origin */
+const conformance = join(here, "..", "conformance");
+const importMap = '<script type="importmap">{"imports":{"animal-store/client":"/client.js"}}</script>';
+
+async function listen(context, server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  context.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${server.address().port}`;
+}
+
+/** Serves a page, the client's file, and the round that the client makes in every runtime. @returns its origin */
 async function startSite(context) {
-  const files = { "/": ["text/html", ""], "/client.js": ["text/javascript", await readFile(join(here, "../../dist/client/client.js"))] };
-  const site = createServer((request, response) => {
+  const files = {
+    "/": ["text/html", importMap],
+    "/client.js": ["text/javascript", await readFile(join(here, "../../dist/client/client.js"))],
+    "/round.mjs": ["text/javascript", await readFile(join(conformance, "client/round.mjs"))],
+  };
+  return listen(context, createServer((request, response) => {
     const [type, content] = files[request.url] ?? files["/"];
     response.setHeader("Content-Type", type).end(content);
+  }));
+}
+
+/**
+ * The service behind an Express that answers CORS itself, as gateways and the middleware `cors` do: it allows every
+ * origin, and exposes nothing. With `isHiding` the service never learns of the origin.
+ */
+async function startGateway(context, isHiding) {
+  const express = createRequire(join(conformance, "package.json"))("express");
+  const { openAnimalStore } = await import("../../dist/index.js");
+  const dataDir = await mkdtemp(join(tmpdir(), "animal-store-gateway-"));
+  const service = await openAnimalStore({ dataDir, report: () => undefined });
+  context.after(async () => {
+    await service.close();
+    await rm(dataDir, { recursive: true });
   });
-  site.listen(0, "127.0.0.1");
-  await once(site, "listening");
-  context.after(() => {
-    site.close();
-    site.closeAllConnections();
+  const app = express();
+  app.use((request, response, next) => {
+    response.setHeader("Access-Control-Allow-Origin", "*");
+    if (request.method === "OPTIONS") {
+      response.setHeader("Access-Control-Allow-Methods", "GET,HEAD,PUT,PATCH,POST,DELETE");
+      response.setHeader("Access-Control-Allow-Headers", request.headers["access-control-request-headers"] ?? "");
+      response.status(204).end();
+      return;
+    }
+    if (isHiding) {
+      delete request.headers.origin;
+      const at = request.rawHeaders.findIndex((name) => name.toLowerCase() === "origin");
+      request.rawHeaders.splice(at, at < 0 ? 0 : 2);
+    }
+    next();
   });
-  return `http://127.0.0.1:${site.address().port}`;
+  app.use(service.handle);
+  const origin = await listen(context, createServer(app));
+  return { service, url: `${origin}/v1` };
+}
+
+test("behind an Express that answers CORS itself, the client makes the round that it makes in every runtime", { skip }, async (context) => {
+  const { service, url } = await startGateway(context, false);
+  const { key } = await service.keys.create({ plan: "business" });
+  const page = await openPage(context, await startSite(context));
+  await page.evaluate(async (env) => {
+    globalThis.process = { env };
+    await import("/round.mjs");
+  }, { URL: url, KEY: key });
+  const { pets } = await service.pets.list();
+  assert.deepEqual(pets.map(({ name }) => name), ["Luna \u{1f415}", "Rex"]);
+});
+
+for (const isHiding of [false, true]) {
+  const how = isHiding ? "hides every field" : "exposes none itself";
+  test(`behind an Express that ${how}, a page lists all animals, and 200 calls at once are no ban`, { skip }, async (context) => {
+    const { service, url } = await startGateway(context, isHiding);
+    const { key } = await service.keys.create({ plan: "free" });
+    await Promise.all(Array.from({ length: 200 }, (_, index) => service.pets.add({ name: `Rex ${index}`, categoryId: 1 })));
+    const page = await openPage(context, await startSite(context));
+    const statuses = [];
+    page.on("response", (response) => statuses.push(response.status()));
+    const seen = await page.evaluate(async ([address, apiKey]) => {
+      const { AnimalStoreClient } = await import("/client.js");
+      const { pets } = new AnimalStoreClient({ url: address, key: apiKey, timeoutMs: 5_000 });
+      const ids = [];
+      for await (const { id } of pets.all()) ids.push(id);
+      const { requestId } = await pets.get(999).catch((error) => error);
+      const calls = await Promise.allSettled(Array.from({ length: 200 }, () => pets.list()));
+      return { count: new Set(ids).size, isShown: requestId !== undefined, codes: [...new Set(calls.map(({ reason }) => reason?.code))] };
+    }, [url, key]);
+    assert.deepEqual(seen, { count: 200, isShown: !isHiding, codes: [undefined, "rate_limited"] });
+    const refused = statuses.filter((status) => status === 429).length;
+    assert.ok(refused > 0 && refused <= 32, `${refused} refused`);
+    const [{ bannedUntil }] = await service.keys.list();
+    assert.equal(bannedUntil, null);
+  });
 }
 
 /** A used-up minute takes up to a minute, twice if a kill made the server forget the first. */

@@ -34,7 +34,8 @@ stop.abort(reason);
 check((await pets.list({ signal: stop.signal }).catch((error) => error)) === reason, "the signal");
 const { id: second, ...rex } = await pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: null });
 check(JSON.stringify(rex) === '{"name":"Rex","categoryId":1,"status":"available"}' && second === id + 1, "it goes into JSON");
-for (const url of ["http://me:secret@h/v1", `${env.URL}?x=1`, `${env.URL}#x`, "h/v1"]) {
+const isPage = globalThis.document !== undefined; // There an address may be relative.
+for (const url of ["http://me:secret@h/v1", `${env.URL}?x=1`, `${env.URL}#x`, ...(isPage ? [] : ["h/v1"])]) {
   let error;
   try {
     new AnimalStoreClient({ url, key: env.KEY });
@@ -44,7 +45,9 @@ for (const url of ["http://me:secret@h/v1", `${env.URL}?x=1`, `${env.URL}#x`, "h
   check(error instanceof TypeError && !error.message.includes("secret"), `the address ${url}`);
 }
 globalThis.fetch = fetch;
-const started = performance.now();
-const { message } = await new AnimalStoreClient({ url: env.TLS_URL, key: env.KEY }).limits().catch((error) => error);
-check(/self.signed|peer cert/.test(message) && performance.now() - started < 5_000, message);
+if (env.TLS_URL !== undefined) { // A browser would only say of a certificate that something failed.
+  const started = performance.now();
+  const { message } = await new AnimalStoreClient({ url: env.TLS_URL, key: env.KEY }).limits().catch((error) => error);
+  check(/self.signed|peer cert/.test(message) && performance.now() - started < 5_000, message);
+}
 console.log("done");
