@@ -1,0 +1,144 @@
+/**
+ * The animals of a JSON-lines file, on their way into a store. The file may be larger than memory, so it is read twice:
+ * once to validate every line, before the first animal is added, and once to add them.
+ */
+
+import { bounds } from "../base/bounds.ts";
+import { reportProgress, systemClock } from "../base/clock.ts";
+import { messageOf } from "../base/error-message.ts";
+import { pluralize } from "../base/pluralize.ts";
+import { readLines } from "../disk/file-bytes.ts";
+import { type Added, batchLength } from "../pets/add-in-batches.ts";
+import { readNewPet } from "../pets/new-pet.ts";
+import { OutcomeUnknownError } from "../pets/pet-store.ts";
+import type { NewPet } from "../pets/pet.ts";
+import type { Source } from "../transfer/import-to-postgres.ts";
+import { type Terminal, workReport } from "./terminal.ts";
+
+interface NumberedPet {
+  /** Of its line, from 1. */
+  readonly lineNumber: number;
+  readonly newPet: NewPet;
+}
+
+/** How many invalid lines are listed at most. */
+const namedFaultsMax = 20;
+
+/** Resolves to the number of animals. @throws {Error} some are invalid, of which it has named the first */
+export async function countValid(source: Source, terminal: Terminal): Promise<number> {
+  const { path } = source;
+  let [animalCount, faultCount] = [0, 0];
+  const lineCount = await readInBatches(source, {
+    takeFault(lineNumber, message) {
+      faultCount++;
+      if (faultCount <= namedFaultsMax) {
+        terminal.stderr(`${path} line ${lineNumber}: ${message}\n`);
+      }
+    },
+    async takeBatch({ length }) {
+      animalCount += length;
+    },
+  });
+  if (faultCount > 0) {
+    const more = faultCount > namedFaultsMax ? `the first ${namedFaultsMax} are named; ` : "";
+    const are = faultCount === 1 ? "is" : "are";
+    const faults = `${faultCount} of ${pluralize(lineCount, "line")} ${are} not valid`;
+    throw new Error(`Cannot import ${path}: ${faults}; ${more}nothing was imported`);
+  }
+  return animalCount;
+}
+
+export interface AddOptions {
+  /** As `countValid` has found. */
+  readonly animalCount: number;
+  readonly add: (newPets: readonly NewPet[]) => Promise<Added>;
+  /** A command that goes on from the line. */
+  readonly commandFrom: (lineNumber: number) => string;
+  readonly terminal: Terminal;
+  readonly stopping: AbortSignal;
+}
+
+/** @throws {Error} not all were added. The message says which lines were, and which may be, and how to go on */
+export async function addAll(source: Source, options: AddOptions): Promise<void> {
+  const { animalCount, add, commandFrom, terminal, stopping } = options;
+  const { path } = source;
+  const report = workReport(terminal);
+  const onProgress = reportProgress(systemClock, (count) =>
+    report(`importing ${path}: ${Math.floor((count / animalCount) * 100)} %`));
+  await add([]); // Finds who holds the folder, before the file is read again.
+  const failChanged = (): never => {
+    throw new Error("the file changed while it was read");
+  };
+  let addedCount = 0;
+  let addedLine = 0;
+  let triedLine = 0;
+  const takeBatch = async (batch: readonly NumberedPet[]): Promise<void> => {
+    if (stopping.aborted) {
+      throw new Error("a signal has ended it");
+    }
+    if (batch.length !== Math.min(batchLength, animalCount - addedCount)) {
+      failChanged();
+    }
+    triedLine = batch.at(-1)?.lineNumber ?? addedLine;
+    const added = await add(batch.map(({ newPet }) => newPet));
+    addedCount += added.addedCount;
+    addedLine = batch[added.addedCount - 1]?.lineNumber ?? addedLine;
+    if (added.failure !== undefined) {
+      throw added.failure;
+    }
+    onProgress(addedCount);
+  };
+  try {
+    await readInBatches(source, { takeFault: failChanged, takeBatch });
+    if (addedCount < animalCount) {
+      failChanged();
+    }
+  } catch (error) {
+    const isUnknown = error instanceof OutcomeUnknownError;
+    const to = addedLine > 0 ? `, up to line ${addedLine}` : "";
+    const others = isUnknown ? `lines ${addedLine + 1} to ${triedLine} may have been added too` : "no others";
+    const advice = isUnknown
+      ? `; look for them before you go on with line ${triedLine + 1}`
+      : addedLine > 0 ? `; to go on: ${commandFrom(addedLine + 1)}` : "";
+    const added = `added the first ${addedCount} of ${pluralize(animalCount, "animal")}${to}, ${others}${advice}`;
+    const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
+    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
+  }
+}
+
+interface Taker {
+  readonly takeFault: (lineNumber: number, message: string) => void;
+  /** All but the last batch have `batchLength` animals. */
+  readonly takeBatch: (batch: readonly NumberedPet[]) => Promise<void>;
+}
+
+/** Resolves to the number of lines. Those that are blank are passed over. */
+async function readInBatches({ file }: Source, { takeFault, takeBatch }: Taker): Promise<number> {
+  let lineNumber = 0;
+  let batch: NumberedPet[] = [];
+  for await (const line of readLines(file, bounds.contentBytesMax)) {
+    lineNumber++;
+    if (isBlank(line)) {
+      continue;
+    }
+    const reading = line.length > bounds.contentBytesMax ? tooLong : readNewPet(line);
+    if (reading.kind !== "valid") {
+      takeFault(lineNumber, reading.message);
+      continue;
+    }
+    batch.push({ lineNumber, newPet: reading.value });
+    if (batch.length === batchLength) {
+      await takeBatch(batch);
+      batch = [];
+    }
+  }
+  await (batch.length > 0 && takeBatch(batch));
+  return lineNumber;
+}
+
+const tooLong = { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` } as const;
+
+/** A line of nothing but JSON's white space is skipped. */
+function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
+}
