@@ -37,7 +37,7 @@ export async function runExamples(context, document) {
   }
 
   const ports = new Map();
-  for (const [port] of text.matchAll(/\b(3000|8080|9464)\b/g)) {
+  for (const [port] of text.matchAll(/\b(3000|3443|8080|9464)\b/g)) {
     ports.set(port, String(await freePort()));
   }
   let key = "";

@@ -43,7 +43,7 @@ test("root installs the service, restores a backup and upgrades, with the comman
   const script = `set -eu; trap 'kill $(cat /var/pid) 2>&- || true' EXIT; cd ${clone}; export PORT=${port} PATH=${clone}:$PATH
 cp -a /etc etc; mount --bind etc /etc; mkdir -p /etc/systemd/system; mount -t tmpfs none /opt; mount -t tmpfs none /var
 mkdir -m 755 /var/lib /var/backups
-curl() { command curl -s --retry 50 --retry-delay 1 --retry-connrefused "$@"; }
+curl() { command curl -s --retry 50 --retry-connrefused "$@"; }
 pets() { curl http://127.0.0.1:${port}/v1/pets -H "Authorization: Bearer $KEY" "$@"; echo; }
 { ${install} } > installed; cat installed
 KEY=$(grep '^as_' installed)
