@@ -58,7 +58,7 @@ async function inTransaction<Result>(
       const moved = await move(query);
       isCommitting = true;
       return moved;
-    }, pieceMs);
+    }, { eachMs: pieceMs });
   } catch (error) {
     const outcome = isCommitting ? "all of it may have been imported: see check" : "nothing was imported";
     throw new Error(`Cannot import ${path}: ${messageOf(error)}; ${outcome}`, { cause: error });

@@ -35,7 +35,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     const moved = await withDatabase(storage, { work: "use", report: terminal.report }, async (database) => {
       await becomeOwner(folder);
       const move = (query: Query): Promise<Transferred> => exportDatabase(query, folder, surroundingsOf(terminal));
-      return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, pieceMs));
+      return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, { eachMs: pieceMs }));
     });
     terminal.stdout(`exported ${transferredInWords(moved)}\n`);
     return exitDone;

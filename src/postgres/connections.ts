@@ -1,23 +1,27 @@
 /**
  * The connections of the user's pool, and what their failures say of the database.
  *
- * It is *away* only if nothing works: no connection is in use, and a new one fails; or a statement got no answer in its
- * time, and no other one did since the moment that it was sent. Before that, a connection that is refused, ended or
- * silent fails its own caller at most, and the others share those that work. A server that only reads does not work.
+ * It is *away* only if nothing works: no connection is in use, and a new one fails; or a statement got no answer, and
+ * then no other connection gives one either. Before that, a connection that is refused, ended or silent fails its own
+ * caller at most. A server that only reads does not work.
  */
 
 import { performance } from "node:perf_hooks";
 import { clearTimeout, setTimeout } from "node:timers";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
 import { DatabaseError, isTimeout, TimeoutError } from "./database-error.ts";
 import type { DatabasePool, PoolClient } from "./pool.ts";
 
 /** To open a connection, or until one is free. One begun while the database was away delays the recovery as long. */
 const connectMs = 1_500;
-/** Between two lines about the state. What it is by then counts. */
-const stateLineMs = 10_000;
+/** Between two tries for a connection, after one was refused. */
+const connectPauseMs = 50;
+/** How long the answer to a trial may take. */
+export const trialMs = 1_000;
 /** Between two lines about the same refusal. */
 const refusalLineMs = 60_000;
 /**
@@ -25,47 +29,43 @@ const refusalLineMs = 60_000;
  * answer in the first second after a statement was sent says nothing of the others.
  */
 const quietMs = 1_000;
-/** No more connections are used than there are, after one was refused. */
-const fullMs = 1_000;
 
 export class Connections {
   readonly #pool: DatabasePool;
   readonly #report: Report;
-  readonly #limit = new ConnectionLimit();
-  /** Changed here only. */
-  isAvailable = true;
+  readonly #breaker: CircuitBreaker;
   #heldCount = 0;
-  /** When a connection was given back that goes on, by performance.now(); and when a server that writes answered. */
+  /** When a connection was given back that goes on, by performance.now(). */
   #givenBackMs = -Infinity;
+  /** When a statement was answered, and when one that only a server that writes answers. */
   #answeredMs = -Infinity;
-  /** How often no statement was answered, and how often it had been when a connection was opened. */
-  #lossCount = 0;
-  readonly #lossCounts = new WeakMap<PoolClient, number>();
+  #writerAnsweredMs = -Infinity;
+  /** When no connection gave an answer. Those that were opened before may be dead. */
+  #lostMs = -Infinity;
+  readonly #openedMs = new WeakMap<PoolClient, number>();
   readonly #opening = new Set<Promise<unknown>>();
-  /** What the last line said, and when. */
-  #told = { isAvailable: true, atMs: -Infinity };
-  #failure: unknown;
-  #stateTimer: NodeJS.Timeout | undefined;
   readonly #refusals = new Map<string, number>();
 
   constructor(pool: DatabasePool, report: Report) {
     this.#pool = pool;
     this.#report = report;
+    this.#breaker = new CircuitBreaker(report);
     pool.on("error", ignore); // A connection that breaks while nobody uses it: the pool drops it.
     pool.on("connect", listen);
   }
 
-  /**
-   * After a loss, older connections may be dead too: they are closed instead of tried.
-   * @throws {DatabaseError} there is none
-   */
+  get isAvailable(): boolean {
+    return !this.#breaker.isOpen;
+  }
+
+  /** Closes connections that may be dead, instead of trying them. @throws {DatabaseError} there is none */
   async take(): Promise<PoolClient> {
     const endMs = performance.now() + connectMs;
     for (;;) {
       const client = await this.#takeAny(endMs);
-      const lossCount = this.#lossCounts.get(client) ?? this.#lossCount;
-      this.#lossCounts.set(client, lossCount);
-      if (lossCount === this.#lossCount) {
+      const openedMs = this.#openedMs.get(client) ?? performance.now();
+      this.#openedMs.set(client, openedMs);
+      if (openedMs >= this.#lostMs) {
         return client;
       }
       this.giveBack(client, true);
@@ -77,59 +77,84 @@ export class Connections {
     this.#heldCount -= 1;
     this.#givenBackMs = destroy ? this.#givenBackMs : performance.now();
     client.release(destroy);
-    this.#limit.giveBack();
   }
 
-  /** A server that writes has answered a statement. */
-  noteAnswer(): void {
+  /**
+   * A statement was answered, if only by a refusal.
+   * @param kind a replica, too, answers a read: that does not show that the database can be used
+   */
+  noteAnswer(kind: "read" | "write"): void {
     this.#answeredMs = performance.now();
-    this.#setAvailable(undefined);
+    if (kind === "write") {
+      this.#writerAnsweredMs = this.#answeredMs;
+      this.#breaker.close();
+    }
   }
 
-  /** A statement got no answer. */
-  noteSilence(error: unknown, sentMs: number): void {
+  /** A statement is not answered. Unless another one was meanwhile, a trial decides whether the database is away. */
+  async doubt(error: unknown, sentMs: number): Promise<void> {
     if (this.#answeredMs < sentMs + quietMs) {
-      this.#lossCount += 1;
-      this.#setAvailable(error);
+      await this.#breaker.halfOpen(() => this.#try(error));
+    }
+  }
+
+  async #try(error: unknown): Promise<void> {
+    const beganMs = performance.now();
+    await within(trialMs, this.#ask()).catch(ignore);
+    if (this.#answeredMs >= beganMs) {
+      this.#breaker.close();
     } else {
-      this.reportRefusal("a statement", "silent", error);
+      this.#lostMs = performance.now();
+      this.#breaker.open(error);
+    }
+  }
+
+  async #ask(): Promise<void> {
+    const client = await this.take();
+    let isAnswered = false;
+    try {
+      await within(trialMs, client.query({ text: "SELECT 1", values: [] }));
+      isAnswered = true;
+      this.noteAnswer("read");
+    } finally {
+      this.giveBack(client, !isAnswered);
     }
   }
 
   /** A server has answered that it only reads. Others may work, as during a failover. */
   noteReplica(error: unknown): void {
-    if (this.#answeredMs < performance.now() - quietMs) {
-      this.#setAvailable(error);
+    if (this.#writerAnsweredMs < performance.now() - quietMs) {
+      this.#breaker.open(error);
     }
   }
 
   /** Every statement fails, wherever it is sent. */
   noteFailure(error: unknown): void {
-    this.#setAvailable(error);
+    this.#breaker.open(error);
   }
 
   /**
    * The operator has to do something, as about a full disk or a missing right.
-   * @param kind of which one line a minute is told
+   * @param kind one line a minute is written of each
    */
   reportRefusal(what: string, kind: string, error: unknown): void {
     const nowMs = performance.now();
     if (nowMs - (this.#refusals.get(kind) ?? -Infinity) > refusalLineMs) {
       this.#refusals.set(kind, nowMs);
-      const said = isTimeout(error) ? "did not answer" : "refused";
-      this.#report(`the database ${said} ${what}: ${messageOf(error)}`, "warning");
+      const verb = isTimeout(error) ? "did not answer" : "refused";
+      this.#report(`the database ${verb} ${what}: ${messageOf(error)}`, "warning");
     }
   }
 
   close(): void {
-    clearTimeout(this.#stateTimer);
+    this.#breaker.stop();
     this.#pool.off("error", ignore);
     void Promise.allSettled(this.#opening).then(() => this.#pool.off("connect", listen));
   }
 
+  /** Where a new connection is refused, one that works may become free. */
   async #takeAny(endMs: number): Promise<PoolClient> {
     for (;;) {
-      await this.#limit.take(endMs);
       const beganMs = performance.now();
       const opening = this.#pool.connect();
       this.#opening.add(opening);
@@ -141,95 +166,17 @@ export class Connections {
         return client;
       } catch (error) {
         opening.then((client) => client.release(), ignore); // It may come too late.
-        const isAlone = this.#heldCount === 0 && this.#givenBackMs < beganMs;
-        if (!isAlone) {
-          this.#limit.setFull(this.#heldCount); // Else there is nothing to share, and one that hangs would hold up all.
-        }
-        this.#limit.giveBack();
-        if (isAlone) {
-          this.#setAvailable(error);
+        if (this.#heldCount === 0 && this.#givenBackMs < beganMs) {
+          this.#breaker.open(error);
           throw new DatabaseError("none", error);
         }
         this.reportRefusal("a connection", "connection", error);
-        if (performance.now() >= endMs) {
+        if (performance.now() + connectPauseMs >= endMs) {
           throw new DatabaseError("none", error);
         }
+        await delay(connectPauseMs);
       }
     }
-  }
-
-  #setAvailable(failure: unknown): void {
-    this.isAvailable = failure === undefined;
-    this.#failure = failure;
-    if (this.#stateTimer === undefined) {
-      this.#tellState();
-    }
-  }
-
-  #tellState(): void {
-    this.#stateTimer = undefined;
-    const { isAvailable } = this;
-    if (isAvailable === this.#told.isAvailable) {
-      return;
-    }
-    const nowMs = performance.now();
-    const waitMs = this.#told.atMs + stateLineMs - nowMs;
-    if (waitMs > 0) {
-      this.#stateTimer = setTimeout(() => this.#tellState(), waitMs).unref();
-      return;
-    }
-    this.#told = { isAvailable, atMs: nowMs };
-    const unavailable = `the database cannot be used, requests get 503 until it can: ${messageOf(this.#failure)}`;
-    this.#report(isAvailable ? "the database can be used again" : unavailable, isAvailable ? "info" : "warning");
-  }
-}
-
-/**
- * The database may take fewer connections than the pool has room for, or none that is new. If it refuses one, then for
- * a second no more are used than there are, and callers wait until one is given back.
- */
-export class ConnectionLimit {
-  /** Connections in use or being opened. Changed here only. */
-  usedCount = 0;
-  #usedMax = Infinity;
-  #fullUntilMs = 0;
-  /** Each gives the connection to a caller that waits, the first one first. */
-  readonly #waiting = new Set<() => void>();
-
-  /** @param endMs by performance.now() @throws {DatabaseError} no connection became free until then */
-  async take(endMs: number): Promise<void> {
-    if (this.usedCount < this.#usedMax || performance.now() > this.#fullUntilMs) {
-      this.usedCount += 1;
-      return;
-    }
-    await new Promise<void>((resolve, reject) => {
-      const take = (): void => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(take);
-        reject(new DatabaseError("none", new Error("no connection became free")));
-      }, endMs - performance.now());
-      this.#waiting.add(take);
-    });
-  }
-
-  /** One that is too many is not for the next caller. */
-  giveBack(): void {
-    const [take] = this.#waiting;
-    if (take === undefined || (this.usedCount > this.#usedMax && performance.now() <= this.#fullUntilMs)) {
-      this.usedCount -= 1;
-    } else {
-      this.#waiting.delete(take);
-      take();
-    }
-  }
-
-  /** A connection was refused: those that are there are all that there may be, but for a second. */
-  setFull(count: number): void {
-    this.#usedMax = Math.max(1, count);
-    this.#fullUntilMs = performance.now() + fullMs;
   }
 }
 
@@ -237,14 +184,17 @@ export class ConnectionLimit {
 export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
-    const seconds = Math.round(limitMs / 100) / 10;
-    timer = setTimeout(() => reject(new TimeoutError(`no answer within ${seconds} s`)), limitMs);
+    timer = setTimeout(() => reject(noAnswer(limitMs)), limitMs);
   });
   try {
     return await Promise.race([promise, tooLate]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+export function noAnswer(limitMs: number): TimeoutError {
+  return new TimeoutError(`no answer within ${Math.round(limitMs / 100) / 10} s`);
 }
 
 /**

@@ -5,17 +5,20 @@
 
 import { hash } from "node:crypto";
 import { performance } from "node:perf_hooks";
+import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { StorageUnavailableError } from "../pets/pet-store.ts";
-import { Connections, within } from "./connections.ts";
+import { Connections, noAnswer, trialMs, within } from "./connections.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./database-error.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 
 const statementMs = 3_000;
-/** After that a read ends in the database, too, before it is given up here. */
+/** After that a trial begins, which is over when the statement is given up. */
+const doubtMs = statementMs - trialMs - 100;
+/** After that a read ends in the database, before it is given up here. */
 const readMs = 2_500;
 export const lockMs = 2_000;
 /** Between two statements of a transaction: this process may read a file meanwhile. */
@@ -29,6 +32,13 @@ const decisionPauseMs = 100;
  */
 export const setDurable = `set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true)`;
+
+/**
+ * PostgreSQL does not notice that a client has given up. The bound is for the transaction alone, and only holds in a
+ * statement that comes after, in the same message: that has no values. A read that row security would filter fails.
+ */
+export const boundedRead = (text: string): string =>
+  `SELECT set_config('statement_timeout', '${readMs}', true), set_config('row_security', 'off', true); ${text}`;
 
 const replicaState = "25006";
 const schemaMissingState = "3F000";
@@ -52,7 +62,11 @@ export class Database {
     return this.#connections.isAvailable;
   }
 
-  /** Runs a statement as a transaction of its own, twice if it is rolled back for others. @throws {DatabaseError} */
+  /**
+   * Runs a statement as a transaction of its own, twice if it is rolled back for others.
+   * @param kind what a replica answers, too, is a read
+   * @throws {DatabaseError}
+   */
   async run(text: string, values: unknown[] = [], kind: "read" | "write" = "write"): Promise<readonly Row[]> {
     if (!this.isAvailable) {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
@@ -60,51 +74,59 @@ export class Database {
     try {
       return await this.attempt(text, values, kind);
     } catch (error) {
+      if (!(error instanceof DatabaseError) || !isVictim(error.cause)) {
+        throw error;
+      }
+    }
+    try {
+      return await this.attempt(text, values, kind);
+    } catch (error) {
       if (error instanceof DatabaseError && isVictim(error.cause)) {
-        return this.attempt(text, values, kind);
+        this.#connections.reportRefusal("a statement", "victim", error); // As with another isolation level.
       }
       throw error;
     }
   }
 
-  /**
-   * A read that may take long. Its bound is for its transaction alone, and only holds in a statement that comes after,
-   * in the same message: that has no values.
-   * @throws {DatabaseError}
-   */
+  /** A read, which ends in the database, too, when it is given up here. @throws {DatabaseError} */
   read(text: string): Promise<readonly Row[]> {
-    return this.run(`SELECT set_config('statement_timeout', '${readMs}', true); ${text}`, [], "read");
+    return this.run(boundedRead(text), [], "read");
   }
 
-  /**
-   * As `run`, but once, and even if the database is away: so it finds out when it is back.
-   * @param kind what a replica answers, too, is a read: that shows nothing
-   */
+  /** As `run`, but once, and even if the database is away: so it finds out when it is back. */
   async attempt(text: string, values: unknown[] = [], kind: "read" | "write" = "write"): Promise<readonly Row[]> {
     const connections = this.#connections;
     const client = await connections.take();
     const sentMs = performance.now();
+    const doubtTimer = setTimeout(() => void connections.doubt(noAnswer(statementMs), sentMs), doubtMs);
     try {
       const rows = await within(statementMs, this.#send(client, text, values));
       connections.giveBack(client, false);
-      if (kind === "write") {
-        connections.noteAnswer();
-      }
+      connections.noteAnswer(kind);
       return rows;
     } catch (error) {
       const isRefused = isRolledBack(error);
       const state = sqlState(error);
       connections.giveBack(client, !isRefused || state === replicaState || state === schemaMissingState);
       if (isTimeout(error)) {
-        connections.noteSilence(error, sentMs);
+        void connections.doubt(error, sentMs).then(() => {
+          if (this.isAvailable) {
+            connections.reportRefusal("a statement", "silent", error);
+          }
+        });
       } else if (state === replicaState) {
         connections.noteReplica(error); // The next connection may lead to the primary.
       } else if (state === schemaMissingState) {
         connections.noteFailure(error);
-      } else if (isRefused && !isVictim(error)) {
-        connections.reportRefusal("a statement", String(state), error);
+      } else if (isRefused) {
+        connections.noteAnswer(kind);
+        if (!isVictim(error)) {
+          connections.reportRefusal("a statement", String(state), error);
+        }
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
+    } finally {
+      clearTimeout(doubtTimer);
     }
   }
 
@@ -143,24 +165,31 @@ export class Database {
   /**
    * Only for starts and commands: its locks last as long as this process takes, or, if it is stopped, 30 s.
    * @param eachMs how long an answer may take
-   * @throws {Error} after a wait, with the beginning of the statement
+   * @param end "ROLLBACK" for a rehearsal
+   * @throws {DatabaseError} the connection was lost @throws {Error} after a wait, with the beginning of the statement
    */
-  async transaction<Result>(work: (query: Query) => Promise<Result>, eachMs: number = statementMs): Promise<Result> {
+  async transaction<Result>(
+    work: (query: Query) => Promise<Result>,
+    { eachMs = statementMs, end = "COMMIT" }: { readonly eachMs?: number; readonly end?: "COMMIT" | "ROLLBACK" } = {},
+  ): Promise<Result> {
     const client = await this.#connections.take();
     try {
       const query: Query = async (text, values = [], limitMs = eachMs) => {
         return within(limitMs, sendReplicated(client, { text, values })).catch((error: unknown) => {
           const [start] = text.replaceAll(/^--.*\n/gm, "").trim().split("\n");
           const isWait = isTimeout(error) || sqlState(error) === "55P03"; // The latter for a lock.
-          throw isWait ? new Error(`${messageOf(error)}: ${start}`, { cause: error }) : error;
+          throw isWait
+            ? new Error(`${messageOf(error)}: ${start}`, { cause: error })
+            : isRolledBack(error) ? error : new DatabaseError("unknown", error);
         });
       };
       await query("BEGIN");
       await query(`SET LOCAL lock_timeout = ${lockMs}`);
       await query(`SET LOCAL idle_in_transaction_session_timeout = '${idleMs}ms'`);
+      await query("SET LOCAL row_security = off");
       const result = await work(query);
       await query(`SELECT ${setDurable}`);
-      await query("COMMIT");
+      await query(end);
       this.#connections.giveBack(client, false);
       return result;
     } catch (error) {

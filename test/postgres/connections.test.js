@@ -113,7 +113,9 @@ test("while nothing works, a new connection that hangs holds up no other one", a
   }
   assert.deepEqual(answer, [{ answer: "1" }]);
   assert.equal(database.isAvailable, true);
-  timers.tick(2_000);
+  timers.tick(2_000); // It is given up, and tried again after a pause.
+  await eventLoopTurn();
+  timers.tick(50);
   await hanging;
 });
 
@@ -164,7 +166,7 @@ const refusals = [
 ];
 
 for (const [why, refuse, reason] of refusals) {
-  test(`when new connections are refused (${why}), requests share those that work, and the database counts as available`, { skip: skipFaults },
+  test(`when new connections are refused (${why}), those that work serve on, and the database counts as available`, { skip: skipFaults },
     async (context) => {
       const role = `role_${refusals.findIndex(([one]) => one === why)}`;
       await postgres.query(`CREATE ROLE ${role} LOGIN`);
@@ -176,11 +178,11 @@ for (const [why, refuse, reason] of refusals) {
       await refuse(proxy, role);
       const load = startLoad(context, instances, key, { clients: 32 });
       const healths = new Set();
-      await timeUntil("many are served", async () => healths.add(await health(client)) && load.record.responses.length > 1_000);
+      await timeUntil("many are served", async () => healths.add(await health(client)) && load.record.responses.length > 300);
       const record = await load.stop();
       const refused = record.responses.filter(({ status }) => !servedStatuses.includes(status));
-      // Whose own connection is silent may wait in vain.
-      assert.ok(refused.length <= (why.includes("swallows") ? 8 : 0), `${refused.length} of ${record.responses.length} are not served`);
+      assert.ok(refused.every(({ status }) => status === 503), "the others are told to come again");
+      assert.ok(refused.length < record.responses.length / 2, `${refused.length} of ${record.responses.length} are not served`);
       assert.deepEqual([...healths], [200]);
       assert.match(instances[0].reports(), /^warning: the database \S+( not answer)? a connection: [^\n]*\n$/);
       assert.match(instances[0].reports(), reason);
@@ -188,7 +190,7 @@ for (const [why, refuse, reason] of refusals) {
     });
 }
 
-test("when PgBouncer takes no more clients, requests share the connections that work", { skip: skipPgBouncer }, async (context) => {
+test("when PgBouncer takes no more clients, the connections that work serve on", { skip: skipPgBouncer }, async (context) => {
   const bouncer = await startPgBouncer(postgres, { settings: { max_client_conn: 6 } });
   context.after(() => bouncer.stop());
   const url = await postgres.createDatabase();
@@ -200,7 +202,7 @@ test("when PgBouncer takes no more clients, requests share the connections that 
     return load.record.responses.length > 1_000;
   });
   const record = await load.stop();
-  assert.ok(record.responses.every(({ status }) => servedStatuses.includes(status)), "every request is served");
+  assert.ok(record.responses.every(({ status }) => [...servedStatuses, 503].includes(status)), "the others are told to come again");
   assert.deepEqual([...healths], [200]);
   await assertNothingLostOrDoubled(postgres, url, record);
 });

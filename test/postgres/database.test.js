@@ -7,7 +7,6 @@ import { test } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { Database } from "../../build/src/postgres/database.js";
 import { isRolledBack } from "../../build/src/postgres/database-error.js";
-import { ConnectionLimit } from "../../build/src/postgres/connections.js";
 import { mockTimers } from "../../build/test/support/mock-timers.js";
 
 const listening = { on() {}, off() {} };
@@ -44,25 +43,4 @@ test("a connection that comes too late is given back", async (context) => {
   connect({ ...listening, release: (isClosed) => released.push(isClosed) });
   await eventLoopTurn();
   assert.deepEqual(released, [undefined]);
-});
-
-test("who has waited for a connection in vain gets none later", async () => {
-  const limit = new ConnectionLimit();
-  await limit.take(Infinity);
-  limit.setFull(1);
-  await assert.rejects(limit.take(performance.now()), { message: "no connection became free" });
-  limit.giveBack();
-  assert.equal(limit.usedCount, 0);
-});
-
-test("more connections than a full database had are used again after a second", async (context) => {
-  const now = context.mock.method(performance, "now", () => 0);
-  const limit = new ConnectionLimit();
-  await limit.take(Infinity);
-  limit.setFull(1);
-  now.mock.mockImplementation(() => 1_000);
-  await assert.rejects(limit.take(1_000), { message: "no connection became free" });
-  now.mock.mockImplementation(() => 1_001);
-  await limit.take(1_001);
-  assert.equal(limit.usedCount, 2);
 });

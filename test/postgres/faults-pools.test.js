@@ -6,11 +6,13 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { after, test } from "node:test";
 import { Database } from "../../build/src/postgres/database.js";
+import { until } from "../../build/test/support/until.js";
 import { openAnimalStore } from "../../dist/index.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { health, isServing, startService, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, servedStatuses, startLoad } from "./load.js";
 import { skipPgBouncer, startPgBouncer } from "./pgbouncer.js";
+import { startProxy } from "./proxy.js";
 
 const postgres = await startPostgres();
 after(() => postgres?.stop());
@@ -73,7 +75,7 @@ test("a pool of one connection works, also under load", { skip }, async (context
   await assertNothingLostOrDoubled(postgres, url, record);
 });
 
-test("when the database takes no more connections, requests share those that it has, and it counts as available", { skip: skipFaults }, async (context) => {
+test("when the database takes no more connections, it says so, those that it has serve on, and it counts as available", { skip: skipFaults }, async (context) => {
   const role = "few";
   await postgres.query(`CREATE ROLE ${role} LOGIN CONNECTION LIMIT 2`);
   const url = await postgres.createDatabase(`OWNER ${role}`);
@@ -84,7 +86,7 @@ test("when the database takes no more connections, requests share those that it 
   const isDone = async () => healths.add(await health(client)) && load.record.responses.length > 1_000;
   await timeUntil("many are served", isDone);
   const record = await load.stop();
-  assert.ok(record.responses.every(({ status }) => servedStatuses.includes(status)), "every request is served");
+  assert.ok(record.responses.every(({ status }) => [...servedStatuses, 503].includes(status)), "the others are told to come again");
   assert.deepEqual([...healths], [200]);
   assert.match(instances[0].reports(), /^warning: the database refused a connection: too many connections for role "few"\n$/);
   await assertNothingLostOrDoubled(postgres, url, record);
@@ -104,11 +106,18 @@ test("with a pool that never connects, the start fails soon", async () => {
   assert.equal(pool.listenerCount("error"), 0);
 });
 
-test("a statement that gets no answer within the pool's own query_timeout shows that the database is away", { skip }, async (context) => {
-  const pool = openPool(context, await postgres.createDatabase(), { query_timeout: 200 });
+test("a statement that gets no answer within the pool's own query_timeout fails alone; with others, the database is away", { skip: skipFaults }, async (context) => {
+  const proxy = await startProxy(await postgres.createDatabase());
+  context.after(() => proxy.stop());
+  const pool = openPool(context, proxy.url, { query_timeout: 200 });
   const reports = [];
   const database = new Database(pool, (message) => reports.push(message));
   await assert.rejects(database.run("SELECT pg_sleep(1)"), { effect: "unknown" });
-  assert.equal(database.isAvailable, false);
+  await until("it is told", () => reports.length > 0);
+  assert.equal(database.isAvailable, true);
+  assert.match(reports.splice(0).join(), /^the database did not answer a statement: Query read timeout$/);
+  proxy.cut();
+  await assert.rejects(database.run("SELECT 1"), { effect: "unknown" });
+  await until("it is away", () => !database.isAvailable);
   assert.match(reports.join(), /^the database cannot be used, requests get 503 until it can: Query read timeout$/);
 });

@@ -1,0 +1,84 @@
+/**
+ * Whether the database is away, as a circuit breaker. It decides nothing itself: connections.ts says what it has seen.
+ */
+
+import { performance } from "node:perf_hooks";
+import { clearTimeout, setTimeout } from "node:timers";
+
+import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
+
+/**
+ * "closed": statements are sent. "half-open": one is not answered, and a trial decides; statements are sent meanwhile.
+ * "open": the database is away for that reason, and requests fail at once.
+ */
+type State =
+  | { readonly kind: "closed" }
+  | { readonly kind: "half-open"; readonly trial: Promise<void> }
+  | { readonly kind: "open"; readonly cause: unknown };
+
+/** Between two lines about the state. The second one is about the state by then. */
+const lineMs = 10_000;
+
+export class CircuitBreaker {
+  readonly #report: Report;
+  #state: State = { kind: "closed" };
+  /** What the last line said, and when. */
+  #reported = { isOpen: false, atMs: -Infinity };
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param report takes a line when it opens, and when it closes after that */
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  get isOpen(): boolean {
+    return this.#state.kind === "open";
+  }
+
+  close(): void {
+    this.#state = { kind: "closed" };
+    this.#reportState();
+  }
+
+  open(cause: unknown): void {
+    this.#state = { kind: "open", cause };
+    this.#reportState();
+  }
+
+  /** Resolves when the trial has opened it, or has not; joins one that is under way. @param trial never rejects */
+  halfOpen(trial: () => Promise<void>): Promise<void> {
+    if (this.#state.kind === "closed") {
+      this.#state = { kind: "half-open", trial: trial() };
+    }
+    return this.#state.kind === "half-open" ? this.#state.trial : Promise.resolve();
+  }
+
+  /** No line is written any more. */
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #reportState(): void {
+    const state = this.#state;
+    if (this.isOpen === this.#reported.isOpen || this.#timer !== undefined) {
+      return;
+    }
+    const nowMs = performance.now();
+    const waitMs = this.#reported.atMs + lineMs - nowMs;
+    if (waitMs > 0) {
+      this.#timer = setTimeout(() => {
+        this.#timer = undefined;
+        this.#reportState();
+      }, waitMs).unref();
+      return;
+    }
+    this.#reported = { isOpen: this.isOpen, atMs: nowMs };
+    if (state.kind === "open") {
+      const message = `the database cannot be used, requests get 503 until it can: ${messageOf(state.cause)}`;
+      this.#report(message, "warning");
+    } else {
+      this.#report("the database can be used again", "info");
+    }
+  }
+}
