@@ -13,10 +13,14 @@ import { createPlan } from "../limits/plans.ts";
 import { type KeyEvent, kindOf } from "./key-events.ts";
 import { type ApiKey, digestOf, isSecret, keyState, secretLength } from "./key.ts";
 
-/** Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. */
+/**
+ * Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. One that is not known
+ * here is `unavailable` while keys that were made elsewhere cannot be read.
+ */
 export type Authentication =
   | { readonly kind: "missing" }
   | { readonly kind: "invalid" }
+  | { readonly kind: "unavailable" }
   | { readonly kind: "key"; readonly key: ApiKey };
 
 interface HeldKey {
@@ -39,6 +43,13 @@ const noKey: ApiKey = {
 
 const missing: Authentication = { kind: "missing" };
 const invalid: Authentication = { kind: "invalid" };
+const unavailable: Authentication = { kind: "unavailable" };
+
+export interface KeyringOptions {
+  readonly clock: Clock;
+  /** Whether all keys are known here (default: they always are). */
+  readonly isCurrent?: () => boolean;
+}
 
 /** How many fields are cached: about 2 MB. */
 export const fieldsMax = 10_000;
@@ -63,12 +74,14 @@ export function bearerToken(field: string | undefined): string | undefined {
 
 export class Keyring {
   readonly #clock: Clock;
+  readonly #isCurrent: () => boolean;
   #keys = new Map<string, HeldKey>();
   #credentials = new Map<string, Credential>();
   readonly #fields = new Map<string, Credential>();
 
-  constructor(options: { readonly clock: Clock }) {
-    this.#clock = options.clock;
+  constructor({ clock, isCurrent = () => true }: KeyringOptions) {
+    this.#clock = clock;
+    this.#isCurrent = isCurrent;
   }
 
   /** Finds the key for an Authorization field. Expiry and grace period follow the wall clock: they are dates. */
@@ -81,9 +94,12 @@ export class Keyring {
     if (field === undefined || secret === undefined) {
       return missing;
     }
-    const credential = isSecret(secret) ? this.#credentials.get(digestOf(secret)) : undefined;
-    if (credential === undefined) {
+    if (!isSecret(secret)) {
       return invalid;
+    }
+    const credential = this.#credentials.get(digestOf(secret));
+    if (credential === undefined) {
+      return this.#isCurrent() ? invalid : unavailable;
     }
     const result = this.#resultOf(credential);
     if (result.kind === "key" && field.length === usualFieldLength) {

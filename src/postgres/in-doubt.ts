@@ -10,6 +10,7 @@ import { setTimeout } from "node:timers";
 
 import { bounds } from "../base/bounds.ts";
 import type { Clock } from "../base/clock.ts";
+import type { Report } from "../base/report.ts";
 import type { MaybePromise } from "../base/when-ready.ts";
 import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.ts";
 import { DatabaseError } from "./database-error.ts";
@@ -32,16 +33,26 @@ const stopDecisionMs = bounds.stopMs - 2_000;
 
 const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
 
+export interface CommitsOptions {
+  /** Takes a line if animals that were confirmed are gone. */
+  readonly report?: Report;
+  /** Aborted when the server begins to stop. */
+  readonly stopping?: AbortSignal | undefined;
+}
+
 export class Commits {
   readonly #database: Database;
   readonly #clock: Clock;
+  readonly #report: Report;
+  /** The last id that was confirmed here. */
+  #lastId = 0;
   /** Resolves when a stop has no time left for decisions. */
   readonly #stopEnd: Promise<undefined>;
 
-  /** @param stopping aborted when the server begins to stop */
-  constructor(database: Database, clock: Clock, stopping: AbortSignal | undefined) {
+  constructor(database: Database, clock: Clock, { report = () => undefined, stopping }: CommitsOptions = {}) {
     this.#database = database;
     this.#clock = clock;
+    this.#report = report;
     this.#stopEnd = new Promise((resolve) => {
       stopping?.addEventListener("abort", () => setTimeout(resolve, stopDecisionMs, undefined));
     });
@@ -60,6 +71,11 @@ export class Commits {
     resultsOf: (items: readonly Item[], commit: Commit<Replay>) => readonly Result[],
   ): Promise<readonly MaybePromise<Result>[]> {
     const id = randomUUID();
+    const knownId = this.#lastId;
+    const take = (commit: Commit<Replay>): readonly Result[] => {
+      this.#noteLast(Number(commit.last), knownId);
+      return resultsOf(items, commit);
+    };
     const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock it goes on while a machine sleeps.
     let rows: readonly Row[];
     try {
@@ -68,10 +84,21 @@ export class Commits {
       if (!(error instanceof DatabaseError) || error.effect === "none") {
         throw notStored(error);
       }
-      const deciding = this.#decide<Replay>(id, sentMs, error).then((commit) => resultsOf(items, commit));
+      const deciding = this.#decide<Replay>(id, sentMs, error).then(take);
       return items.map(async (_item, index) => (await deciding)[index]!); // One for each item.
     }
-    return resultsOf(items, answerOf(rows) as Commit<Replay>);
+    return take(answerOf(rows) as Commit<Replay>);
+  }
+
+  /** @param knownId the last id that had been confirmed when the batch was sent: the database had it by then */
+  #noteLast(last: number, knownId: number): void {
+    if (last < knownId && last < this.#lastId) {
+      const loss = `animals up to ${knownId} were confirmed, and the database has them up to ${last} only`;
+      const advice = "a failover or a restore lost the others, and may have undone revocations of keys";
+      this.#report(`${loss}: ${advice}`, "warning");
+      this.#lastId = last; // It is reported once.
+    }
+    this.#lastId = Math.max(this.#lastId, last);
   }
 
   /** Finds out what became of a batch. @throws {StorageUnavailableError} @throws {OutcomeUnknownError} */

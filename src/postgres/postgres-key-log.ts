@@ -10,17 +10,19 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { performance } from "node:perf_hooks";
 
 import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import type { KeyLog } from "../keys/key-commands.ts";
 import { type KeyEvent, kindOf } from "../keys/key-events.ts";
-import { decodeKeyText, encodeKeyEvent } from "../keys/key-line.ts";
+import { encodeKeyEvent } from "../keys/key-line.ts";
 import { KeyError } from "../keys/key.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { DatabaseError } from "./database-error.ts";
-import { type Database, decisionMs } from "./database.ts";
+import { boundedRead, type Database, decisionMs } from "./database.ts";
+import { KeyEventReader } from "./key-event-reader.ts";
 import type { Row } from "./pool.ts";
 
 export interface PostgresKeyLogOptions {
@@ -29,10 +31,14 @@ export interface PostgresKeyLogOptions {
   readonly report: Report;
 }
 
+/** After so long without a look, a key that is not known here may have been made elsewhere. */
+const currentMs = 1_000;
 /** Events that are applied in one turn of the event loop: about 1 ms. */
 const readMax = 1_000;
-const readText =
-  "SELECT seq::text AS seq, line, animal_store.clock_ms()::text AS now_ms FROM animal_store.key_events_after($1, $2)";
+/** Numbers alone: nothing has to be quoted. */
+const readText = (after: number, count: number): string =>
+  boundedRead("SELECT seq::text AS seq, line, animal_store.clock_ms()::text AS now_ms " +
+    `FROM animal_store.key_events_after(${after}, ${count})`);
 const commitText = "SELECT animal_store.decide_commit($1)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
@@ -68,9 +74,9 @@ export class PostgresKeyLog implements KeyLog {
   /** By which the keys expire. */
   readonly clock: DatabaseClock;
   readonly #options: PostgresKeyLogOptions;
-  #seq = 0;
-  /** The event with that number. */
-  #lastLine: string | undefined;
+  readonly #events: KeyEventReader;
+  /** When the last look has read all events, by performance.now(). */
+  #readMs = -Infinity;
   #fault: string | undefined;
   #polling: Promise<void> | undefined;
 
@@ -84,11 +90,16 @@ export class PostgresKeyLog implements KeyLog {
   private constructor(options: PostgresKeyLogOptions) {
     this.#options = options;
     this.clock = new DatabaseClock(options.clock);
-    this.keyring = new Keyring({ clock: this.clock });
+    this.keyring = new Keyring({ clock: this.clock, isCurrent: () => this.#isCurrent });
+    this.#events = new KeyEventReader(this.keyring);
+  }
+
+  get #isCurrent(): boolean {
+    return performance.now() - this.#readMs <= currentMs;
   }
 
   get exists(): boolean {
-    return this.#seq > 0;
+    return this.#events.seq > 0;
   }
 
   async append(decide: () => KeyEvent | undefined): Promise<void> {
@@ -106,10 +117,10 @@ export class PostgresKeyLog implements KeyLog {
   /** Resolves to false if the event on which this one was decided is not the last one. @throws {DatabaseError} */
   async #appendNext(event: KeyEvent): Promise<boolean> {
     const { database } = this.#options;
-    const seq = this.#seq + 1;
+    const seq = this.#events.seq + 1;
     const line = encodeKeyEvent(event).slice(0, -1);
     const grantedId = kindOf(event).lifts === undefined ? null : event.id;
-    const values = [seq, line, grantedId, this.#lastLine ?? null];
+    const values = [seq, line, grantedId, this.#events.lastLine ?? null];
     try {
       return isAppended(await database.attempt(appendText, values));
     } catch (error) {
@@ -120,7 +131,7 @@ export class PostgresKeyLog implements KeyLog {
       if (isAppended((await database.retryUntil(appendText, values, end)) ?? [])) {
         return true;
       }
-      const [stored] = (await database.retryUntil(readText, [seq - 1, 1], end)) ?? [];
+      const [stored] = (await database.retryUntil(readText(seq - 1, 1), [], end)) ?? [];
       // A read waits for no standby. A later commit does, and shows that it has the event, too.
       if (stored === undefined || (await database.retryUntil(commitText, [randomUUID()], end)) === undefined) {
         const fault = "the answer was lost, so the change may have been made: list the keys";
@@ -151,7 +162,6 @@ export class PostgresKeyLog implements KeyLog {
     await this.#polling;
   }
 
-  /** A database that cannot be reached is reported by `Database`. */
   async #poll(): Promise<void> {
     try {
       await this.#read();
@@ -160,10 +170,14 @@ export class PostgresKeyLog implements KeyLog {
         this.#options.report("the key events in the database can be read again");
       }
     } catch (error) {
-      const fault = messageOf(error);
-      if (!(error instanceof DatabaseError) && this.#fault !== fault) {
+      if (error instanceof DatabaseError && (this.#isCurrent || !this.#options.database.isAvailable)) {
+        return; // It happens once, or `Database` reports it.
+      }
+      const fault = error instanceof DatabaseError ? `Cannot read keys: ${messageOf(error)}` : messageOf(error);
+      if (this.#fault !== fault) {
         this.#fault = fault;
-        this.#options.report(`${fault}; keys known so far go on working`);
+        const effect = "keys known so far go on working, and what changes elsewhere is not known here";
+        this.#options.report(`${fault}; ${effect}`, "warning");
       }
     }
   }
@@ -171,58 +185,38 @@ export class PostgresKeyLog implements KeyLog {
   /** Applies new events. @throws {KeyError} one of them cannot be read */
   async #read(): Promise<void> {
     for (let isWhole = false; !isWhole; ) {
-      const [knownSeq, knownLine] = [this.#seq, this.#lastLine];
+      const { seq: knownSeq, lastLine: knownLine } = this.#events;
       const sentMs = this.clock.monotonicMs();
-      const rows = await this.#options.database.attempt(readText, [Math.max(0, knownSeq - 1), readMax]);
+      const rows = await this.#options.database.attempt(readText(Math.max(0, knownSeq - 1), readMax));
       if (rows[0] !== undefined) {
         this.clock.set(Number(rows[0]["now_ms"]), sentMs);
       }
-      if (this.#lastLine !== knownLine) {
+      if (this.#events.lastLine !== knownLine) {
         continue; // Another look was faster.
       }
       // The last event is read again, to see whether it is still the same.
       if (knownSeq > 0 && (Number(rows[0]?.["seq"]) !== knownSeq || rows[0]?.["line"] !== knownLine)) {
         await this.#readAgain();
-        return;
+        break;
       }
-      this.#applyAll(rows);
+      this.#events.applyAll(rows);
       isWhole = rows.length < readMax;
     }
+    this.#readMs = performance.now();
   }
 
   /** Until it is done, the keys known so far work. @throws {KeyError} one cannot be read, or there is none */
   async #readAgain(): Promise<void> {
-    const knownLine = this.#lastLine;
+    const knownLine = this.#events.lastLine;
     const other = await PostgresKeyLog.open(this.#options);
     if (!other.exists) { // As during a restore, which makes the tables before it fills them.
       throw new KeyError("key_file_damaged", "Cannot read keys: there are no key events in the database any more");
     }
-    if (this.#lastLine === knownLine) {
-      this.keyring.takeOver(other.keyring);
-      [this.#seq, this.#lastLine] = [other.#seq, other.#lastLine];
+    if (this.#events.lastLine === knownLine) {
+      this.#events.takeOver(other.#events);
       const message = "key events were removed from the database or replaced there; all were read again";
       this.#options.report(message, "warning");
     }
-  }
-
-  #applyAll(rows: readonly Row[]): void {
-    for (const row of rows) {
-      const [seq, line] = [Number(row["seq"]), String(row["line"])];
-      if (seq <= this.#seq) {
-        continue; // It is the one that was read again.
-      }
-      const fault = seq === this.#seq + 1 ? this.#apply(line) : "the events before it are missing";
-      if (fault !== undefined) {
-        throw new KeyError("key_file_damaged", `Cannot read keys: key event ${seq} in the database: ${fault}`);
-      }
-      [this.#seq, this.#lastLine] = [seq, line];
-    }
-  }
-
-  /** Returns why it cannot be applied. */
-  #apply(line: string): string | undefined {
-    const reading = decodeKeyText(line);
-    return reading.kind === "event" ? this.keyring.apply(reading.event) : reading.reason;
   }
 }
 

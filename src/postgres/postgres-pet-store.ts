@@ -12,7 +12,7 @@ import {
 } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, type PetStatus, petToJson } from "../pets/pet.ts";
 import { type Database, whyNotWait } from "./database.ts";
-import { type Commit, Commits } from "./in-doubt.ts";
+import { type Commit, Commits, type CommitsOptions } from "./in-doubt.ts";
 import { petOf, type PetRow } from "./pet-columns.ts";
 import { answerOf } from "./pool.ts";
 
@@ -48,7 +48,6 @@ const slowMs = 300;
 const addText = "SELECT animal_store.add($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 const changeText =
   "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
-const getText = "SELECT animal_store.get($1)::text AS answer";
 
 export class PostgresPetStore implements PetStore {
   readonly #database: Database;
@@ -75,10 +74,9 @@ export class PostgresPetStore implements PetStore {
   readonly #storing = new Set<Promise<StoredPet | ChangeOutcome>>();
   #isClosing = false;
 
-  /** @param stopping aborted when the server begins to stop */
-  constructor(database: Database, clock: Clock, stopping?: AbortSignal) {
+  constructor(database: Database, clock: Clock, options?: CommitsOptions) {
     this.#database = database;
-    this.#commits = new Commits(database, clock, stopping);
+    this.#commits = new Commits(database, clock, options);
   }
 
   add(newPet: NewPet, hash?: string): Promise<StoredPet> {
@@ -176,7 +174,9 @@ export class PostgresPetStore implements PetStore {
   }
 
   async #get(ids: readonly number[]): Promise<readonly (PetRow | undefined)[]> {
-    const answer = await this.#database.run(getText, [ids], "read").then(answerOf, readFailed);
+    // Numbers alone: nothing has to be quoted.
+    const text = `SELECT animal_store.get('{${ids.join()}}')::text AS answer`;
+    const answer = await this.#database.read(text).then(answerOf, readFailed);
     const rows = answer as readonly PetRow[] | null;
     const pets = new Map(rows?.map((row) => [row[0], row]));
     return ids.map((id) => pets.get(id));

@@ -50,6 +50,11 @@ export class Admission {
     next: (key: ApiKey, decision: Served) => MaybePromise<Outcome>,
   ): MaybePromise<Outcome> {
     const authentication = this.#authenticate(context);
+    if (authentication.kind === "unavailable") {
+      context.rate = this.#dependencies.addresses.peek(context.address);
+      context.route = route;
+      return errorResponse("storage_unavailable");
+    }
     if (authentication.kind !== "key") {
       return this.#refuseCaller(context, authentication.kind);
     }

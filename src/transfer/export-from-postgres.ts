@@ -2,18 +2,18 @@
 
 import { join } from "node:path";
 
-import { type Clock, reportProgress } from "../base/clock.ts";
+import { reportProgress } from "../base/clock.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { writeFile } from "../disk/file-bytes.ts";
 import { keyFileName } from "../folder/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
-import { decodeKeyText } from "../keys/key-line.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { members } from "../pets/members.ts";
 import { isPetStatus, type Pet, petStatuses, petToJson, type PetStatus, readPetId } from "../pets/pet.ts";
 import type { ChangedTo } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
+import { KeyEventReader } from "../postgres/key-event-reader.ts";
 import { readLimits } from "../postgres/limits-table.ts";
 import { petArray, petOf, type PetRow } from "../postgres/pet-columns.ts";
 import type { Row } from "../postgres/pool.ts";
@@ -30,28 +30,23 @@ const texts = members.filter((member) => member.kind === "text");
 export async function exportDatabase(query: Query, folder: string, options: Surroundings): Promise<Transferred> {
   const { disk, clock } = options;
   await query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-  const keyRows = await query("SELECT line FROM animal_store.key_events ORDER BY seq");
-  if (keyRows.length > 0) {
-    await writeFile(disk, join(folder, keyFileName), [keyRows.map(({ line }) => `${String(line)}\n`).join("")]);
+  const keyring = new Keyring({ clock });
+  const lines = await keyLines(query, keyring);
+  if (lines !== "") {
+    await writeFile(disk, join(folder, keyFileName), [lines]);
   }
   const limiter = await readLimits(query, clock);
-  const keyring = keyringOf(keyRows, clock);
   await writeFile(disk, join(folder, limitsFileName), snapshotPieces(limiter, keyring));
-  const lines = new PetFileLines();
-  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, lines, options));
-  return { animalCount: lines.animalCount, keyring };
+  const petLines = new PetFileLines();
+  await writeFile(disk, join(folder, petFileName), cataloguePieces(query, petLines, options));
+  return { animalCount: petLines.animalCount, keyring };
 }
 
-/** A line that cannot be read is exported as it is. */
-function keyringOf(keyRows: readonly Row[], clock: Clock): Keyring {
-  const keyring = new Keyring({ clock });
-  for (const { line } of keyRows) {
-    const reading = decodeKeyText(String(line));
-    if (reading.kind === "event") {
-      keyring.apply(reading.event);
-    }
-  }
-  return keyring;
+/** Reads them as a start does. @throws {KeyError} one is missing, or cannot be read */
+async function keyLines(query: Query, keyring: Keyring): Promise<string> {
+  const rows = await query("SELECT seq::text AS seq, line FROM animal_store.key_events ORDER BY key_events.seq");
+  new KeyEventReader(keyring).applyAll(rows);
+  return rows.map(({ line }) => `${String(line)}\n`).join("");
 }
 
 /** A hash counts from the end of its second, as an import takes it. */

@@ -26,7 +26,7 @@ async function open(context, clock, meanwhile) {
     return result;
   });
   const database = new Database(losing, assert.fail);
-  await prepareSchema(database, () => undefined);
+  await prepareSchema(database, () => undefined, "make");
   return new PostgresPetStore(database, clock);
 }
 
@@ -42,7 +42,8 @@ for (const [hours, outcome] of [[0.4, "StorageUnavailableError"], [1.1, "Outcome
 }
 
 test("an answer that cannot be read is an error of ours, and says nothing of whether the animal is stored", async () => {
-  const store = new PostgresPetStore({ isAvailable: true, run: () => Promise.resolve([{ answer: "{" }]) }, new ManualClock());
+  const unreadable = () => Promise.resolve([{ answer: "{" }]);
+  const store = new PostgresPetStore({ isAvailable: true, run: unreadable, read: unreadable }, new ManualClock());
   await assert.rejects(store.add(pet), SyntaxError);
   await assert.rejects(store.get(1), SyntaxError);
 });
@@ -98,7 +99,7 @@ test("a change that was never stored is StorageUnavailableError, and is not stor
     throw new Error("Connection terminated unexpectedly");
   });
   const database = new Database(delaying, assert.fail);
-  await prepareSchema(database, () => undefined);
+  await prepareSchema(database, () => undefined, "make");
   const store = new PostgresPetStore(database, clock);
   const { json } = await store.add(pet);
   await assert.rejects(store.changeStatus(1, { status: "pending", from: ["sold"] }), { name: "StorageUnavailableError" });

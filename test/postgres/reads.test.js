@@ -19,7 +19,7 @@ test("a list that is given up ends in the database, too, and its bound outlives 
   const { pool, remove } = await createPlace();
   context.after(remove);
   const database = new Database(pool, () => undefined);
-  await prepareSchema(database, () => undefined);
+  await prepareSchema(database, () => undefined, "make");
   const { rows: [{ body }] } = await pool.query("SELECT pg_get_functiondef('animal_store.list'::regproc) AS body");
   await pool.query(body.replace("  RETURN (", "  PERFORM pg_sleep(20); RETURN ("));
   const store = new PostgresPetStore(database, systemClock);
@@ -66,16 +66,21 @@ test("a list joins an equal one that waits, also after the one before that has e
   });
   const store = new PostgresPetStore({ isAvailable: true, read }, systemClock);
   const first = store.list(query);
-  await setImmediate();
+  while (sent.length === 0) {
+    await setImmediate();
+  }
   const others = Array.from({ length: 60 }, (_, index) => store.list({ ...query, after: index + 1 }));
   const waiting = store.list(query);
   sent[0].end();
   await first;
   const joining = store.list(query);
-  for (let index = 1; index < 4; index += 1) {
-    sent[index]?.end();
+  const pages = Promise.all([waiting, joining, ...others]);
+  let isOver = false;
+  void pages.then(() => (isOver = true));
+  while (!isOver) {
+    sent.forEach(({ end }) => end());
     await setImmediate();
   }
-  assert.deepEqual(await Promise.all([waiting, joining, ...others]), Array(62).fill(empty));
+  assert.deepEqual(await pages, Array(62).fill(empty));
   assert.equal(sent.reduce((sum, { count }) => sum + count, 0), 62);
 });
