@@ -1,4 +1,4 @@
-/** The first start, which finds no key file: it makes a key, so that no second command is needed to try the service. */
+/** The first start on a folder, which finds no key file: it makes a key, so that one command is enough to begin. */
 
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -40,15 +40,22 @@ export async function mustHaveRoom(
   }
 }
 
-/** @param origin where this machine reaches the server @throws {Error} the key cannot be kept */
+/**
+ * Not with a database: a restore may be about to fill its tables, with the keys.
+ * @param origin where this machine reaches the server
+ * @throws {Error} the key cannot be stored
+ */
 export async function showFirstKey(
   { engine, options: { basePath } }: Service,
   origin: string,
   { settings, terminal }: { readonly settings: Settings; readonly terminal: Terminal },
 ): Promise<void> {
+  if (settings.storage.kind !== "folder" || engine.keys.exists) {
+    return;
+  }
   const { event, secret: { key } } = newKey({ label: "first key" }, { clock: systemClock, randomBytes });
-  if (engine.keys.exists || !(await engine.keys.createFirst(event))) {
-    return; // It is not the first start, or another server was first.
+  if (!(await engine.keys.createFirst(event))) {
+    return; // Another server was first.
   }
   const isShown = terminal.showKey(
     `first start: made a key on the Free plan; it is shown this once\n\n` +

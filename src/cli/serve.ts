@@ -216,7 +216,8 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
   const place = storage.kind === "folder" ? `folder ${resolve(storage.dataDir)}` : maskedAddress(storage.address);
   const { keys } = service.engine;
   const animalCount = (await service.engine.countAnimals()) ?? 0;
-  const made = keys.exists || animalCount > 0 ? [] : ["made just now"];
+  const isNew = storage.kind === "folder" && !keys.exists && animalCount === 0;
+  const made = isNew ? ["made just now"] : [];
   return [place, ...made, pluralize(animalCount, "animal"), keys.keyring.countInWords()].join(", ");
 }
 

@@ -14,8 +14,8 @@ import { type KeyEvent, kindOf } from "./key-events.ts";
 import { type ApiKey, digestOf, isSecret, keyState, secretLength } from "./key.ts";
 
 /**
- * Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. One that is not known
- * here is `unavailable` while keys that were made elsewhere cannot be read.
+ * Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. One that is not
+ * known here is `unavailable` while keys that were made elsewhere cannot be read.
  */
 export type Authentication =
   | { readonly kind: "missing" }

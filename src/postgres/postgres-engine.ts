@@ -36,14 +36,15 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   const database = new Database(pool, (message, level) => (isOpen ? report(message, level) : undefined));
   try {
     signal?.throwIfAborted();
-    // Another start that makes the schema may have stalled, so the wait for it can be stopped.
-    await Promise.race([prepareSchema(database, report), ...(signal === undefined ? [] : [once(signal, "abort")])]);
+    const preparing = prepareSchema(database, report, "migrate");
+    // Another process that makes the schema may have stalled, so the wait for it can be stopped.
+    await Promise.race([preparing, ...(signal === undefined ? [] : [once(signal, "abort")])]);
     signal?.throwIfAborted();
     const keyLog = await PostgresKeyLog.open({ database, clock, report });
     const keys = keysOver(keyLog, database);
     signal?.throwIfAborted();
     const limiter = new PostgresLimiter(database, clock);
-    const store = new PostgresPetStore(database, clock, signal);
+    const store = new PostgresPetStore(database, clock, { report, stopping: signal });
     const stopping = new AbortController();
     const purges = new SerialQueue();
     const purgeNext = (): Promise<void> => purges.run(() => purge(database, stopping.signal));
@@ -63,7 +64,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
     return {
       store, limiter, keys, close,
       gauges: () => ({ banCount: limiter.banCount }),
-      countAnimals: () => readLastId((text) => database.run(text, [], "read")),
+      countAnimals: () => readLastId((text) => database.read(text)),
     };
   } catch (error) {
     database.close();

@@ -6,17 +6,19 @@ import pg from "pg";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { startInstance } from "./instance.js";
+import { makeSchema } from "./make-schema.js";
 import { startProxy } from "./proxy.js";
 
 /** No limit that could be felt. */
 export const enterprise = { plan: "enterprise", perMinute: 1_000_000, perDay: 1_000_000_000 };
 
 /**
- * Starts instances with one key, and resolves when all of them know it. `clients` has one for each instance.
+ * Starts instances with one key, on a schema that is made if there is none, and resolves when all of them know it. `clients` has one for each instance.
  *
  * @param urls the address that each instance uses
  */
 export async function startService(context, urls, { plan = enterprise, pool } = {}) {
+  await makeSchema(urls[0]);
   const instances = await Promise.all(urls.map((url) => startInstance(url, { context, pool })));
   const { id, key } = await instances[0].keys.create(plan);
   const clients = instances.map((instance) => newClient(instance, key));

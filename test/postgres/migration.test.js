@@ -17,6 +17,7 @@ import { newClient } from "../../build/test/support/client.js";
 import { lock } from "./faults.js";
 import { guardedFolder } from "./guarded-folder.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
+import { withQuery } from "./places.js";
 import { runCommand, startProgram } from "./program.js";
 import { bannedKey, changeHash, createOld, hash, key, keyId, mimi } from "./release-2.1.js";
 
@@ -36,7 +37,7 @@ async function schemaOf(url) {
   return Object.fromEntries(rows.map(({ of, what }) => [of, what]));
 }
 
-test("a command on a database without tables makes none, but import and keys create, which say so", { skip }, async () => {
+test("import and keys create make the schema in a database without tables, and say so; a start and other commands refuse it", { skip }, async () => {
   const url = await postgres.createDatabase();
   const store = ["--database", url];
   const folder = guardedFolder("animals");
@@ -48,10 +49,11 @@ test("a command on a database without tables makes none, but import and keys cre
   }
   writeFileSync(file, '{"name":"Rex","categoryId":1}\n');
   for (const [command, reason] of [
-    [["keys", "list"], /it has no tables of the animal store; a start, import and keys create make them\n$/],
+    [["keys", "list"], /it has no tables of the animal store; keys create and import make them\n$/],
     [["keys", "show", "key_000000000000000"], /it has no tables/],
     [["keys", "revoke", "key_000000000000000"], /it has no tables/],
     [["export", join(guardedFolder("out"), "out")], /it has no tables/],
+    [["--port", "0"], /it has no tables of the animal store; keys create and import make them\n$/],
     [["keys", "create", "--plan", "nonsense"], /nonsense/],
     [["keys", "create", "--label", "x".repeat(65)], /label/],
     [["keys", "create", "--expires", "yesterday"], /expiry/],
@@ -69,9 +71,6 @@ test("a command on a database without tables makes none, but import and keys cre
     assert.match(stderr, /^made the schema animal_store\n/);
     assert.doesNotMatch((await runCommand([...command, "--database", one])).stderr, /schema/);
   }
-  const program = await startProgram(store);
-  assert.match(program.output().stderr, /made the schema animal_store\n/);
-  await program.stop();
 });
 
 test("keys, check and export work on a database of release 2.1, and change nothing of its schema", { skip }, async () => {
@@ -163,9 +162,8 @@ const schemaText = `
 
 test("a new schema is the one that a database of release 2.1 has once it is migrated", { skip }, async () => {
   const [fresh, url] = [await postgres.createDatabase(), await createOld(postgres)];
-  for (const one of [fresh, url]) {
-    await (await startProgram(["--database", one])).stop();
-  }
+  assert.equal((await runCommand(["keys", "create", "--database", fresh])).code, 0);
+  await (await startProgram(["--database", url])).stop();
   const [expected, migrated] = await Promise.all([fresh, url].map((one) => postgres.query(schemaText, [], one)));
   assert.ok(expected.length > 40);
   assert.deepEqual(migrated, expected);
@@ -232,7 +230,7 @@ for (const name of names) {
     const running = [...statements, add, add, add, add, change, change, change].map(repeat);
     const database = new Database(new pg.Pool({ connectionString: url }), assert.fail);
     const lines = [];
-    await Promise.race([prepareSchema(database, (line) => lines.push(line)), ...running]);
+    await Promise.race([prepareSchema(database, (line) => lines.push(line), "migrate"), ...running]);
     await new Promise((resolve) => setTimeout(resolve, 300));
     isOver = true;
     await Promise.all(running);
@@ -254,7 +252,7 @@ test("an instance of release 2.1 and a new one read what the other stores, and t
     [randomUUID(), [id], [status], [froms], [once]]);
   await oldGet(1); // It is prepared before the schema is migrated.
   const database = new Database(pool, assert.fail);
-  await prepareSchema(database, () => undefined);
+  await prepareSchema(database, () => undefined, "migrate");
   const store = new PostgresPetStore(database, systemClock);
 
   assert.equal((await store.changeStatus(1, { status: "sold", from: ["pending"] })).kind, "changed");
@@ -285,9 +283,55 @@ for (const [what, statement] of [
     const url = await createOld(postgres);
     await lock(context, url, statement);
     const database = new Database(openPool(context, url), assert.fail);
-    await prepareSchema(database, () => undefined); // It waits for a lock for 2 s at most, and then fails.
+    await prepareSchema(database, () => undefined, "migrate"); // It waits for a lock for 2 s at most, and then fails.
     if (/PREPARE/.test(statement)) {
       await postgres.query("ROLLBACK PREPARED 'forgotten'", [], url);
     }
   });
 }
+
+test("a start that stalls in its migration ends within 1 s, holds up no other start, and tries again", { skip }, async (context) => {
+  const url = await createOld(postgres);
+  const pool = openPool(context, url);
+  let stall = async () => {
+    const others = new Database(openPool(context, url), assert.fail);
+    const start = performance.now();
+    await prepareSchema(others, () => undefined, "migrate");
+    assert.ok(performance.now() - start < 2_000, `${performance.now() - start} ms`);
+  };
+  const stalling = withQuery(pool, async (client, statement) => {
+    const result = await client.query(statement);
+    if (statement.text.includes("UPDATE animal_store.version")) {
+      await stall(); // Its transaction is open, and all of its locks are held.
+      stall = assert.fail;
+    }
+    return result;
+  });
+  await prepareSchema(new Database(stalling, assert.fail), () => undefined, "migrate");
+});
+
+test("a migration asks nothing of what others have put into the schema", { skip }, async () => {
+  const url = await createOld(postgres);
+  await postgres.query(`CREATE ROLE service LOGIN; CREATE ROLE owner; GRANT owner TO service; ALTER SCHEMA animal_store OWNER TO owner;
+    DO $$ DECLARE one record; BEGIN
+      FOR one IN SELECT oid::regclass AS name FROM pg_class WHERE relnamespace = 'animal_store'::regnamespace AND relkind = 'r'
+        LOOP EXECUTE format('ALTER TABLE %s OWNER TO owner', one.name); END LOOP;
+      FOR one IN SELECT oid::regprocedure AS name FROM pg_proc WHERE pronamespace = 'animal_store'::regnamespace
+        LOOP EXECUTE format('ALTER FUNCTION %s OWNER TO owner', one.name); END LOOP;
+    END $$;
+    CREATE TABLE animal_store.pets_before_upgrade AS TABLE animal_store.pets;
+    CREATE FUNCTION animal_store.of_the_administrator() RETURNS int LANGUAGE sql AS 'SELECT 1'`, undefined, url);
+  const service = Object.assign(new URL(url), { username: "service" }).href;
+  assert.match((await runCommand(["check", "--database", service])).stdout, /would migrate its schema from version 4 to 5\nthe server would start\n$/);
+  await (await startProgram(["--database", service])).stop();
+});
+
+test("a database that was taken back to 2.1 by hand is migrated again", { skip }, async (context) => {
+  const database = new Database(openPool(context, await createOld(postgres)), assert.fail);
+  for (let round = 0; round < 2; round += 1) {
+    const lines = [];
+    await prepareSchema(database, (line) => lines.push(line), "migrate");
+    assert.deepEqual(lines, ["migrated the schema animal_store from version 4 to 5"]);
+    await database.run("UPDATE animal_store.version SET version = 4");
+  }
+});

@@ -10,16 +10,21 @@ import { systemClock as clock } from "../../build/src/base/clock.js";
 import { Keys } from "../../build/src/keys/keys.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { openPostgres, purge } from "../../build/src/postgres/postgres-engine.js";
+import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { openPool, skip, startPostgres } from "./postgres-server.js";
 import { lockWaits } from "./faults.js";
+import { makeSchema } from "./make-schema.js";
 import { withQuery } from "./places.js";
 import { runCommand } from "./program.js";
+import { createOld } from "./release-2.1.js";
 
 const running = await startPostgres();
 after(() => running?.stop());
 
 const report = (message) => assert.equal(message, "made the schema animal_store");
 const open = async (pool) => {
+  const database = new Database(pool, assert.fail);
+  await prepareSchema(database, report, "make").finally(() => database.close());
   const engine = await openPostgres({ pool, clock, report });
   return { ...engine, keys: new Keys(engine.keys, { clock, randomBytes }) };
 };
@@ -106,7 +111,7 @@ async function useOdd(context, binary) {
 }
 
 test("a start that waits for another one can be stopped", { skip, timeout: 10_000 }, async (context) => {
-  const url = await running.createDatabase();
+  const url = await createOld(running);
   const pool = new pg.Pool({ connectionString: url });
   const stalled = new pg.Client({ connectionString: url });
   await stalled.connect();
@@ -120,10 +125,10 @@ test("a start that waits for another one can be stopped", { skip, timeout: 10_00
 });
 
 test("a start that is stopped while it reads the keys fails", { skip }, async (context) => {
-  const pool = openPool(context, await running.createDatabase());
+  const pool = openPool(context, await makeSchema(await running.createDatabase()));
   const stopping = new AbortController();
   const watched = withQuery(pool, (client, statement) => {
-    if (statement.text.includes("animal_store.key_events_after($1")) {
+    if (statement.text.includes("animal_store.key_events_after(")) {
       stopping.abort();
     }
     return client.query(statement);

@@ -22,7 +22,7 @@ export async function createPlace(clock) {
   const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: 1_000 });
   pool.on("error", () => undefined); // Connections that end after the service was closed.
   const database = new Database(pool, () => undefined);
-  await prepareSchema(database, () => undefined); // So a service has nothing to report.
+  await prepareSchema(database, () => undefined, "make"); // So a service has nothing to report.
   database.close();
   if (clock !== undefined) {
     await pool.query(`CREATE OR REPLACE FUNCTION animal_store.clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS

@@ -40,7 +40,7 @@ for (const [name, call] of Object.entries(calls)) {
       client.release(true);
       return remove();
     });
-    await prepareSchema(new Database(pool, assert.fail), () => undefined);
+    await prepareSchema(new Database(pool, assert.fail), () => undefined, "make");
     await client.query(fill);
     const messages = [];
     client.on("notice", ({ message }) => messages.push(message));

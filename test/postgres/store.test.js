@@ -21,7 +21,7 @@ async function createStorePlace() {
   return {
     async open() {
       const database = new Database(pool, () => undefined);
-      await prepareSchema(database, () => undefined);
+      await prepareSchema(database, () => undefined, "make");
       return new PostgresPetStore(database, systemClock);
     },
     remove,
@@ -35,7 +35,7 @@ async function openStore(context) {
   const { pool, remove } = await createPlace();
   context.after(remove);
   const database = new Database(pool, assert.fail);
-  await prepareSchema(database, () => undefined);
+  await prepareSchema(database, () => undefined, "make");
   return { pool, store: new PostgresPetStore(database, systemClock) };
 }
 

@@ -9,11 +9,11 @@ import { after, test } from "node:test";
 import pg from "pg";
 import { lineWithChecksum } from "../../build/src/base/checksum.js";
 import { Database } from "../../build/src/postgres/database.js";
-import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { newClient } from "../../build/test/support/client.js";
 import { until } from "../../build/test/support/until.js";
 import { lockWaits } from "./faults.js";
 import { guardedFolder, processesIn, sendSignal } from "./guarded-folder.js";
+import { makeSchema } from "./make-schema.js";
 import { skip, startPostgres } from "./postgres-server.js";
 import { createKey, runCommand as run, startProgram } from "./program.js";
 
@@ -21,13 +21,6 @@ import { createKey, runCommand as run, startProgram } from "./program.js";
 async function runCommand(...command) {
   const { stderr, ...others } = await run(...command);
   return { ...others, stderr: stderr.replace("made the schema animal_store\n", "") };
-}
-
-async function makeSchema(url) {
-  const pool = new pg.Pool({ connectionString: url });
-  await prepareSchema(new Database(pool, assert.fail), () => undefined);
-  await pool.end();
-  return url;
 }
 
 const names = ["Rex", 'A "quoted", \\ name', "éàü 🐕‍🦺", "a\tb\u007f\u2028", '","categoryId":7,"status":"sold', "'; DROP --", "{}", "\\N"];

@@ -1,0 +1,162 @@
+/** What a database must be for the service, and its schema for this release. Otherwise each request would fail. */
+
+import type { Query } from "./database.ts";
+
+/** The version of the schema that brought each table. */
+const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4 };
+/** Those of one row have no primary key. */
+const tables = { ...keyedTables, counter: 4, version: 4 };
+
+function namesIn(all: Readonly<Record<string, number>>, version: number): readonly string[] {
+  return Object.keys(all).filter((name) => all[name]! <= version); // It is one of its keys.
+}
+
+/** @throws {Error} the server is not PostgreSQL, or a setting is wrong */
+export async function checkSession(query: Query): Promise<void> {
+  const [server] = await query("SELECT version() AS version");
+  const version = String(server?.["version"]);
+  // Others speak its protocol, but each of their nodes has a clock of its own: quotas would leak between them.
+  if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
+    throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
+  }
+  const [row] = await query(
+    "SELECT current_setting('transaction_isolation') AS isolation, " +
+      "current_setting('transaction_read_only') AS read_only, current_setting('server_encoding') AS encoding",
+  );
+  if (row?.["read_only"] === "on") {
+    throw new Error("the database is a replica or read-only: connect to the primary");
+  }
+  if (row?.["isolation"] !== "read committed") {
+    throw new Error(`the isolation level is ${String(row?.["isolation"])}: it must be read committed`);
+  }
+  if (row?.["encoding"] !== "UTF8") {
+    // A name that it cannot hold would fail every animal of its batch.
+    throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
+  }
+}
+
+/**
+ * Returns the version of the schema; 0 if there is none, or an empty one.
+ * @throws {Error} it cannot be used, or a release made it that is older than `min` or newer than `max`
+ */
+export async function readVersion(query: Query, min: number, max: number): Promise<number> {
+  if (await holds(query, "NOT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')")) {
+    throw new Error("the user has no right to USAGE of the schema animal_store");
+  }
+  if (!(await holds(query, "EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('animal_store'))"))) {
+    return 0;
+  }
+  const isThere = await holds(query, "to_regclass('animal_store.version') IS NOT NULL");
+  const rows = isThere ? await query("SELECT version FROM animal_store.version") : [];
+  const version = Number(rows[0]?.["version"]);
+  if (rows.length !== 1 || !(version >= 1)) {
+    throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
+  }
+  if (version < min) {
+    const advice = "start release 2.1 on it once, which migrates it";
+    throw new Error(`its schema animal_store has version ${version}, of a release before 2.1: ${advice}`);
+  }
+  if (version > max) {
+    const known = `this release knows ${max}: a newer release made it`;
+    throw new Error(`the schema animal_store has version ${version}, ${known}`);
+  }
+  return version;
+}
+
+/**
+ * Returns whether there is a schema. An administrator may have made it, for a user who may not.
+ * @throws {Error} the user may not make the schema, or the tables in an empty one
+ */
+export async function checkMayCreate(query: Query): Promise<boolean> {
+  const isThere = await holds(query, "to_regnamespace('animal_store') IS NOT NULL");
+  const [place, right] = isThere
+    ? ["schema animal_store", "has_schema_privilege('animal_store', 'CREATE')"]
+    : ["database", "has_database_privilege(current_database(), 'CREATE')"];
+  if (!(await holds(query, right))) {
+    throw new Error(`the user may not create the tables: the right CREATE on the ${place} is missing`);
+  }
+  return isThere;
+}
+
+const notOwnedText = `
+SELECT relname AS name FROM pg_class
+WHERE relnamespace = 'animal_store'::regnamespace AND relname = ANY ($1) AND NOT pg_has_role(relowner, 'USAGE')
+UNION ALL SELECT proname FROM pg_proc
+WHERE pronamespace = 'animal_store'::regnamespace AND proname = ANY ($2) AND NOT pg_has_role(proowner, 'USAGE')
+ORDER BY name LIMIT 1`;
+
+/**
+ * Asks of our own tables and functions alone: an administrator may have put others beside them.
+ * @throws {Error} the user may not make functions in the schema, or alter ours, as only an owner may
+ */
+export async function checkMayMigrate(query: Query, functionNames: readonly unknown[]): Promise<void> {
+  await checkMayCreate(query);
+  const [row] = await query(notOwnedText, [Object.keys(tables), functionNames]);
+  if (row !== undefined) {
+    const lacks = `the user does not own animal_store.${String(row["name"])}`;
+    throw new Error(`the schema has to be migrated, but ${lacks}: start once as the owner of its tables and functions`);
+  }
+}
+
+/** A table that is missing lacks every right. */
+const missingText = `
+SELECT name, (to_regclass('animal_store.' || name) IS NULL)::text AS is_missing, string_agg(needed, ', ') AS rights
+FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
+WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
+GROUP BY name ORDER BY name LIMIT 1`;
+
+/** A restore makes the keys last. */
+const unkeyedText = `
+SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
+  SELECT FROM pg_index WHERE indrelid = to_regclass('animal_store.' || name) AND indisprimary AND indisvalid
+) ORDER BY name LIMIT 1`;
+
+const filteredText = `
+SELECT name FROM unnest($1::text[]) AS name WHERE row_security_active('animal_store.' || name) ORDER BY name LIMIT 1`;
+
+/** @param version of the schema @throws {Error} naming what is missing or wrong of a table */
+export async function checkTables(query: Query, version: number): Promise<void> {
+  const names = namesIn(tables, version);
+  const [row] = await query(missingText, [names]);
+  if (row !== undefined) {
+    const table = `the table animal_store.${String(row["name"])}`;
+    const noRight = `the user has no right to ${String(row["rights"])} on ${table}`;
+    throw new Error(row["is_missing"] === "true" ? `${table} is missing` : noRight);
+  }
+  const [unkeyed] = await query(unkeyedText, [namesIn(keyedTables, version)]);
+  if (unkeyed !== undefined) {
+    const table = `the table animal_store.${String(unkeyed["name"])}`;
+    throw new Error(`${table} has no valid primary key: a restore is under way, or has not reached its end`);
+  }
+  const [filtered] = await query(filteredText, [names]);
+  if (filtered !== undefined) {
+    const table = `the table animal_store.${String(filtered["name"])}`;
+    const cure = "disable it, or let the user own the tables or have BYPASSRLS";
+    throw new Error(`row security is enabled for ${table}, and may hide rows of it: ${cure}`);
+  }
+  const lastId = "(SELECT coalesce(max(id), 0) FROM animal_store.pets)";
+  if (!(await holds(query, `SELECT count(*) = 1 AND max(last) >= ${lastId} FROM animal_store.counter`))) {
+    throw new Error("the table animal_store.counter is damaged: it must have one row, with the last id");
+  }
+}
+
+/** A name stands once for each function that has it. */
+const missingFunctionText = `
+SELECT name FROM unnest($1::text[]) AS name GROUP BY name HAVING count(*) > (
+  SELECT count(*) FROM pg_proc
+  WHERE pronamespace = 'animal_store'::regnamespace AND proname = name AND has_function_privilege(oid, 'EXECUTE')
+) LIMIT 1`;
+
+/** @throws {Error} naming a function that is missing, or that the user may not execute */
+export async function checkFunctions(query: Query, names: readonly unknown[]): Promise<void> {
+  const [lost] = await query(missingFunctionText, [names]);
+  if (lost !== undefined) {
+    throw new Error(`the function animal_store.${String(lost["name"])} is missing, or the user may not execute it`);
+  }
+}
+
+/** Asks for a text, because an embedder may have changed how its client reads other types. */
+export async function holds(query: Query, condition: string): Promise<boolean> {
+  const [row] = await query(`SELECT (${condition})::text AS answer`);
+  return row?.["answer"] === "true";
+}
