@@ -66,7 +66,7 @@ export const headerComponents: JsonObject = {
   ETag: field("The status of the animal in quotation marks.", { type: "string", enum: petStatuses.map(entityTag) }),
   "Accept-Patch": {
     required: false,
-    description: "The media types of a change, where it was refused for its own (RFC 5789, 3.1).",
+    description: "The media types that a change may have (RFC 5789, 3.1).",
     schema: { type: "string", const: patchTypes.join(", ") },
   },
   "Link-next": {

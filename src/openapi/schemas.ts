@@ -71,7 +71,7 @@ function schemaOf(member: Member): JsonObject {
     pattern: `^[^\\u0000]*[^\\u0000${whiteSpace}][^\\u0000]*$`,
     description:
       `${description}: 1 to ${member.codePointsMax} Unicode code points, not only white space, without U+0000 and ` +
-      "lone surrogates. Kept exactly as sent.",
+      "lone surrogates. Stored exactly as sent.",
   };
 }
 

@@ -60,7 +60,7 @@ const table: { readonly [Member in Name]-?: Facts<NewPet[Member]> } = {
   categoryId: {
     kind: "integer",
     schema: "CategoryId",
-    description: "The category of the animal",
+    description: "The category of the animal, a number of your own",
     examples: [5, 7],
   },
 };
