@@ -106,7 +106,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
       ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
       : await (await import("./postgres/postgres-engine.ts")).openPostgres({ pool: storage, clock, report, signal });
   if (owner !== undefined) {
-    report(rootRemark(String(storage), owner), "warning");
+    report(await rootRemark(String(storage), owner), "warning");
   }
   try {
     return new Service(options, engine, { ...dependencies, clock, observers });

@@ -78,8 +78,8 @@ const modules: Readonly<Record<string, readonly string[]>> = {
 const guardedModules: Readonly<Record<string, readonly string[]>> = {
   "node:http": ["wire", "http"],
   "node:https": ["wire"],
-  "node:fs": ["disk", "tls", "cli"],
-  "node:fs/promises": ["disk"],
+  "node:fs": ["disk", "cli"],
+  "node:fs/promises": ["disk", "tls"],
   "node:child_process": [],
   "node:worker_threads": ["testing"],
 };
@@ -145,6 +145,23 @@ test("only disk, TLS and the command line use files, and only wire uses node:htt
       const isAllowed = guardedModules[target]?.includes(moduleOf(path)) ?? true;
       assert.ok(isTypeOnly || isAllowed, `${path} imports ${target}`);
     }
+  }
+});
+
+/** What only a start or a command does, before it serves or instead of it, and what a process does at its end. */
+const filesOfStarts: Readonly<Record<string, readonly string[]>> = {
+  "src/cli/console-pages.ts": ["readFileSync", "readdirSync"],
+  "src/cli/import.ts": ["statSync"],
+  "src/cli/salvage.ts": ["readdirSync"],
+  "src/cli/serve.ts": ["readFileSync"],
+  "src/cli/terminal.ts": ["closeSync", "fstatSync", "openSync", "writeSync"],
+  "src/disk/overlay-disk.ts": ["lstatSync", "readlinkSync"],
+};
+
+test("nothing waits for a file on the main thread while the service runs", () => {
+  for (const { path, lines } of sources) {
+    const called = lines.flatMap((line) => Array.from(line.matchAll(/\b[a-z]\w+Sync(?=\()/g), ([name]) => name));
+    assert.deepEqual([...new Set(called)].sort(), filesOfStarts[path] ?? [], path);
   }
 });
 

@@ -50,7 +50,7 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
     if (error instanceof UsageError) {
       throw error;
     }
-    say(messageOf(explain(error)));
+    say(messageOf(await explain(error)));
     say("the server would not start");
     return exitFailure;
   }
@@ -71,7 +71,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
   const { dataDir } = storage;
   const owner = await becomeOwner(dataDir);
   if (owner !== undefined) {
-    report(rootRemark(dataDir, owner), "warning");
+    report(await rootRemark(dataDir, owner), "warning");
   }
   const trial = new OverlayDisk(disk);
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });

@@ -92,7 +92,7 @@ async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage
     return { ...file, size: () => byteCount };
   } catch (error) {
     await file?.close();
-    const reason = messageOf(explain(error));
+    const reason = messageOf(await explain(error));
     throw new Error(`Cannot copy ${path} to a temporary file: ${reason}; nothing was imported`, { cause: error });
   }
 }

@@ -53,7 +53,7 @@ export async function run(
     }
     return exitDone;
   } catch (error) {
-    const message = oneLine(messageOf(explain(error)));
+    const message = oneLine(messageOf(await explain(error)));
     // An error of the system says only which call failed.
     const isNamed = message.startsWith("Cannot ") || load === undefined;
     terminal.report(isNamed ? message : `Cannot run ${name}: ${message}`, "error");

@@ -123,7 +123,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const tls = await watchTls(listener.server as TlsServer, pair, report); // It is one if there is a pair.
   // By SIGHUP certbot and others say that the certificate has changed.
   const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
-  stopping.addEventListener("hangup", tls === undefined ? noEffect : () => tls.check(true));
+  stopping.addEventListener("hangup", tls === undefined ? noEffect : () => void tls.check(true));
   const metrics = observers?.metrics;
   let metricsServer: HttpServer | undefined;
   if (metrics !== undefined) {

@@ -132,7 +132,7 @@ export async function readCertificate({ settings: { tls }, cite }: SettingsRead)
   }
   const { readPair } = await import("../tls/pair.ts");
   try {
-    return readPair(tls);
+    return await readPair(tls);
   } catch (error) {
     throw new UsageError(`Cannot use ${cite("tls-cert")} with ${cite("tls-key")}: ${messageOf(error)}`);
   }

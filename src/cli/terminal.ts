@@ -5,7 +5,7 @@
  * reader grows without bound and keeps the process running.
  */
 
-import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, write, writeSync } from "node:fs";
 import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 import { isatty } from "node:tty";
@@ -52,8 +52,11 @@ export interface ProcessTerminal extends Terminal {
 const stderrWaitingBytesMax = 1_048_576;
 
 export function processTerminal(): ProcessTerminal {
+  // A result, and what a start says before it serves.
   const stdout = new Output(writerTo(1), Infinity);
-  const stderr = new Output(writerTo(2), stderrWaitingBytesMax);
+  const writeLater: WriteLater = (bytes, done) => write(2, bytes, done);
+  const stderr = new Output(writerTo(2), stderrWaitingBytesMax, fstatSync(2).isFile() ? writeLater : undefined);
+  process.on("exit", () => stderr.writeNow());
   const terminals = [0, 1, 2].filter(isatty);
   return {
     ...terminalOver((lines) => stdout.write(lines), (lines) => stderr.write(lines)),
@@ -118,24 +121,32 @@ export async function finishOutput(terminal: ProcessTerminal, code: number, isSe
 /** Writes some of the bytes and returns how many, or throws. Must not block. */
 export type WriteSome = (bytes: Uint8Array) => number;
 
+/** Writes some of the bytes through the pool, and says how many. */
+export type WriteLater = (bytes: Uint8Array, done: (error: Error | null, byteCount: number) => void) => void;
+
 const retryMs = 10;
 const newline = 0x0a;
 
 /**
- * Lines for one descriptor. What a full pipe does not take yet waits in memory. Text beyond the bound is dropped, and
- * so is text whose write fails. Writing never throws, blocks, or keeps the process running.
+ * Lines for one descriptor. What a full pipe, or a file whose disk hangs, does not take yet waits in memory. Text
+ * beyond the bound is dropped, and so is text whose write fails. Writing never throws or blocks.
  */
 export class Output {
   readonly #writeSome: WriteSome;
   readonly #waitingBytesMax: number;
+  readonly #writeLater: WriteLater | undefined;
   #waiting: Buffer = Buffer.alloc(0);
+  /** The first bytes of what waits: their write is under way. */
+  #writingBytes = 0;
   #lastByte = newline;
   #timer: NodeJS.Timeout | undefined;
   #firstError: Error | undefined;
 
-  constructor(writeSome: WriteSome, waitingBytesMax: number) {
+  /** @param writeLater if each write may wait for a disk */
+  constructor(writeSome: WriteSome, waitingBytesMax: number, writeLater?: WriteLater) {
     this.#writeSome = writeSome;
     this.#waitingBytesMax = waitingBytesMax;
+    this.#writeLater = writeLater;
   }
 
   /** Returns false if the lines were dropped. */
@@ -160,13 +171,47 @@ export class Output {
     return this.#firstError;
   }
 
+  /** For the end of the process, after which nothing is written later. What is under way is being written already. */
+  writeNow(): void {
+    this.#waiting = this.#waiting.subarray(this.#writingBytes);
+    this.#writingBytes = 0;
+    this.#flushNow();
+  }
+
   #flush(): boolean {
+    if (this.#writeLater === undefined) {
+      return this.#flushNow();
+    }
+    if (this.#writingBytes === 0 && this.#waiting.length > 0) {
+      this.#writingBytes = this.#waiting.length;
+      this.#writeLater(this.#waiting, (error, count) => {
+        this.#writingBytes = 0;
+        if (error === null) {
+          this.#written(count);
+        } else {
+          this.#fail(error);
+        }
+        this.#flush();
+      });
+    }
+    return true;
+  }
+
+  #written(count: number): void {
+    this.#lastByte = this.#waiting[count - 1] ?? this.#lastByte;
+    this.#waiting = this.#waiting.subarray(count);
+  }
+
+  #fail(error: unknown): void {
+    this.#firstError ??= error instanceof Error ? error : new Error(messageOf(error));
+    this.#waiting = Buffer.alloc(0);
+  }
+
+  #flushNow(): boolean {
     clearTimeout(this.#timer);
     try {
       while (this.#waiting.length > 0) {
-        const count = this.#writeSome(this.#waiting);
-        this.#lastByte = this.#waiting[count - 1] ?? this.#lastByte;
-        this.#waiting = this.#waiting.subarray(count);
+        this.#written(this.#writeSome(this.#waiting));
       }
       return true;
     } catch (error) {
@@ -174,8 +219,7 @@ export class Output {
         this.#timer = setTimeout(() => this.#flush(), retryMs).unref();
         return true;
       }
-      this.#firstError ??= error instanceof Error ? error : new Error(messageOf(error));
-      this.#waiting = Buffer.alloc(0);
+      this.#fail(error);
       return false;
     }
   }
@@ -184,7 +228,7 @@ export class Output {
 /**
  * Writes to a descriptor without waiting for its reader. A pipe or a terminal is opened a second time, so that it stays
  * blocking for other processes. If that fails (a socket, a system without /proc), Node's stream makes the descriptor
- * non-blocking. A file has no reader and is written to directly.
+ * non-blocking. A file has no reader.
  */
 function writerTo(descriptor: 1 | 2): WriteSome {
   const ownDescriptor = fstatSync(descriptor).isFile() ? descriptor : reopened(descriptor);

@@ -21,7 +21,7 @@ export async function becomeOwner(dataDir: string, target?: string): Promise<Own
     if (target !== undefined && (await pathOwner(target)) === undefined) {
       await makeFor(owner, target, dataDir);
     }
-    become(owner);
+    await become(owner);
   }
   return owner;
 }
@@ -33,7 +33,7 @@ async function makeFor({ uid, gid }: Owner, target: string, dataDir: string): Pr
     missing.push(path);
   }
   if (missing.length === 0) {
-    const reason = `it is root's, and ${dataDir} belongs to user ${userName(uid)}`;
+    const reason = `it is root's, and ${dataDir} belongs to user ${await userName(uid)}`;
     throw new Error(`Cannot write to ${target}: ${reason}: name a folder that is not there yet`);
   }
   await nodeDisk.makeFolder(target);

@@ -1,4 +1,10 @@
-import { accessSync, constants, existsSync, lstatSync, readlinkSync, type Stats, statSync } from "node:fs";
+/**
+ * Says of an error of the system whom it refused what, and which file or folder is why. A running service explains
+ * errors, too, so the file system is asked through the pool: the event loop goes on while a disk does not answer.
+ */
+
+import { constants, type Stats } from "node:fs";
+import { access, lstat, readlink, stat } from "node:fs/promises";
 import { constants as systemConstants } from "node:os";
 import { dirname, resolve } from "node:path";
 
@@ -32,20 +38,20 @@ export class RefusedError extends Error {
 
 /** As the promise, but rejects with a `RefusedError` where there is a sentence for it. */
 export async function withPath<Found>(path: string, pending: Promise<Found>): Promise<Found> {
-  return pending.catch((error: unknown) => {
-    throw explain(error, path);
+  return pending.catch(async (error: unknown) => {
+    throw await explain(error, path);
   });
 }
 
-/** Returns a `RefusedError`, or the error itself if there is no sentence for it. @param usedPath if it names none */
-export function explain(error: unknown, usedPath?: string): unknown {
+/** Resolves to a `RefusedError`, or the error itself if there is no sentence. @param usedPath if it names none */
+export async function explain(error: unknown, usedPath?: string): Promise<unknown> {
   const code = systemCode(error);
   if (code === undefined || error instanceof RefusedError) {
     return error;
   }
   const { path = usedPath, syscall = "" } = error as NodeJS.ErrnoException; // It has a code.
   const absolute = resolve(path ?? "");
-  const sentence = path === undefined ? undefined : sentenceOf(code, absolute, callsOnNames.has(syscall));
+  const sentence = path === undefined ? undefined : await sentenceOf(code, absolute, callsOnNames.has(syscall));
   return sentence === undefined ? error : new RefusedError(sentence, absolute, error);
 }
 
@@ -62,24 +68,25 @@ function systemCode(error: unknown): unknown {
 /** They need a right to the folder, whatever has the name. */
 const callsOnNames: ReadonlySet<string> = new Set(["link", "listen", "mkdir", "rename", "unlink"]);
 
-function sentenceOf(code: unknown, path: string, isName: boolean): string | undefined {
-  const place = isName || !existsSync(path) ? dirname(path) : path;
+/** Looks at the disk only where there is a sentence: after a time-out each look may take as long. */
+async function sentenceOf(code: unknown, path: string, isName: boolean): Promise<string | undefined> {
+  const place = async (): Promise<string> => (isName || !(await exists(path)) ? dirname(path) : path);
   switch (code) {
     case "EACCES":
     case "EPERM":
-      return whoCannot(place);
+      return whoCannot(await place());
     case "EROFS":
-      return `${place} is on a read-only file system`;
+      return `${await place()} is on a read-only file system`;
     case "ENOSPC":
-      return `no space is left on the disk of ${place}`;
+      return `no space is left on the disk of ${await place()}`;
     case "EDQUOT":
-      return `the disk quota is used up on the disk of ${place}`;
+      return `the disk quota is used up on the disk of ${await place()}`;
     case "ESTALE":
-      return `${place} is on a network file system that has lost it`;
+      return `${await place()} is on a network file system that has lost it`;
     case "EUCLEAN":
-      return `the file system of ${place} is damaged`;
+      return `the file system of ${await place()} is damaged`;
     case "ENOENT": {
-      const absent = absentOf(isName ? place : path);
+      const absent = await absentOf(isName ? dirname(path) : path);
       return absent && `${absent} does not exist`;
     }
     default:
@@ -88,21 +95,26 @@ function sentenceOf(code: unknown, path: string, isName: boolean): string | unde
 }
 
 /** Undefined if it is not a mode that refuses: the rules of a container or a security module may. */
-function whoCannot(place: string): string | undefined {
+async function whoCannot(place: string): Promise<string | undefined> {
   const { R_OK, W_OK, X_OK } = constants;
-  const isFolder = statOf(place)?.isDirectory() === true;
+  const isFolder = (await statOf(place))?.isDirectory() === true;
   const steps: readonly (readonly [path: string, right: number, verb: string])[] = [
     ...foldersAbove(place).map((folder) => [folder, X_OK, "enter"] as const),
     ...(isFolder ? [[place, X_OK, "enter"] as const, [place, W_OK, "write"] as const] : []),
     ...[[place, R_OK, "read"] as const, [place, W_OK, "write"] as const],
   ];
-  const [path = place, , verb] = steps.find(([one, right]) => !mayUse(one, right)) ?? [];
-  const [uid, stats] = [process.geteuid?.(), statOf(path)];
+  let refused: (typeof steps)[number] | undefined;
+  for (const step of steps) {
+    refused ??= (await mayUse(step[0], step[1])) ? undefined : step; // One after another: the pool has four threads.
+  }
+  const [path = place, , verb] = refused ?? [];
+  const [uid, stats] = [process.geteuid?.(), await statOf(path)];
   if (verb === undefined || uid === undefined || stats === undefined) {
     return undefined;
   }
   const mode = (stats.mode & 0o7777).toString(8);
-  return `user ${userName(uid)} cannot ${verb} ${path} (mode ${mode}, owner ${userName(stats.uid)})`;
+  const [user, owner] = [await userName(uid), await userName(stats.uid)];
+  return `user ${user} cannot ${verb} ${path} (mode ${mode}, owner ${owner})`;
 }
 
 /** From the root on. */
@@ -111,32 +123,29 @@ function foldersAbove(path: string): string[] {
   return folder === path ? [] : [...foldersAbove(folder), folder];
 }
 
-function mayUse(path: string, right: number): boolean {
-  try {
-    accessSync(path, right);
-    return true;
-  } catch {
-    return false;
-  }
+function mayUse(path: string, right: number): Promise<boolean> {
+  return access(path, right).then(() => true, () => false);
 }
 
-function statOf(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined; // It is behind a folder that cannot be entered.
-  }
+/** False also of what is behind a folder that cannot be entered. */
+function exists(path: string): Promise<boolean> {
+  return mayUse(path, constants.F_OK);
+}
+
+/** Undefined also of what is behind a folder that cannot be entered. */
+function statOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch(() => undefined);
 }
 
 /** The first part of the path that is not there, or of where its link leads. */
-function absentOf(path: string): string | undefined {
-  if (existsSync(path)) {
+async function absentOf(path: string): Promise<string | undefined> {
+  if (await exists(path)) {
     return undefined;
   }
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
-    return absentOf(resolve(dirname(path), readlinkSync(path)));
+  if ((await undefinedIfAbsent(lstat(path)))?.isSymbolicLink() === true) {
+    return absentOf(resolve(dirname(path), await readlink(path)));
   }
-  return absentOf(dirname(path)) ?? path;
+  return (await absentOf(dirname(path))) ?? path;
 }
 
 /** A failure to read the file, with its path: a system error about an open file does not contain it. */

@@ -123,7 +123,7 @@ export class SocketFolder {
     try {
       await once(server, "listening");
     } catch (error) {
-      throw this.failure(error, name);
+      throw await this.failure(error, name);
     }
     // From now on only accepting can fail. Even then the other process is connected, and needs no more.
     server.on("error", () => undefined);
@@ -172,7 +172,7 @@ export class SocketFolder {
       connection.on("connect", () => resolve(connection));
       connection.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === undefined || ownFaults.has(error.code)) {
-          reject(this.failure(error, name));
+          void this.failure(error, name).then(reject);
         } else {
           resolve(error.code);
         }
@@ -181,13 +181,13 @@ export class SocketFolder {
   }
 
   /** Node's own message names a temporary file, and a call as for the network. */
-  failure(error: unknown, name: string): Error {
-    const refused = explain(error, join(this.path, name));
+  async failure(error: unknown, name: string): Promise<Error> {
+    const refused = await explain(error, join(this.path, name));
     if (refused instanceof RefusedError) {
       return refused;
     }
     const code = codeOf(error);
-    const user = userName(process.geteuid?.() ?? -1);
+    const user = await userName(process.geteuid?.() ?? -1);
     const needs = `user ${user} must be able to write to it, on a file system with Unix sockets and hard links`;
     const text = `the folder ${this.path} cannot be used: ${String(code)}; ${needs}`;
     return Object.assign(new Error(text, { cause: error }), { code });

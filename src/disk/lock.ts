@@ -103,7 +103,7 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
       }
     } catch (error) {
       await socket.release();
-      throw codeOf(error) === undefined ? error : folder.failure(error, name);
+      throw codeOf(error) === undefined ? error : await folder.failure(error, name);
     }
   }
   return undefined;

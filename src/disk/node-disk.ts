@@ -87,7 +87,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
           throw new Error(`only ${count} of ${pluralize(bytes.length, "byte")} could be written`);
         }
       } catch (error) {
-        throw explain(error, path);
+        throw await explain(error, path);
       } finally {
         await other.close();
       }
@@ -120,8 +120,8 @@ async function openToAppend(path: string): Promise<DiskFile> {
       throw error;
     }
   }
-  return openFile(path, flags | O_NOFOLLOW).catch((error: unknown) => {
-    const user = `user ${userName(owner.uid)}`;
+  return openFile(path, flags | O_NOFOLLOW).catch(async (error: unknown) => {
+    const user = `user ${await userName(owner.uid)}`;
     const reason = `${path} is a link in a folder of ${user}, which root does not follow: start it as ${user}`;
     throw hasCode(error, "ELOOP") ? Object.assign(new Error(reason, { cause: error }), { code: "ELOOP", path }) : error;
   });

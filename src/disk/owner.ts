@@ -4,8 +4,7 @@
  * it may need them later; it opens no link there, and gives away only what it has just made.
  */
 
-import { readFileSync } from "node:fs";
-import { lstat, readlink, stat } from "node:fs/promises";
+import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 
@@ -30,8 +29,8 @@ export async function pathOwner(path: string): Promise<Owner | undefined> {
 }
 
 /** What a start of root says there. */
-export function rootRemark(path: string, { uid }: Owner): string {
-  return `root serves ${path}, which user ${userName(uid)} can change: start it as that user`;
+export async function rootRemark(path: string, { uid }: Owner): Promise<string> {
+  return `root serves ${path}, which user ${await userName(uid)} can change: start it as that user`;
 }
 
 /** As many as Linux follows. */
@@ -61,30 +60,29 @@ function notRoot({ uid, gid }: Owner): Owner | undefined {
  * ones access(2) answers, which tells why a file is refused.
  * @throws {Error} this root may not, as in a container without that right
  */
-export function become({ uid, gid }: Owner): void {
+export async function become({ uid, gid }: Owner): Promise<void> {
   try {
     process.setgroups?.([gid]);
     process.setgid?.(gid);
     process.setuid?.(uid);
   } catch (error) {
-    throw new Error(`root cannot become user ${userName(uid)} here: ${messageOf(error)}`, { cause: error });
+    throw new Error(`root cannot become user ${await userName(uid)} here: ${messageOf(error)}`, { cause: error });
   }
 }
 
 /** The number where there is no name: a container may run as a user without one. */
-export function userName(uid: number): string {
+export async function userName(uid: number): Promise<string> {
+  const users = await readFile("/etc/passwd", "utf8").catch(() => ""); // A container may have no such file.
+  const entry = users.split("\n").map((line) => line.split(":")).find(([, , id]) => id === String(uid));
+  return entry?.[0] ?? ownName(uid) ?? String(uid);
+}
+
+/** Of this process: its user may be kept elsewhere, as in a directory of the network. */
+function ownName(uid: number): string | undefined {
   try {
-    const own = userInfo(); // Also of users that are kept elsewhere.
-    if (own.uid === uid) {
-      return own.username;
-    }
+    const own = userInfo();
+    return own.uid === uid ? own.username : undefined;
   } catch {
-    // This process has no name, but others may.
-  }
-  try {
-    const entries = readFileSync("/etc/passwd", "utf8").split("\n").map((line) => line.split(":"));
-    return entries.find((entry) => entry[2] === String(uid))?.[0] ?? String(uid);
-  } catch {
-    return String(uid);
+    return undefined; // It has no name.
   }
 }

@@ -1,13 +1,13 @@
 /** A certificate of HTTPS with its key, as two PEM files: read, checked, and what an operator should know of it. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { createSecureContext, rootCertificates, type SecureContextOptions } from "node:tls";
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Level } from "../base/report.ts";
-import { explain, readError } from "../disk/file-errors.ts";
+import { readError, withPath } from "../disk/file-errors.ts";
 
 export interface PairPaths {
   readonly cert: string;
@@ -30,8 +30,8 @@ export function contextOf({ cert, key }: { readonly [name in "cert" | "key"]: Bu
 }
 
 /** @throws {Error} a file cannot be read or used, or the key is not the certificate's: names the file and the reason */
-export function readPair(paths: PairPaths): Pair {
-  const [cert, key] = [readPem(paths.cert, "CERTIFICATE"), readPem(paths.key, "PRIVATE KEY")];
+export async function readPair(paths: PairPaths): Promise<Pair> {
+  const [cert, key] = [await readPem(paths.cert, "CERTIFICATE"), await readPem(paths.key, "PRIVATE KEY")];
   const leaf = using(paths.cert, () => new X509Certificate(cert));
   // A context compares a key only with a certificate of the same type, and takes a pair of two types.
   if (!using(paths.key, () => leaf.checkPrivateKey(createPrivateKey(key)))) {
@@ -43,13 +43,10 @@ export function readPair(paths: PairPaths): Pair {
 }
 
 /** @param label what it must hold a part of */
-function readPem(path: string, label: string): Buffer {
-  let bytes: Buffer;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw readError(path, explain(error, path));
-  }
+async function readPem(path: string, label: string): Promise<Buffer> {
+  const bytes = await withPath(path, readFile(path)).catch((error: unknown) => {
+    throw readError(path, error);
+  });
   const text = bytes.toString("latin1");
   const labels = Array.from(text.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----/g), ([, found = ""]) => found);
   const own = labels.filter((found) => found.endsWith(label));

@@ -29,6 +29,9 @@ export class TlsWatch {
   readonly #timer: NodeJS.Timeout;
   #used: Pair;
   #fault: string | undefined;
+  #looking: Promise<void> | undefined;
+  /** Somebody has asked since the look began that is under way. */
+  #isAsked = false;
   #toldMs = 0;
 
   /** @param used the pair that the server has */
@@ -38,7 +41,7 @@ export class TlsWatch {
     this.#clock = clock;
     this.#report = report;
     this.#handshakes = new HandshakeWatch(server, clock, report);
-    this.#timer = setInterval(() => this.check(), checkMs);
+    this.#timer = setInterval(() => void this.check(), checkMs);
   }
 
   get gauges(): TlsGauges {
@@ -51,28 +54,38 @@ export class TlsWatch {
    * it serves on. Connections keep the pair that they began with.
    * @param isAsked by somebody who waits to hear how it went, whatever was told before
    */
-  check(isAsked = false): void {
-    const { paths, cert, key } = this.#used;
-    try {
-      const read = readPair(paths);
-      if (isAsked || !read.cert.equals(cert) || !read.key.equals(key)) {
-        this.#server.setSecureContext(read.context);
-        this.#used = read;
-        this.#report("the certificate was read again");
-        this.tell();
-      }
-      this.#fault = undefined;
-    } catch (error) {
-      const message = messageOf(error);
-      if (isAsked || message !== this.#fault) {
-        this.#fault = message;
-        const effect = "cannot be used; the previous one stays in use";
-        this.#report(`the certificate in ${paths.cert} and ${paths.key} ${effect}: ${message}`, "warning");
-      }
-    }
+  check(isAsked = false): Promise<void> {
+    this.#isAsked ||= isAsked;
     if (this.#clock.monotonicMs() - this.#toldMs >= dayMs) {
       this.tell(["warning"]);
     }
+    // One look at a time: on a disk that hangs, others would only wait, and take the pool from the data.
+    return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+  }
+
+  async #look(): Promise<void> {
+    do {
+      const isAsked = this.#isAsked;
+      this.#isAsked = false;
+      const { paths, cert, key } = this.#used;
+      try {
+        const read = await readPair(paths);
+        if (isAsked || !read.cert.equals(cert) || !read.key.equals(key)) {
+          this.#server.setSecureContext(read.context);
+          this.#used = read;
+          this.#report("the certificate was read again");
+          this.tell();
+        }
+        this.#fault = undefined;
+      } catch (error) {
+        const message = messageOf(error);
+        if (isAsked || message !== this.#fault) {
+          this.#fault = message;
+          const effect = "cannot be used; the previous one stays in use";
+          this.#report(`the certificate in ${paths.cert} and ${paths.key} ${effect}: ${message}`, "warning");
+        }
+      }
+    } while (this.#isAsked);
   }
 
   stop(): void {

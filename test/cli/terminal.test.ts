@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { exitDone, finishOutput, Output } from "../../src/cli/terminal.ts";
+import { exitDone, finishOutput, Output, type WriteLater } from "../../src/cli/terminal.ts";
 import { recordingTerminal } from "../support/terminal.ts";
 
 /** A descriptor with room for so many bytes; without room its writes fail with the code. */
@@ -35,6 +35,41 @@ test("Output.write() drops lines while the disk is full, and writes again when t
   assert.equal(output.write("third\n"), true);
   assert.equal(output.write("fourth\n"), true);
   assert.equal(descriptor.text, "fir\nthird\nfourth\n", "a cut line does not run into the next one");
+  assert.equal((await output.finish(0))?.message, "ENOSPC");
+});
+
+test("Output.write() to a disk that hangs has one write under way, a bounded rest waits for it, and an end writes that at once", async () => {
+  const descriptor = new Descriptor();
+  const pending: (() => void)[] = [];
+  const later: WriteLater = (bytes, done) => void pending.push(() => done(null, descriptor.write(bytes)));
+  const output = new Output(descriptor.write, 20, later);
+  for (const [lines, isKept] of [["first\n", true], ["second\n", true], ["third\n", true], ["too long\n", false]] as const) {
+    assert.equal(output.write(lines), isKept, lines);
+  }
+  assert.deepEqual([pending.length, descriptor.text], [1, ""]);
+  pending.shift()?.();
+  assert.deepEqual([pending.length, descriptor.text], [1, "first\n"]);
+  output.write("last\n");
+  output.writeNow(); // The second and third line are under way.
+  assert.equal(descriptor.text, "first\nlast\n");
+  assert.equal((await output.finish(0))?.message, "its reader has stalled");
+});
+
+test("Output.write() to a file takes a short write and an error as one to a pipe does", async () => {
+  const descriptor = new Descriptor();
+  const later: WriteLater = (bytes, done) => {
+    try {
+      done(null, descriptor.write(bytes));
+    } catch (error) {
+      done(error as Error, 0); // The descriptor throws errors.
+    }
+  };
+  const output = new Output(descriptor.write, 100, later);
+  descriptor.room = 3;
+  output.write("first\n");
+  descriptor.room = Infinity;
+  output.write("second\n");
+  assert.equal(descriptor.text, "fir\nsecond\n");
   assert.equal((await output.finish(0))?.message, "ENOSPC");
 });
 

@@ -11,22 +11,22 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const types = Object.keys(keyTypes) as (keyof typeof keyTypes)[]; // Object.keys() forgets their type.
 
-test("a key that is not the certificate's is refused whatever their types", { skip: noOpenssl }, (context) => {
+test("a key that is not the certificate's is refused whatever their types", { skip: noOpenssl }, async (context) => {
   const folder = temporaryFolder(context);
   const makeAll = (): readonly Pair[] => types.map((type) => makePair(context, { type }));
   const [pairs, others] = [makeAll(), makeAll()];
   for (const [row, { cert, key }] of pairs.entries()) {
     const own = keepPair(folder, { cert, key });
-    assert.equal(readPair(own).paths, own, types[row]);
+    assert.equal((await readPair(own)).paths, own, types[row]);
     for (const [column, other] of others.entries()) {
       const paths = keepPair(folder, { cert, key: other.key });
       const message = `${paths.key} is not the key of the first certificate in ${paths.cert}`;
-      assert.throws(() => readPair(paths), { message }, `${types[row]} certificate, ${types[column]} key`);
+      await assert.rejects(readPair(paths), { message }, `${types[row]} certificate, ${types[column]} key`);
     }
   }
 });
 
-test("each message names the file at fault, and the reason in words", { skip: noOpenssl }, (context) => {
+test("each message names the file at fault, and the reason in words", { skip: noOpenssl }, async (context) => {
   const folder = temporaryFolder(context);
   const made = makePair(context, { type: "RSA" });
   const { cert, key } = keepPair(folder, made);
@@ -64,18 +64,18 @@ test("each message names the file at fault, and the reason in words", { skip: no
     [cert, folder, `Cannot read ${folder}`, /^: EISDIR/],
   ];
   for (const [usedCert, usedKey, atFault, reason] of table) {
-    assert.throws(() => readPair({ cert: usedCert, key: usedKey }), ({ message }: Error) => {
+    await assert.rejects(readPair({ cert: usedCert, key: usedKey }), ({ message }: Error) => {
       assert.ok(message.startsWith(atFault), `${message} ${atFault}`);
       assert.match(message.slice(atFault.length), reason);
       return true;
     });
   }
   const both = other("both", `${made.key}${made.cert}`);
-  assert.deepEqual(readPair({ cert: both, key: both }).cert, readFileSync(both));
+  assert.deepEqual((await readPair({ cert: both, key: both })).cert, readFileSync(both));
 });
 
-test("a certificate that has expired, is not valid yet, or ends within 14 days is told", (context) => {
-  const pair = readPair(keepPair(temporaryFolder(context), one));
+test("a certificate that has expired, is not valid yet, or ends within 14 days is told", async (context) => {
+  const pair = await readPair(keepPair(temporaryFolder(context), one));
   const [beginMs, endMs, dayMs] = [Date.UTC(2026, 10, 25, 18, 8, 55), Date.UTC(2126, 10, 1, 18, 8, 55), 86_400_000];
   const table = [
     [beginMs - 1, "is not valid before 2026-11-25T18:08:55Z"],
@@ -91,7 +91,7 @@ test("a certificate that has expired, is not valid yet, or ends within 14 days i
   }
 });
 
-test("a certificate that may lack its chain gets a note, and no other does", { skip: noOpenssl }, (context) => {
+test("a certificate that may lack its chain gets a note, and no other does", { skip: noOpenssl }, async (context) => {
   const folder = temporaryFolder(context);
   const authority = makePair(context, { name: "/CN=Authority" });
   const leaf = makePair(context, { issuer: authority });
@@ -104,7 +104,7 @@ test("a certificate that may lack its chain gets a note, and no other does", { s
     ["issued by a root", makePair(context, { issuer: root }), 0],
   ];
   for (const [name, pair, notes] of table) {
-    const remarks = remarksOn(readPair(keepPair(folder, pair)), Date.now());
+    const remarks = remarksOn(await readPair(keepPair(folder, pair)), Date.now());
     assert.deepEqual(remarks.map(([, level]) => level), Array(notes).fill("info"), name);
     assert.ok(remarks.every(([message]) => message.includes("(CN=Authority)")), name);
   }

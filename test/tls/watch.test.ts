@@ -18,28 +18,34 @@ import { until } from "../support/until.ts";
 
 const dayMs = 86_400_000;
 
-function watched(context: TestContext, server: Server, clock = new ManualClock()) {
+async function watched(context: TestContext, server: Server, clock = new ManualClock()) {
   const folder = temporaryFolder(context);
   const messages: Parameters<Report>[] = [];
-  const used = readPair(keepPair(folder, one));
+  const used = await readPair(keepPair(folder, one));
   const watch = new TlsWatch(server, used, clock, (...message) => void messages.push(message));
   context.after(() => watch.stop());
   return { watch, messages, clock, renew: (pair: Pair) => void keepPair(folder, pair) };
 }
 
-test("a renewed pair is used within a minute, without a signal, and what does not fit is told once", (context) => {
+test("a renewed pair is used within a minute, without a signal, and what does not fit is told once", async (context) => {
   const timers = mockTimers(context, "setInterval");
   const server = new Server();
   const used: SecureContextOptions[] = [];
   server.setSecureContext = (options) => void used.push(options);
-  const { watch, messages, renew } = watched(context, server);
+  const { watch, messages, renew } = await watched(context, server);
   timers.tick(120_000);
+  await watch.check(); // No look is under way while the files change.
   assert.deepEqual([used, messages], [[], []]);
   renew({ cert: one.cert, key: two.key });
   timers.tick(120_000);
+  await until("the wrong pair is told", () => messages.length > 0);
+  await watch.check();
   assert.deepEqual([used, messages.map(([, level]) => level)], [[], ["warning"]]);
   renew(two);
-  timers.tick(60_000);
+  await until("the new pair is used", () => {
+    timers.tick(60_000);
+    return used.length > 0;
+  });
   assert.deepEqual(used, [contextOf({ cert: Buffer.from(two.cert), key: Buffer.from(two.key) })]);
   assert.equal(watch.gauges.certificateEndSeconds, Date.UTC(2126, 10, 1, 18, 8, 55) / 1_000);
   watch.stop();
@@ -48,25 +54,25 @@ test("a renewed pair is used within a minute, without a signal, and what does no
   assert.equal(used.length, 1);
 });
 
-test("whoever asks for the pair to be read again hears how it went, each time", (context) => {
+test("whoever asks for the pair to be read again hears how it went, each time", async (context) => {
   const clock = new ManualClock({ wallMs: Date.UTC(2030, 0, 1) });
-  const { watch, messages, renew } = watched(context, new Server(), clock);
-  const asked = (pair: Pair): readonly string[] => {
+  const { watch, messages, renew } = await watched(context, new Server(), clock);
+  const asked = async (pair: Pair): Promise<readonly string[]> => {
     messages.length = 0;
     renew(pair);
-    watch.check(true);
-    watch.check(true);
+    await watch.check(true);
+    await watch.check(true);
     return messages.map(([, level = "info"]) => level);
   };
-  assert.deepEqual(asked(one), ["info", "info"]);
-  assert.deepEqual(asked({ cert: one.cert, key: two.key }), ["warning", "warning"]);
-  assert.deepEqual(asked(one), ["info", "info"]);
+  assert.deepEqual(await asked(one), ["info", "info"]);
+  assert.deepEqual(await asked({ cert: one.cert, key: two.key }), ["warning", "warning"]);
+  assert.deepEqual(await asked(one), ["info", "info"]);
 });
 
-test("a certificate that has expired is told once a day", (context) => {
+test("a certificate that has expired is told once a day", async (context) => {
   const timers = mockTimers(context, "setInterval");
   const clock = new ManualClock({ wallMs: Date.UTC(2127, 0, 1) });
-  const { watch, messages } = watched(context, new Server(), clock);
+  const { watch, messages } = await watched(context, new Server(), clock);
   watch.tell();
   for (const [hours, count] of [[0, 1], [23, 1], [1, 2], [1, 2], [23, 3]] as const) {
     clock.advance((hours * dayMs) / 24);
@@ -80,7 +86,7 @@ test("a client that does not trust the certificate, and one that takes too long,
   const server = createServer({ ...contextOf(one), handshakeTimeout: 2_000 }).listen(0, "127.0.0.1");
   await once(server, "listening");
   context.after(() => server.close());
-  const { watch, messages } = watched(context, server);
+  const { watch, messages } = await watched(context, server);
   const { port } = server.address() as AddressInfo; // It listens on a port.
   const slow = connectPlainly({ port, host: "127.0.0.1" }).on("error", () => undefined);
   context.after(() => slow.destroy());
@@ -98,7 +104,7 @@ test("failed handshakes are counted, and each cause is told at first and then on
   const server = createServer(contextOf(one)).listen(0, "127.0.0.1");
   await once(server, "listening");
   context.after(() => server.close());
-  const { watch, messages, clock } = watched(context, server);
+  const { watch, messages, clock } = await watched(context, server);
   const { port } = server.address() as AddressInfo; // It listens on a port.
   const failed = async (cause: string, attempt: () => void): Promise<void> => {
     const count = (): number => watch.gauges.failedHandshakes[cause] ?? 0;
