@@ -1,6 +1,6 @@
 /** What `--help` prints, of the program and of each command. Settings describe themselves in cli/settings.ts. */
 
-import { settingTable } from "./settings.ts";
+import { type Row, settingRows, variableOf } from "./settings.ts";
 
 const storageFlags = `  --data FOLDER       the data folder (default: data; env: ANIMAL_STORE_DATA)
   --database URL      the database, postgres://…, in place of the folder (env: ANIMAL_STORE_DATABASE)`;
@@ -123,10 +123,10 @@ export function helpText(args: readonly string[]): string {
 }
 
 function programHelp(): string {
-  const settings = Object.entries(settingTable).map(([flag, { variable, placeholder, fallback, meaning }]) => {
+  const settings = Object.entries<Row>(settingRows).map(([flag, [, placeholder, meaning, fallback]]) => {
     const usage = `--${flag} ${placeholder}`.padEnd(25);
     const byDefault = fallback === undefined ? "" : ` (default: ${fallback})`;
-    return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}env: ${variable}\n`;
+    return `  ${usage} ${meaning}${byDefault}\n${" ".repeat(28)}env: ${variableOf(flag)}\n`;
   });
   return `Usage: animal-store [FLAGS]                starts the service
        animal-store keys COMMAND [FLAGS]   makes, lists, changes and revokes API keys

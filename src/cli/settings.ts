@@ -15,66 +15,52 @@ export type Storage =
   | { readonly kind: "folder"; readonly dataDir: string }
   | { readonly kind: "database"; readonly address: string; readonly cited: string };
 
-export interface Settings {
-  readonly port: number;
-  readonly host: string;
-  readonly storage: Storage;
-  readonly baseUrl: string | undefined;
-  readonly stagingBaseUrl: string | undefined;
-  readonly trustedProxyCount: number;
-  readonly idleSeconds: number;
-  /** Origins as browsers send them, or "*". Empty: CORS is off. */
-  readonly corsOrigins: readonly string[];
-  readonly log: "off" | "lifecycle" | "requests";
-  /** Paths of PEM files. Undefined: plain HTTP. */
-  readonly tls: PairPaths | undefined;
-  readonly hasConsole: boolean;
-  readonly hasFastLane: boolean;
-  readonly metricsPort: number | undefined;
-  readonly metricsHost: string;
+export type Row = readonly [parse: (text: string) => unknown, placeholder: string, meaning: string, fallback?: string];
+
+/** By flag, in the order of `--help`: how it is read, what stands for the value, what it means, and the default. */
+export const settingRows = {
+  port: [integer(0, 65_535), "PORT", "port to listen on; 0 picks a free one", "3000"],
+  host: [parseText, "HOST", "address to bind", "127.0.0.1"],
+  data: [parseFolder, "FOLDER", "folder for all data: keys, limits and catalogue", "data"],
+  database: [
+    parseDatabaseAddress,
+    "URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers",
+  ],
+  "tls-cert": [
+    parseText, "FILE", "certificates as PEM: the port speaks HTTPS; reloaded when it changes, and at SIGHUP",
+  ],
+  "tls-key": [parseText, "FILE", "the private key of the certificate, as PEM; reloaded with it"],
+  "base-url": [parseBaseUrl, "URL", "public base address; its path ends in /v1 and is where the API is mounted"],
+  "staging-base-url": [
+    parseBaseUrl, "URL", "base address of the staging deployment, named in the OpenAPI description",
+  ],
+  "trust-proxy": [
+    integer(0, trustedProxyCountMax), "COUNT", "how many proxies in front append to the header X-Forwarded-For", "0",
+  ],
+  "idle-seconds": [integer(1, 3_600), "SECONDS", "how long a connection stays open between requests, 1 to 3600", "75"],
+  "cors-origin": [parseOriginList, "ORIGINS", "origins that browsers may call from, comma separated, or *"],
+  log: [
+    choice("off", "lifecycle", "requests"),
+    "LEVEL", "off (no warnings either), lifecycle, or requests (a line for each, too)", "lifecycle",
+  ],
+  console: [choice("on", "off"), "on|off", "off: the console, a page at /, is not served", "on"],
+  "fast-lane": [
+    choice("on", "off"), "on|off", "off: node:http reads every request, as tracing by its hooks needs", "on",
+  ],
+  "metrics-port": [integer(0, 65_535), "PORT", "port of the Prometheus metrics at /metrics; not served if omitted"],
+  "metrics-host": [parseText, "HOST", "address to bind for the metrics", "127.0.0.1"],
+} as const satisfies Readonly<Record<string, Row>>;
+
+export type SettingName = keyof typeof settingRows;
+type Value<Given extends Row> = ReturnType<Given[0]> | (Given["length"] extends 4 ? never : undefined);
+
+export const settingNames = Object.keys(settingRows) as readonly SettingName[];
+
+export function variableOf(flag: string): string {
+  return flag === "port" ? "PORT" : `ANIMAL_STORE_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
-interface Setting {
-  readonly variable: string;
-  readonly placeholder: string;
-  readonly meaning: string;
-  readonly fallback: string | undefined;
-}
-
-export type SettingName =
-  | ("port" | "host" | "data" | "database" | "base-url" | "staging-base-url" | "trust-proxy" | "cors-origin")
-  | ("tls-cert" | "tls-key" | "idle-seconds" | "log" | "console" | "fast-lane" | "metrics-port" | "metrics-host");
-
-type Row = readonly [placeholder: string, meaning: string, fallback?: string];
-
-/** By flag, in the order of `--help`: what stands for the value, what it means, and the default if there is one. */
-const table: Readonly<Record<SettingName, Row>> = {
-  port: ["PORT", "port to listen on; 0 picks a free one", "3000"],
-  host: ["HOST", "address to bind", "127.0.0.1"],
-  data: ["FOLDER", "folder for all data: keys, limits and catalogue", "data"],
-  database: ["URL", "in place of the folder: a PostgreSQL database, postgres://…, for any number of servers"],
-  "tls-cert": ["FILE", "certificates as PEM: the port speaks HTTPS; reloaded when it changes, and at SIGHUP"],
-  "tls-key": ["FILE", "the private key of the certificate, as PEM; reloaded with it"],
-  "base-url": ["URL", "public base address; its path ends in /v1 and is where the API is mounted"],
-  "staging-base-url": ["URL", "base address of the staging deployment, named in the OpenAPI description"],
-  "trust-proxy": ["COUNT", "how many proxies in front append to the header X-Forwarded-For", "0"],
-  "idle-seconds": ["SECONDS", "how long a connection stays open between requests, 1 to 3600", "75"],
-  "cors-origin": ["ORIGINS", "origins that browsers may call from, comma separated, or *"],
-  log: ["LEVEL", "off (no warnings either), lifecycle, or requests (a line for each, too)", "lifecycle"],
-  console: ["on|off", "off: the console, a page at /, is not served", "on"],
-  "fast-lane": ["on|off", "off: node:http reads every request, as tracing by its hooks needs", "on"],
-  "metrics-port": ["PORT", "port of the Prometheus metrics at /metrics; not served if omitted"],
-  "metrics-host": ["HOST", "address to bind for the metrics", "127.0.0.1"],
-};
-
-export const settingTable: Readonly<Record<SettingName, Setting>> = Object.fromEntries(
-  Object.entries(table).map(([flag, [placeholder, meaning, fallback]]) => {
-    const variable = flag === "port" ? "PORT" : `ANIMAL_STORE_${flag.toUpperCase().replaceAll("-", "_")}`;
-    return [flag, { variable, placeholder, meaning, fallback }];
-  }),
-) as Record<SettingName, Setting>; // Object.fromEntries() and Object.keys() forget the type of the keys.
-
-export const settingNames: readonly SettingName[] = Object.keys(table) as SettingName[];
+export type Settings = Readonly<ReturnType<typeof allSettings>>;
 
 export interface SettingsRead {
   readonly settings: Settings;
@@ -95,23 +81,9 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
     throw new UsageError(`Cannot use "${word}": ${reason}; see --help`);
   }
   const ownVariables = withoutServices(environment);
-  const { cite, read, readRequired, storage, tls } = givenSettings(values, ownVariables);
-  const settings: Settings = {
-    port: readRequired("port", parsePort),
-    host: readRequired("host", parseText),
-    storage: storage(),
-    tls: tls(),
-    baseUrl: read("base-url", parseBaseUrl),
-    stagingBaseUrl: read("staging-base-url", parseBaseUrl),
-    trustedProxyCount: readRequired("trust-proxy", (text) => parseInteger(text, { max: trustedProxyCountMax })),
-    idleSeconds: readRequired("idle-seconds", (text) => parseInteger(text, { min: 1, max: 3_600 })),
-    corsOrigins: read("cors-origin", (text) => parseOrigins(text.split(","))) ?? [],
-    log: readRequired("log", (text) => parseChoice(text, ["off", "lifecycle", "requests"])),
-    hasConsole: readRequired("console", (text) => parseChoice(text, ["on", "off"])) === "on",
-    hasFastLane: readRequired("fast-lane", (text) => parseChoice(text, ["on", "off"])) === "on",
-    metricsPort: read("metrics-port", parsePort),
-    metricsHost: readRequired("metrics-host", parseText),
-  };
+  const given = givenSettings(values, ownVariables);
+  const { cite } = given;
+  const settings = allSettings(given);
   const { port, host, metricsPort, metricsHost } = settings;
   if (port !== 0 && port === metricsPort && host === metricsHost) {
     throw new UsageError(`Cannot use ${cite("metrics-port")}: it is the port of the API`);
@@ -119,10 +91,31 @@ export function readSettings(args: readonly string[], environment: NodeJS.Proces
   return { settings, cite, warnings: unknownVariables(ownVariables) };
 }
 
+function allSettings({ read, storage, tls }: ReturnType<typeof givenSettings>) {
+  return {
+    port: read("port"),
+    host: read("host"),
+    storage: storage(),
+    /** Paths of PEM files. Undefined: plain HTTP. */
+    tls: tls(),
+    baseUrl: read("base-url"),
+    stagingBaseUrl: read("staging-base-url"),
+    trustedProxyCount: read("trust-proxy"),
+    idleSeconds: read("idle-seconds"),
+    /** As browsers send them, or "*". Empty: CORS is off. */
+    corsOrigins: read("cors-origin") ?? [],
+    log: read("log"),
+    hasConsole: read("console") === "on",
+    hasFastLane: read("fast-lane") === "on",
+    metricsPort: read("metrics-port"),
+    metricsHost: read("metrics-host"),
+  };
+}
+
 /** Whether `log` asks for JSON lines, also if another setting is wrong. */
 export function wantsJsonLines(args: readonly string[], environment: NodeJS.ProcessEnv): boolean {
   const { values } = parseFlags(args, settingNames);
-  return (values.get("log") ?? environment[settingTable.log.variable]) === ("requests" satisfies Settings["log"]);
+  return (values.get("log") ?? environment[variableOf("log")]) === ("requests" satisfies Settings["log"]);
 }
 
 /** What HTTPS needs is loaded only if it is asked for. @throws {UsageError} the pair cannot be used */
@@ -147,45 +140,44 @@ export function readStorage(values: ReadonlyMap<string, string>, environment: No
 function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv) {
   /** Without the password of a database. */
   const cite = (name: SettingName): string => {
-    const { variable, fallback } = settingTable[name];
+    const [, , , fallback = ""]: Row = settingRows[name];
     const flag = values.get(name);
-    const fromEnvironment = environment[variable];
+    const fromEnvironment = environment[variableOf(name)];
     const shown = name === "database" ? maskedAddress : (text: string): string => text;
     return flag === undefined && fromEnvironment
-      ? `${variable}=${shown(fromEnvironment)}`
-      : `--${name} ${shown(flag ?? fallback ?? "")}`;
+      ? `${variableOf(name)}=${shown(fromEnvironment)}`
+      : `--${name} ${shown(flag ?? fallback)}`;
   };
-  /** Returns undefined if the setting is not given and has no default. */
-  const read = <Value>(name: SettingName, parse: (text: string) => Value): Value | undefined => {
-    const { variable, fallback } = settingTable[name];
-    const text = values.get(name) ?? (environment[variable] || fallback);
+  const read = <Name extends SettingName>(name: Name): Value<(typeof settingRows)[Name]> => {
+    const [parse, , , fallback]: Row = settingRows[name];
+    const text = values.get(name) ?? (environment[variableOf(name)] || fallback);
     try {
-      return text === undefined ? undefined : parse(requirePlain(text));
+      const value = text === undefined ? undefined : parse(requirePlain(text));
+      return value as Value<(typeof settingRows)[Name]>; // The compiler cannot follow which row it is.
     } catch (error) {
       throw new UsageError(`Cannot use ${cite(name)}: ${messageOf(error)}`);
     }
   };
-  const readRequired = <Value>(name: SettingName, parse: (text: string) => Value): Value => read(name, parse)!;
   const storage = (): Storage => {
-    const address = read("database", parseDatabaseAddress);
+    const address = read("database");
     if (address === undefined) {
-      return { kind: "folder", dataDir: readRequired("data", parseFolder) };
+      return { kind: "folder", dataDir: read("data") };
     }
     const cited = cite("database");
-    if (values.has("data") || environment[settingTable.data.variable]) {
+    if (values.has("data") || environment[variableOf("data")]) {
       throw new UsageError(`Cannot use ${cited} together with ${cite("data")}: unset one, or empty its variable`);
     }
     return { kind: "database", address, cited };
   };
-  const tls = (): Settings["tls"] => {
-    const [cert, key] = [read("tls-cert", parseText), read("tls-key", parseText)];
+  const tls = (): PairPaths | undefined => {
+    const [cert, key] = [read("tls-cert"), read("tls-key")];
     if ((cert === undefined) !== (key === undefined)) {
       const given = key === undefined ? "tls-cert" : "tls-key";
       throw new UsageError(`Cannot use ${cite(given)}: must come with --tls-${key === undefined ? "key" : "cert"}`);
     }
     return cert === undefined || key === undefined ? undefined : { cert, key };
   };
-  return { cite, read, readRequired, storage, tls };
+  return { cite, read, storage, tls };
 }
 
 /**
@@ -205,19 +197,23 @@ function withoutServices(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** A misspelt variable would otherwise be ignored without a word. Returns a warning for each. */
 function unknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = settingNames.map((name) => settingTable[name].variable);
+  const known = settingNames.map(variableOf);
   return Object.keys(environment)
     .filter((name) => name.startsWith("ANIMAL_STORE_") && !known.includes(name))
     .map((name) => `the variable ${name} is not a setting; --help lists all settings`);
 }
 
-const parsePort = (text: string): number => parseInteger(text, { max: 65_535 });
+function integer(min: number, max: number) {
+  return (text: string): number => {
+    if (!/^(0|[1-9][0-9]{0,9})$/.test(text) || Number(text) < min || Number(text) > max) {
+      throw new RangeError(`must be an integer from ${min} to ${max}`);
+    }
+    return Number(text);
+  };
+}
 
-function parseInteger(text: string, { min = 0, max }: { readonly min?: number; readonly max: number }): number {
-  if (!/^(0|[1-9][0-9]{0,9})$/.test(text) || Number(text) < min || Number(text) > max) {
-    throw new RangeError(`must be an integer from ${min} to ${max}`);
-  }
-  return Number(text);
+function parseOriginList(text: string): readonly string[] {
+  return parseOrigins(text.split(","));
 }
 
 /** Files of variables (`docker run --env-file`) keep quotation marks, and a CR at the end of the line. */
@@ -247,10 +243,12 @@ function parseText(text: string): string {
   return text;
 }
 
-function parseChoice<Choice extends string>(text: string, choices: readonly Choice[]): Choice {
-  const choice = choices.find((one) => one === text);
-  if (choice === undefined) {
-    throw new RangeError(`must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
-  }
-  return choice;
+function choice<const Choice extends string>(...choices: readonly Choice[]) {
+  return (text: string): Choice => {
+    const chosen = choices.find((one) => one === text);
+    if (chosen === undefined) {
+      throw new RangeError(`must be ${choices.slice(0, -1).join(", ")} or ${choices.at(-1)}`);
+    }
+    return chosen;
+  };
 }

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { parseFlags, UsageError } from "../../src/cli/parse-flags.ts";
-import { readSettings, type SettingName, type Settings, settingTable } from "../../src/cli/settings.ts";
+import { readSettings, type SettingName, settingNames, type Settings, variableOf } from "../../src/cli/settings.ts";
 
 test("readSettings() returns the defaults if nothing is given", () => {
   const expected: Settings = {
@@ -26,7 +26,7 @@ test("readSettings() returns the defaults if nothing is given", () => {
     metricsHost: "127.0.0.1",
   };
   assert.deepEqual(readSettings([], {}).settings, expected);
-  const empty = Object.fromEntries(Object.values(settingTable).map(({ variable }) => [variable, ""]));
+  const empty = Object.fromEntries(settingNames.map((name) => [variableOf(name), ""]));
   assert.deepEqual(readSettings([], empty).settings, expected, "an empty variable is not set");
 });
 
@@ -133,8 +133,8 @@ const rows: readonly Row[] = [
 ];
 
 test("every setting is tested below", () => {
-  assert.deepEqual(rows.map(({ name }) => name), Object.keys(settingTable));
-  assert.deepEqual(Object.fromEntries(Object.entries(settingTable).map(([name, { variable }]) => [name, variable])), variables);
+  assert.deepEqual(rows.map(({ name }) => name), settingNames);
+  assert.deepEqual(Object.fromEntries(settingNames.map((name) => [name, variableOf(name)])), variables);
 });
 
 for (const { name, member, good, bad } of rows) {
