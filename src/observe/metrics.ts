@@ -18,8 +18,7 @@ export interface Gauges {
   readonly isHealthy: boolean;
   /** In Unix time; only with HTTPS, as the next. */
   readonly certificateEndSeconds?: number;
-  /** By cause. */
-  readonly failedHandshakes?: Readonly<Record<string, number>>;
+  readonly failedHandshakeCount?: number;
 }
 
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
@@ -94,7 +93,7 @@ export class Metrics {
       ]),
       histogram("animal_store_fsync_duration_seconds", "fdatasync of one group of animals.", [{ value: this.#syncs }]),
       gauge("animal_store_certificate_end_time_seconds", "End of the certificate, Unix time.", certificateEndSeconds),
-      exposeHandshakes(gauges.failedHandshakes),
+      counter("animal_store_failed_handshakes_total", "TLS handshakes that failed.", gauges.failedHandshakeCount),
       this.#exposeProcess(),
     ].join("");
   }
@@ -119,12 +118,6 @@ export class Metrics {
   }
 }
 
-function exposeHandshakes(failed: Gauges["failedHandshakes"]): string {
-  const samples = Object.entries(failed ?? {}).map(([cause, value]) => ({ labels: { cause }, value }));
-  const help = "TLS handshakes that failed, by cause.";
-  return samples.length === 0 ? "" : family("animal_store_failed_handshakes_total", "counter", help, samples);
-}
-
 function byStatus(name: string, help: string, counts: Readonly<Record<string, number>> | undefined): string {
   const samples = Object.entries(counts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
   return samples.length === 0 ? "" : family(name, "gauge", help, samples);
@@ -134,8 +127,8 @@ function gauge(name: string, help: string, value: number | undefined): string {
   return value === undefined ? "" : family(name, "gauge", help, [{ value }]);
 }
 
-function counter(name: string, help: string, value: number): string {
-  return family(name, "counter", help, [{ value }]);
+function counter(name: string, help: string, value: number | undefined): string {
+  return value === undefined ? "" : family(name, "counter", help, [{ value }]);
 }
 
 type Labels = Readonly<Record<string, string>>;

@@ -17,8 +17,8 @@ const dayMs = 86_400_000;
 export interface TlsGauges {
   /** The end of the certificate that is used, in Unix time. */
   readonly certificateEndSeconds: number;
-  /** Since the start, by cause. */
-  readonly failedHandshakes: Readonly<Record<string, number>>;
+  /** Since the start. */
+  readonly failedHandshakeCount: number;
 }
 
 export class TlsWatch {
@@ -46,7 +46,7 @@ export class TlsWatch {
 
   get gauges(): TlsGauges {
     const certificateEndSeconds = Date.parse(this.#used.leaf.validTo) / 1_000;
-    return { certificateEndSeconds, failedHandshakes: this.#handshakes.counts };
+    return { certificateEndSeconds, failedHandshakeCount: this.#handshakes.count };
   }
 
   /**
