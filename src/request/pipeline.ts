@@ -11,10 +11,12 @@
 import type { IncomingMessage } from "node:http";
 
 import { bounds } from "../base/bounds.ts";
+import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
+import type { Report } from "../base/report.ts";
 import { type MaybePromise, whenSettled } from "../base/when-ready.ts";
 import { ContentTakenError } from "../http/content-taken-error.ts";
-import { isPreflight } from "../http/cors.ts";
+import { type Cors, isPreflight } from "../http/cors.ts";
 import type { ErrorCode } from "../http/errors.ts";
 import { clientGone, type Exchange, type RequestHandler } from "../http/exchange.ts";
 import { answerPublicPage, type PublicPage } from "../http/public-page.ts";
@@ -22,20 +24,28 @@ import { errorResponse, isFieldText, jsonResponse, type Response } from "../http
 import type { CallerKey } from "../keys/key-summary.ts";
 import { clientAddress } from "../limits/client-address.ts";
 import { quote } from "../pets/faults.ts";
+import type { Observers } from "../observe/observers.ts";
 import type { PetStore } from "../pets/pet-store.ts";
 import { Admission, type AdmissionDependencies } from "./admission.ts";
 import { handleContent, letThrough, type Outcome } from "./content.ts";
-import {
-  type Arrival, type ContextDependencies, type Program, type RequestContext, RequestContexts,
-} from "./context.ts";
+import { type Arrival, type Program, RequestContext } from "./context.ts";
 import { defaultBasePath, isBelow } from "./mount.ts";
+import { RequestIds } from "./request-ids.ts";
 import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder.ts";
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
+import { SettingWarnings } from "./setting-warnings.ts";
 
 /** Of a store of the program's own. */
 const badField = "a header of the response has a character that headers cannot have";
 
-export interface PipelineDependencies extends ContextDependencies, AdmissionDependencies {
+export interface PipelineDependencies extends AdmissionDependencies {
+  readonly clock: Clock;
+  readonly observers: Observers | undefined;
+  readonly cors: Cors;
+  readonly trustedProxyCount: number;
+  /** The address of the API, to which `/pets…` is appended in links and `Location`. */
+  readonly linkBase: string;
+  readonly report: Report;
   /** Where the API is. Our own listener serves it at the default path too. */
   readonly basePath: string;
   readonly store: PetStore;
@@ -50,7 +60,10 @@ export class Pipeline implements RequestHandler {
   readonly #defaultRouter: Router;
   readonly #admission: Admission;
   readonly #responder: Responder;
-  readonly #contexts: RequestContexts;
+  readonly #warnings: SettingWarnings;
+  readonly #requestIds = new RequestIds();
+  /** From our own listener: no framework has rewritten the target. */
+  readonly #ownArrival: Arrival;
 
   constructor(dependencies: PipelineDependencies) {
     this.#dependencies = dependencies;
@@ -59,12 +72,14 @@ export class Pipeline implements RequestHandler {
     this.#defaultRouter = new Router(defaultBasePath, dependencies.store);
     this.#admission = new Admission(dependencies);
     this.#responder = new Responder(dependencies.cors, dependencies.observers);
-    this.#contexts = new RequestContexts(dependencies);
+    const { trustedProxyCount, cors, report, linkBase } = dependencies;
+    this.#warnings = new SettingWarnings(trustedProxyCount, cors, report);
+    this.#ownArrival = { target: undefined, linkBase, route: undefined, program: undefined };
   }
 
   /** Responds to a request whose header fields are known: at once if nothing has to be waited for. Never throws. */
   run(exchange: Exchange, arrival: Arrival): void {
-    const context = this.#contexts.begin(exchange, arrival);
+    const context = this.#begin(exchange, arrival);
     whenSettled(
       () => this.#process(context),
       (outcome) => this.#respond(context, outcome),
@@ -73,12 +88,23 @@ export class Pipeline implements RequestHandler {
   }
 
   onRequest(exchange: Exchange): void {
-    this.run(exchange, this.#contexts.own);
+    this.run(exchange, this.#ownArrival);
   }
 
   /** Calls `next()` if no step before the route refuses the request: the embedding program has routed it. */
   guard(exchange: Exchange, program: Program): void {
-    this.run(exchange, { ...this.#contexts.own, route: guardedRoute, program });
+    this.run(exchange, { ...this.#ownArrival, route: guardedRoute, program });
+  }
+
+  #begin(exchange: Exchange, arrival: Arrival): RequestContext {
+    const { headers, fault } = exchange;
+    const { trustedProxyCount, clock, observers } = this.#dependencies;
+    this.#warnings.look(headers, arrival.route !== undefined);
+    const requestId = this.#requestIds.choose(headers["x-request-id"]);
+    const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
+    const hasAllFields = fault?.code !== "header_fields_too_large";
+    const known = { requestId, receivedMs, trustedProxyCount: hasAllFields ? trustedProxyCount : 0 };
+    return new RequestContext(exchange, arrival, known);
   }
 
   keyOf(incoming: IncomingMessage): CallerKey | undefined {
@@ -89,7 +115,7 @@ export class Pipeline implements RequestHandler {
   onClientError(code: ErrorCode, socketAddress: string | undefined, ageMs: number): () => string {
     const { addresses, clock } = this.#dependencies;
     const address = clientAddress(socketAddress, undefined, 0);
-    const unread = { requestId: this.#contexts.requestIds.next(), address, receivedMs: clock.monotonicMs() - ageMs };
+    const unread = { requestId: this.#requestIds.next(), address, receivedMs: clock.monotonicMs() - ageMs };
     return () => this.#responder.clientErrorToBytes(code, unread, addresses.peek(address));
   }
 

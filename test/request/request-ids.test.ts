@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { RequestIds } from "../../src/request/context.ts";
+import { RequestIds } from "../../src/request/request-ids.ts";
 
 test("RequestIds.next() returns short plain ids, no two of them equal in a process", () => {
   const ids = new RequestIds();

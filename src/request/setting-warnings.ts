@@ -1,0 +1,44 @@
+/** Warns of what requests show about the settings: a proxy that no setting mentions, and origins that may not call. */
+
+import type { IncomingHttpHeaders } from "node:http";
+
+import type { Report } from "../base/report.ts";
+import type { Cors } from "../http/cors.ts";
+
+/** No more origins are named: a client can send any. */
+const namedOriginsMax = 10;
+
+export class SettingWarnings {
+  readonly #report: Report;
+  readonly #cors: Cors;
+  #mayWarnOfProxy: boolean;
+  readonly #namedOrigins = new Set<string>();
+
+  constructor(trustedProxyCount: number, cors: Cors, report: Report) {
+    this.#mayWarnOfProxy = trustedProxyCount === 0;
+    this.#cors = cors;
+    this.#report = report;
+  }
+
+  /** @param isGuarded the embedding program has a CORS of its own for the request */
+  look(headers: IncomingHttpHeaders, isGuarded: boolean): void {
+    if (this.#mayWarnOfProxy && headers["x-forwarded-for"] !== undefined) {
+      this.#mayWarnOfProxy = false;
+      this.#report(
+        "requests carry X-Forwarded-For, which is ignored; behind a proxy set trustProxy (--trust-proxy), " +
+          "or all clients count as one address",
+        "warning",
+      );
+    }
+    if (headers.origin !== undefined && !isGuarded) {
+      this.#lookAtOrigin(this.#cors.refusedOrigin(headers));
+    }
+  }
+
+  #lookAtOrigin(origin: string | undefined): void {
+    if (origin !== undefined && !this.#namedOrigins.has(origin) && this.#namedOrigins.size < namedOriginsMax) {
+      this.#namedOrigins.add(origin);
+      this.#report(`browsers may not call from ${origin}; see --cors-origin (corsOrigins)`, "warning");
+    }
+  }
+}
