@@ -9,10 +9,14 @@ export const limitDefault = 20;
 
 const parameterNames: readonly string[] = ["limit", "status", "after"];
 
-/** A valid query with its parameters in the order that the links have: nearly all are. */
+/** A positive number, short enough to be exact as a double. */
+const exactNumber = "[1-9][0-9]{0,14}";
+const onlyExactNumber = new RegExp(`^${exactNumber}$`);
+
+/** The parameters in the order of the links, as nearly all queries have them. Only the limit may be too large. */
 const usualQuery = new RegExp(
-  "^(?:limit=([1-9][0-9]?|100)(?:&(?=[sa])|$))?" +
-    `(?:status=(${petStatuses.join("|")})(?:&(?=a)|$))?(?:after=(0|[1-9][0-9]{0,14}))?$`,
+  `^(?:limit=(${exactNumber})(?:&(?=[sa])|$))?` +
+    `(?:status=(${petStatuses.join("|")})(?:&(?=a)|$))?(?:after=(0|${exactNumber}))?$`,
 );
 
 const defaultQuery: PetQuery = { after: 0, limit: limitDefault, status: undefined };
@@ -27,7 +31,7 @@ export function readListQuery(query: string): Validation<PetQuery> {
     return { kind: "valid", value: defaultQuery };
   }
   const usual = usualQuery.exec(query);
-  if (usual !== null) {
+  if (usual !== null && Number(usual[1] ?? limitDefault) <= limitMax) {
     const [, limit = limitDefault, status, after = 0] = usual;
     const value = { after: Number(after), limit: Number(limit), status: status as PetStatus | undefined };
     return { kind: "valid", value };
@@ -82,7 +86,7 @@ function readLimit(text: string | undefined, faults: Faults): number {
   if (text === undefined) {
     return limitDefault;
   }
-  const limit = /^[1-9][0-9]{0,2}$/.test(text) ? Number(text) : 0;
+  const limit = onlyExactNumber.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > limitMax) {
     faults.add("limit", `must be an integer from 1 to ${limitMax}`);
   }
