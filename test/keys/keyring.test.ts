@@ -212,3 +212,14 @@ test("Keyring.takeOver() gives the keys of the other ring and none of its own, a
   assert.deepEqual([scene.ask(first.field), scene.ask(second.field)], [first.id, "invalid"]);
   assert.deepEqual(scene.ring.list().map(({ id }) => id), [first.id]);
 });
+
+test("Keyring.authenticate() tells an unknown key from a wrong one while keys made elsewhere cannot be read", () => {
+  const scene = new Scene();
+  let isCurrent = false;
+  const ring = new Keyring({ clock: scene.clock, isCurrent: () => isCurrent });
+  const unknown = scene.make().field;
+  const kinds = (): string[] => [unknown, "Bearer as_wrong", undefined].map((field) => ring.authenticate(field).kind);
+  assert.deepEqual(kinds(), ["unavailable", "invalid", "missing"]);
+  isCurrent = true;
+  assert.deepEqual(kinds(), ["invalid", "invalid", "missing"]);
+});

@@ -225,6 +225,35 @@ test("a statement that gets no answer fails alone while others get theirs", { sk
   database.close();
 });
 
+test("one silent statement of a quiet instance fails alone: a trial on another connection is answered", { skip }, async (context) => {
+  const pool = openPool(context, await postgres.createDatabase());
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push(message));
+  let isOver = false;
+  const slow = assert.rejects(database.run("SELECT pg_sleep(4)"), { effect: "unknown" }).then(() => (isOver = true));
+  while (!isOver) {
+    assert.equal(database.isAvailable, true);
+    await setTimeout(20);
+  }
+  await slow;
+  await timeUntil("it is told", () => reports.length > 0);
+  assert.deepEqual([database.isAvailable, reports], [true, ["the database did not answer a statement: no answer within 3 s"]]);
+  database.close();
+});
+
+test("a statement that is rolled back twice for others is told, as with another isolation level", async () => {
+  const pool = newPool();
+  const reports = [];
+  const database = new Database(pool, (message) => reports.push(message));
+  let tries = 0;
+  const conflict = Object.assign(new Error("could not serialize access"), { severity: "ERROR", code: "40001" });
+  pool.connect = async () => Object.assign(pool.open(), { query: () => Promise.reject((tries += 1) && conflict) });
+  await assert.rejects(database.run("SELECT 1"), { effect: "none" });
+  assert.deepEqual([tries, reports], [2, ["the database refused a statement: could not serialize access"]]);
+  assert.equal(database.isAvailable, true);
+  database.close();
+});
+
 test("lines about the state come at most once in ten seconds, and the last one is true", async (context) => {
   let nowMs = 0;
   context.mock.method(performance, "now", () => nowMs);

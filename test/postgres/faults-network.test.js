@@ -5,8 +5,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout } from "node:timers/promises";
+import { newClient } from "../../build/test/support/client.js";
+import { until } from "../../build/test/support/until.js";
 import { skipFaults, startPostgres } from "./postgres-server.js";
-import { health, isServing, startBehindProxy, timeUntil } from "./faults.js";
+import { health, isServing, lock, startBehindProxy, timeUntil } from "./faults.js";
 import { assertEachRemainingOnce, assertNothingLostOrDoubled, startLoad } from "./load.js";
 
 const postgres = await startPostgres();
@@ -62,3 +64,40 @@ test("when connections are reset under load, no animal is lost or doubled", { sk
   assertEachRemainingOnce(record);
   await assertNothingLostOrDoubled(postgres, url, record);
 });
+
+test("a key that was made while an instance is cut off is 503 there, charged to nobody, and works 2 s after it", { skip: skipFaults }, async (context) => {
+  const { proxy, instances: [instance, other], clients: [known] } = await startBehindProxy(context, postgres);
+  proxy.refuse("reset");
+  proxy.reset();
+  const { key } = await other.keys.create({ plan: "free" });
+  const fresh = newClient(instance, key);
+  context.after(() => fresh.close());
+  await until("the keys have not been read for 1 s", async () => (await fresh.get("/v1/pets")).status === 503);
+  const before = await fresh.get("/v1/pets");
+  for (let count = 0; count < 70; count += 1) {
+    const { status, text, headers } = await fresh.get("/v1/pets");
+    assert.deepEqual([status, JSON.parse(text).code], [503, "storage_unavailable"]);
+    assert.equal(headers["x-ratelimit-remaining"], before.headers["x-ratelimit-remaining"]);
+  }
+  assert.equal((await known.get("/v1/pets")).status, 503);
+  const wrong = newClient(instance, "as_wrong");
+  context.after(() => wrong.close());
+  assert.equal((await wrong.get("/v1/pets")).status, 401, "no key has that form");
+  proxy.refuse(undefined);
+  assert.ok((await timeUntil("the new key works", async () => (await fresh.get("/v1/pets")).status === 200)) < 2_000);
+});
+
+test("an instance that was cut off serves again although somebody has locked the key events, and says what it does not know", { skip: skipFaults },
+  async (context) => {
+    const { url, proxy, instances: [instance], clients: [client] } = await startBehindProxy(context, postgres);
+    const { release } = await lock(context, url, "LOCK TABLE animal_store.key_events");
+    proxy.refuse("reset");
+    proxy.reset();
+    await until("it is away", async () => (await health(client)) === 503);
+    proxy.refuse(undefined);
+    await timeUntil("it serves", () => isServing(client));
+    assert.equal(await health(client), 200);
+    await until("it says so", () => /Cannot read keys: .*; keys known so far go on working, and what changes elsewhere is not known/.test(instance.reports()));
+    await release();
+    await until("the keys are read", () => /the key events in the database can be read again/.test(instance.reports()));
+  });

@@ -106,3 +106,21 @@ test("a change that was never stored is StorageUnavailableError, and is not stor
   await assert.rejects(late(), { code: "23505" });
   assert.equal(await store.get(1), json);
 });
+
+test("an instance says once that animals which it confirmed are gone, and of each later loss again", { skip }, async (context) => {
+  const { pool, remove } = await createPlace();
+  context.after(remove);
+  const lines = [];
+  const store = new PostgresPetStore(new Database(pool, assert.fail), new ManualClock(), { report: (line) => lines.push(line) });
+  const add = async (count) => (await Promise.all(Array.from({ length: count }, () => store.add(pet)))).at(-1).id;
+  const loseAfter = (id) => pool.query(`DELETE FROM animal_store.pets WHERE id > ${id}; UPDATE animal_store.counter SET last = ${id}`);
+  assert.equal(await add(5), 5);
+  await loseAfter(2);
+  assert.deepEqual([await add(1), await add(1), lines.length], [3, 4, 1]);
+  assert.match(lines[0], /^animals up to 5 were confirmed, and the database has them up to 3 only: a failover or a restore lost the others/);
+  assert.equal(await add(10), 14);
+  await loseAfter(1);
+  assert.equal((await store.changeStatus(1, { status: "available", from: ["sold"] })).kind, "changed");
+  assert.match(lines[1], /^animals up to 14 were confirmed, and the database has them up to 1 only/);
+  assert.equal(lines.length, 2);
+});

@@ -158,7 +158,7 @@ const schemaText = `
     WHERE connamespace = 'animal_store'::regnamespace
   UNION ALL
   SELECT 'version', version::text, NULL, NULL, NULL FROM animal_store.version
-  ORDER BY 1`;
+  ORDER BY 1, 5`;
 
 test("a new schema is the one that a database of release 2.1 has once it is migrated", { skip }, async () => {
   const [fresh, url] = [await postgres.createDatabase(), await createOld(postgres)];

@@ -1,5 +1,5 @@
 /**
- * Lists that take long, as while a long transaction is open and animals change: they do not pile up.
+ * Reads that take long, as while a long transaction is open and animals change: they do not pile up.
  */
 
 import assert from "node:assert/strict";
@@ -8,31 +8,34 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { systemClock } from "../../build/src/base/clock.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
-import { prepareSchema } from "../../build/src/postgres/schema.js";
 import { createPlace } from "./places.js";
 import { skip } from "./postgres-server.js";
 
 const query = { after: 0, limit: 20, status: "available" };
 const empty = { json: "[]", nextAfter: undefined };
 
-test("a list that is given up ends in the database, too, and its bound outlives no transaction", { skip }, async (context) => {
-  const { pool, remove } = await createPlace();
-  context.after(remove);
-  const database = new Database(pool, () => undefined);
-  await prepareSchema(database, () => undefined, "make");
-  const { rows: [{ body }] } = await pool.query("SELECT pg_get_functiondef('animal_store.list'::regproc) AS body");
-  await pool.query(body.replace("  RETURN (", "  PERFORM pg_sleep(20); RETURN ("));
-  const store = new PostgresPetStore(database, systemClock);
-  await assert.rejects(store.list(query), { name: "StorageUnavailableError" });
-  const running = "SELECT FROM pg_stat_activity WHERE state = 'active' AND query ~ 'animal_store.list' AND pid <> pg_backend_pid()";
-  await setTimeout(500);
-  assert.equal((await pool.query(running)).rowCount, 0);
-  assert.equal(database.isAvailable, true);
-  for (const client of await Promise.all([pool.connect(), pool.connect()])) {
-    assert.equal((await client.query("SHOW statement_timeout")).rows[0].statement_timeout, "0");
-    client.release();
-  }
-});
+for (const [what, read] of [
+  ["list", (store) => store.list(query)],
+  ["get", (store) => store.get(1)],
+]) {
+  test(`a ${what} that is given up ends in the database, too, and its bound outlives no transaction`, { skip }, async (context) => {
+    const { pool, remove } = await createPlace();
+    context.after(remove);
+    const database = new Database(pool, () => undefined);
+    const { rows: [{ body }] } = await pool.query(`SELECT pg_get_functiondef('animal_store.${what}'::regproc) AS body`);
+    await pool.query(body.replace("  RETURN (", "  PERFORM pg_sleep(20); RETURN ("));
+    const store = new PostgresPetStore(database, systemClock);
+    await assert.rejects(read(store), { name: "StorageUnavailableError" });
+    const running = `SELECT FROM pg_stat_activity WHERE state = 'active' AND query ~ 'animal_store.${what}' AND pid <> pg_backend_pid()`;
+    await setTimeout(500);
+    assert.equal((await pool.query(running)).rowCount, 0);
+    assert.equal(database.isAvailable, true);
+    for (const client of await Promise.all([pool.connect(), pool.connect()])) {
+      assert.equal((await client.query("SHOW statement_timeout")).rows[0].statement_timeout, "0");
+      client.release();
+    }
+  });
+}
 
 test("equal lists that wait share a statement; after a slow one the next have fewer lists, and after quick ones more", async (context) => {
   let nowMs = 0;
