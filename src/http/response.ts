@@ -37,9 +37,11 @@ export function jsonResponse(
   return { status, fields, content, contentType, cacheControl: "no-store", code, effect: undefined };
 }
 
-/** @param message in the place of the table's */
+/** A 503 says to try again after a second. @param message in the place of the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
-  return jsonResponse(errorTable[code][0], errorJson(code, message), fields, code);
+  const [status] = errorTable[code];
+  const allFields = status === 503 ? [...fields, "Retry-After", "1"] : fields;
+  return jsonResponse(status, errorJson(code, message), allFields, code);
 }
 
 /** RFC 9110, 5.5, in US-ASCII. A line break would add a field, or a whole response. */

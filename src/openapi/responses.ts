@@ -39,7 +39,7 @@ export const headerComponents: JsonObject = {
     1795262460,
   ),
   "Retry-After": field(
-    "Seconds to wait: a retry after that time is served (RFC 9110, 10.2.3).",
+    "Seconds to wait before a retry (RFC 9110, 10.2.3); after 429 it is served then.",
     { type: "integer", minimum: 1 },
     42,
   ),
@@ -92,6 +92,7 @@ const fieldsByStatus: Readonly<Record<number, readonly string[]>> = {
   403: ["WWW-Authenticate"],
   412: ["ETag"],
   429: ["Retry-After"],
+  503: ["Retry-After"],
 };
 
 type Codes = readonly [ErrorCode, ...ErrorCode[]];
