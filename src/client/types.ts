@@ -31,7 +31,7 @@ export interface NewPet {
 export interface PetPage {
   /** Ascending by id. */
   readonly pets: readonly Pet[];
-  /** The `after` of the next page; undefined on the last one. */
+  /** The `after` of the next page; undefined if there is none. A page that follows a full one may be empty. */
   readonly nextAfter: number | undefined;
 }
 
