@@ -7,7 +7,7 @@ import { onClick, onSubmit } from "./buttons.ts";
 import { type CallRequest, writeFields } from "./call-request.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, element, type Field, memberFields, notify } from "./dom.ts";
-import { isPet, jsonText, parseWholeNumber, type Pet } from "./exact-json.ts";
+import { isInt64, isPet, jsonText, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { nameOf } from "./pet-table.ts";
 import type { ReferencePet } from "./reference.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
@@ -26,9 +26,9 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
-    const text = `Animal ${body.id} ${isReplay ? "was added before" : "is added"}: `;
+    const text = ` ${isReplay ? "was added before" : "is added"}: `;
     const isShown = catalogue.add(body, isReplay);
-    notify("good", text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
+    notify("good", "Animal ", element("bdi", body.id), text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
     const isTyped = request.content === typedJson(); // Or the next one is typed meanwhile.
     if (isTyped) {
       byId<Field>("name").value = "";
@@ -49,7 +49,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const wrong = givenFields().find((field) => jsonOf(field) === undefined);
     memberFields().forEach((field) => (field.ariaInvalid = String(field === wrong)));
     if (wrong !== undefined) {
-      notify("bad", `The ${wrong.id} is a whole number, such as 7.`);
+      notify("bad", `The ${wrong.id} is a whole number, such as 7, and not beyond 9223372036854775807.`);
       wrong.focus();
       return;
     }
@@ -67,7 +67,8 @@ function givenFields(): readonly Field[] {
 
 /** What a field says, as JSON: a whole number digit by digit. Undefined if it has to be one and is none. */
 function jsonOf({ className, value }: Field): string | undefined {
-  return className === "number" ? parseWholeNumber(value) : jsonText(value);
+  const digits = parseWholeNumber(value);
+  return className !== "number" ? jsonText(value) : digits && isInt64(digits) ? digits : undefined;
 }
 
 /** The animal in the fields. */
@@ -78,15 +79,23 @@ function typedJson(): string {
 
 /** Makes the fields of the form, the heads of the table and the statuses to choose from. */
 export function showMembers({ fields, statuses }: ReferencePet): void {
-  const labels = fields.map(({ name, isInteger, isRequired }) => {
+  const labels = fields.map(({ name, isInteger, isRequired, maxLength, pattern }) => {
     const label = name.replace(/Id$/, "").replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
     const field = element(isInteger ? "input.number" : "input") as Field;
     [field.id, field.name, field.required] = [label, name, isRequired];
     field.setAttribute("aria-describedby", "notice");
+    if (pattern !== "") { // The browser judges it, in the person's language; maxlength would cut what is pasted.
+      field.pattern = `(?=.{0,${maxLength}}$)${pattern}`;
+      field.title = `At most ${maxLength} characters, not only spaces`;
+    }
     field.dataset["label"] = label.replace(/^./, (letter) => letter.toUpperCase());
     return [field.dataset["label"], field] as const;
   });
   byId("members").replaceChildren(...labels.map(([label, field]) => element("label.wide", label, " ", field)));
   byId("heads").firstElementChild?.after(...labels.map(([label, { className }]) => element(`th.${className}`, label)));
-  ["status", "list-status"].forEach((id) => byId(id).append(...statuses.map((status) => element("option", status))));
+  ["status", "list-status"].forEach((id) => byId(id).append(...statuses.map((status) => {
+    const option = element("option", status) as HTMLOptionElement;
+    option.value = status; // Its text may be translated.
+    return option;
+  })));
 }

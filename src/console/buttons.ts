@@ -64,7 +64,7 @@ function showState(button: HTMLElement): void {
 }
 
 /** Whether a press counts now; if not, the page says why. What the last press led to is no longer shown. */
-export function acceptPress(button: HTMLElement): boolean {
+function acceptPress(button: HTMLElement): boolean {
   const reason = document.body.ariaBusy === "true" ? "a request is under way" : cooldownOf(button);
   if (reason !== "") {
     notify("wait", `Not sent: ${reason}.`);

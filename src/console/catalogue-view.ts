@@ -4,14 +4,14 @@
  * place.
  */
 
-import { acceptPress, onPress, onSubmit, setAtEnd } from "./buttons.ts";
+import { onPress, onSubmit, setAtEnd } from "./buttons.ts";
 import { nextQuery } from "./call-request.ts";
 import { byId, type Field, notify, setText } from "./dom.ts";
 import { isInt64, parseWholeNumber, type Pet } from "./exact-json.ts";
 import { continueSearch, newSearch, type Search } from "./name-search.ts";
 import { PetTable } from "./pet-table.ts";
 import type { QuotaView } from "./quota-view.ts";
-import { restoreField, storeField } from "./session-storage.ts";
+import { storeField } from "./session-storage.ts";
 import { explain, petsOf, type Session } from "./session.ts";
 
 export class CatalogueView {
@@ -33,14 +33,13 @@ export class CatalogueView {
     this.#session = session;
     this.#quotaView = quotaView;
     this.#table = new PetTable(session);
-    restoreField(this.#limit);
-    restoreField(this.#filter);
     onSubmit("list-form", () => this.list());
     onSubmit("find-form", () => this.#findTyped(this.#wanted.value.trim()));
     onPress("next", () => this.#open([...this.#trail, this.#next ?? ""]));
     onPress("back", () => this.#open(this.#search === undefined ? this.#trail.slice(0, -1) : this.#trail));
-    onChoice(this.#filter, () => this.#filterChosen());
-    this.forget();
+    const form = byId<HTMLFormElement>("list-form");
+    onChoice(this.#filter, () => session.key !== "" && this.#filter.value !== this.#asked && form.requestSubmit());
+    this.#showRange();
   }
 
   /** Shows the first page. */
@@ -169,12 +168,6 @@ export class CatalogueView {
     setAtEnd("next", this.#next === undefined || this.#search !== undefined);
     if (!isListed) {
       setText("as-of", "");
-    }
-  }
-
-  async #filterChosen(): Promise<void> {
-    if (this.#session.key !== "" && this.#filter.value !== this.#asked && acceptPress(byId("list"))) {
-      await this.list();
     }
   }
 }

@@ -9,6 +9,9 @@ export function element(kind: string, ...children: readonly Child[]): HTMLElemen
   const [name = "", ...classes] = kind.split(".");
   const made = document.createElement(name);
   made.className = classes.join(" ");
+  if (/^(bdi|code|pre)$/.test(name)) { // Names, numbers, and what goes over the wire: no browser translates them.
+    made.translate = false;
+  }
   made.append(...children);
   return made;
 }

@@ -11,7 +11,12 @@ import { isLimits } from "./quota.ts";
 import { store, stored } from "./session-storage.ts";
 import { type ApiCall, explain, isUnknownKey, type Session } from "./session.ts";
 
-export function startKeyView(session: Session, quotaView: QuotaView, catalogue: CatalogueView): void {
+/** @returns what has to know of each call: where the key in use has become invalid, the form asks for another one */
+export function startKeyView(
+  session: Session,
+  quotaView: QuotaView,
+  catalogue: CatalogueView,
+): (call: ApiCall) => void {
   const form = byId<HTMLFormElement>("key-form");
   const input = byId<Field>("key");
   const see = byId<Field>("see");
@@ -57,12 +62,7 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     }
   });
   onPress("refresh", async () => {
-    const call = await session.request("/limits");
-    if (isUnknownKey(call)) {
-      forget();
-      refuse();
-      explain(call);
-    } else if (showPlan(call)) {
+    if (showPlan(await session.request("/limits"))) {
       await catalogue.listAgain();
     }
   });
@@ -77,6 +77,12 @@ export function startKeyView(session: Session, quotaView: QuotaView, catalogue: 
     stay.checked = true;
     form.requestSubmit();
   }
+  return (call) => {
+    if (isUnknownKey(call) && byId("access").hidden) {
+      forget();
+      refuse();
+    }
+  };
 }
 
 /** Whether the service has judged the key and not refused it, or cannot judge any. */

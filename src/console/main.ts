@@ -3,13 +3,14 @@
 import { startAddView } from "./add-view.ts";
 import { apiAddress } from "./call-request.ts";
 import { CatalogueView } from "./catalogue-view.ts";
-import { byId, setText } from "./dom.ts";
+import { byId, type Field, setText } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { startKeyView } from "./key-view.ts";
 import { createQuotaView } from "./quota-view.ts";
 import { showReference } from "./reference-view.ts";
 import type { Description } from "./reference.ts";
 import { showCall, startRequestsView } from "./requests-view.ts";
+import { restoreField } from "./session-storage.ts";
 import { Session } from "./session.ts";
 
 /** Returns the address of the API. The description is part of the page: it is read without a key. */
@@ -24,6 +25,8 @@ async function loadDescription(): Promise<string> {
   } catch {
     setText("reference-body", "openapi.json could not be read. Is the service running?");
   }
+  restoreField(byId<Field>("limit"));
+  restoreField(byId<Field>("list-status")); // The statuses are in the description.
   return apiAddress(document.baseURI, server);
 }
 
@@ -35,8 +38,9 @@ const session = new Session(loadDescription(), (call) => {
     byId("desk").toggleAttribute("data-read-only", true); // As of a key of which GET /limits has not told.
   }
   quotaView.show(call);
+  checkKey(call);
 });
 const catalogue = new CatalogueView(session, quotaView);
-startKeyView(session, quotaView, catalogue);
+const checkKey = startKeyView(session, quotaView, catalogue);
 startAddView(session, catalogue);
 startRequestsView(session);

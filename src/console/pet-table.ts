@@ -74,7 +74,8 @@ export class PetTable {
       const now = { ...body, isPast };
       this.#replace(pet, now);
       const rest = isPast ? ". Find shows what it is now." : this.#undoButton(now, pet.status);
-      notify("good", `Animal ${pet.id} ${isPast ? "was" : "is"} ${done}: `, nameOf(pet), " ", rest);
+      const said = ` ${isPast ? "was" : "is"} ${done}: `;
+      notify("good", "Animal ", element("bdi", pet.id), said, nameOf(pet), " ", rest);
     } else if (response?.status === 412 && found !== undefined) {
       // Of a change whose response was lost nobody knows whether it was made.
       const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
@@ -119,13 +120,13 @@ export class PetTable {
     const notes = [isPast && "as it was then", isOut && "no longer in this list"].filter(Boolean).join(", ");
     const tags = [isAdded ? element("span.tag", "new") : "", element("small", notes)];
     const others = memberFields().slice(1).map(({ className, name, dataset }) => {
-      const cell = element(`td.${className}`, ...shown(`${pet[name] ?? ""}`));
+      const cell = element(`td.${className}`, element("bdi", ...shown(`${pet[name] ?? ""}`)));
       cell.dataset["label"] = dataset["label"];
       return cell;
     });
     const row = element(
       isAdded || id === this.#changedId ? "tr.marked" : "tr",
-      element("td", id),
+      element("td", element("bdi", id)),
       element("td.name", nameOf(pet), " ", ...tags),
       ...others,
       element("td", badge),

@@ -13,7 +13,8 @@ import { jsonLines } from "./requests-view.ts";
 export function showReference(description: Description, api: string): void {
   const { shared, pet, operations } = readReference(description);
   showMembers(pet);
-  byId<Field>("limit").defaultValue = operations[0]?.parameters[0]?.schema?.default ?? ""; // The page size of the list.
+  const { default: size = "", minimum = "", maximum = "" } = operations[0]?.parameters[0]?.schema ?? {};
+  Object.assign(byId<Field>("limit"), { defaultValue: size, min: minimum, max: maximum }); // The page size of the list.
   byId("reference-body").replaceChildren(
     fold([element("b", "Every request")], columns(...blocks(description.info.description), ...lists(shared))),
     fold([element("b", "The animal")], columns(...lists(pet.members), element("pre", ...jsonLines(pet.example)))),
@@ -24,7 +25,7 @@ export function showReference(description: Description, api: string): void {
 function operationElement(operation: Operation, api: string): HTMLElement {
   const { method, path, summary, deprecated, description } = operation;
   const note = deprecated ? element("span.bad", " deprecated") : "";
-  const attempt = element("button.small", "Try");
+  const attempt = element(method === "GET" ? "button.small" : "button.small.writes", "Try");
   attempt.ariaLabel = `Try ${method} ${path}`;
   attempt.onclick = () => fillForm(operation);
   return fold(

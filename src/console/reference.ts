@@ -33,6 +33,7 @@ interface Part {
   readonly minimum?: string;
   readonly maximum?: string;
   readonly maxLength?: string;
+  readonly pattern?: string;
   readonly default?: string;
   /** Of a parameter "true", of an object its required members. */
   readonly required?: boolean | readonly string[];
@@ -132,7 +133,8 @@ function readPet(root: Description) {
   });
   const { status: newStatus = {}, ...others } = newPet.properties ?? {};
   const fields = Object.entries(others).map(([name, member]) => {
-    return { name, isInteger: resolve(root, member).type === "integer", isRequired: required.includes(name) };
+    const { type, maxLength = "", pattern = "" } = resolve(root, member);
+    return { name, isInteger: type === "integer", isRequired: required.includes(name), maxLength, pattern };
   });
   // Numbers are texts here. The example has no string of digits alone, which a test checks.
   const statuses = resolve(root, newStatus).enum ?? [];

@@ -1,7 +1,7 @@
 /**
- * The part for programmers, which folds away as a whole, and stays so in the tab. What went over the wire: the last ten
- * requests, newest first. Of each the content is read first; header fields, the raw text and the `curl` line are one
- * press away. A form sends any other GET.
+ * The part for programmers, which begins folded as a whole, and stays as it was left in the tab: what went over the
+ * wire in the last ten requests, newest first. The content comes first; header fields, the raw text and the `curl` line
+ * are one press away. A form sends any other GET.
  */
 
 import { onClick, onSubmit } from "./buttons.ts";
@@ -15,8 +15,8 @@ const callsMax = 10;
 
 export function startRequestsView(session: Session): void {
   const part = byId<HTMLDetailsElement>("wire");
-  part.open = stored("folded") === "";
-  part.ontoggle = () => store("folded", part.open ? "" : "yes");
+  part.open = stored("unfolded") !== "";
+  part.ontoggle = () => store("unfolded", part.open ? "yes" : "");
   byId("links").onclick = () => (part.open = true); // They lead into it.
   onSubmit("get-form", async () => {
     const call = await session.get(byId<Field>("path").value);
@@ -42,7 +42,7 @@ export function showCall(call: ApiCall): void {
 function callElement({ request, response, content, ms }: ApiCall): HTMLElement {
   const { pathname, search } = new URL(request.url);
   const status = response === undefined ? "no response" : `${response.status} ${response.statusText}`;
-  const kind = response?.ok ? "good" : "bad";
+  const outcome = element(response?.ok ? "span.good" : "span.bad", element("bdi", ...shown(status)));
   const fields = [...(response?.headers ?? [])].map(([name, value]) => `${name}: ${value}`);
   const parts = request.part === undefined ? "" : `, the last of ${request.part} requests`;
   const line = curlLine(request);
@@ -51,7 +51,7 @@ function callElement({ request, response, content, ms }: ApiCall): HTMLElement {
   const copy = element("button.small", "Copy curl");
   onClick(copy, () => copyText(line, curlText, curl));
   const details = fold(
-    requestLine(request.method, pathname + search, element(`span.${kind}`, ...shown(status)), ` ${ms} ms${parts}`),
+    requestLine(request.method, pathname + search, outcome, ` ${ms} ms${parts}`),
     ...(content === "" ? [] : [contentElement(content)]),
     element(
       "div.folds",

@@ -51,7 +51,7 @@ test("Refresh lists the page again that is shown, with what other tills have don
 
 test("page size and filter survive a reload where the key does, and only there", { skip }, async (context) => {
   const program = await startProgram(context, { pets });
-  const { page } = await openConsole(context, program);
+  const { page } = await openConsole(context, program, { isFolded: true });
   const choose = async () => {
     await enterKey(page, program.firstKey);
     await page.getByLabel("Page size").fill("2");

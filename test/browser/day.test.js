@@ -15,7 +15,7 @@ const isCalled = (line) => line.includes("/v1/");
 test("a whole day by keyboard alone, on which the focus is always seen", { skip }, async (context) => {
   const program = await startProgram(context, { pets: three });
   await program.changeKey("plan", "--plan", "enterprise", "--per-minute", "30", "--per-day", "1000");
-  const { page } = await openConsole(context, program, { clock: Date.now(), allowed: ["status of 412", "status of 429", "net::ERR_"] });
+  const { page } = await openConsole(context, program, { isFolded: true, clock: Date.now(), allowed: ["status of 412", "status of 429", "net::ERR_"] });
   const { tabTo, enter, unseen } = keyboard(page);
 
   // In the morning: the key, kept in this tab.
@@ -31,6 +31,14 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   await page.keyboard.type("2");
   await enter("#range", "Animals 2 to 3 (end)");
   assert.equal(await focused(page), "2Misty");
+
+  // And so does a part of a name.
+  await tabTo("wanted");
+  await page.keyboard.type("ott");
+  await enter("#range", "1 found in animals 1 to 3 (end)");
+  assert.equal(await focused(page), "3Otto");
+  await tabTo("list");
+  await enter("#range", "Animals 1 to 3 (end)");
 
   // Three puppies are three names.
   await tabTo("name");
@@ -85,7 +93,7 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
   await enter("#notice", "Forgotten.");
   assert.equal(await focused(page), "key");
   await page.reload();
-  await page.locator("#reference-body details").first().waitFor();
+  await page.locator("#reference-body details").first().waitFor({ state: "attached" });
   assert.ok(await page.getByLabel("API key").isVisible());
   assert.deepEqual(unseen, []);
 });
@@ -107,7 +115,7 @@ test("the key's field is one for password managers, and shows what is typed on d
 
 test("a key is kept in the tab only where the person asks for it, for this path, until Forget", { skip }, async (context) => {
   const program = await startProgram(context, { pets: three });
-  const { page, requests } = await openConsole(context, program);
+  const { page, requests } = await openConsole(context, program, { isFolded: true });
   const storage = () => page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }));
   await enterKey(page, program.firstKey);
   assert.equal(await storage(), "{}", "off by default");
@@ -131,7 +139,7 @@ test("a key is kept in the tab only where the person asks for it, for this path,
 
 test("a kept key that is no longer valid is asked for, and kept no more", { skip }, async (context) => {
   const program = await startProgram(context);
-  const { page } = await openConsole(context, program, { allowed: ["status of 401"] });
+  const { page } = await openConsole(context, program, { isFolded: true, allowed: ["status of 401"] });
   await page.getByLabel("Keep it in this tab").check();
   await enterKey(page, program.firstKey);
   await program.changeKey("revoke");
@@ -320,26 +328,28 @@ for (const [name, status, body, notice] of [
   });
 }
 
-test("the part for programmers folds away as a whole, and stays folded in the tab", { skip }, async (context) => {
+test("the part for programmers begins folded, as a whole, and stays in the tab as it was left; words are for people", { skip }, async (context) => {
   const program = await startProgram(context, { pets: three });
-  const { page } = await openConsole(context, program, { allowed: ["status of 400"] });
-  await enterKey(page, program.firstKey);
-  await page.getByText("For programmers").click();
-  const isFolded = async () => {
+  const { page } = await openConsole(context, program, { isFolded: true, allowed: ["status of 400"] });
+  const isFolded = async (expected) => {
     for (const id of ["#requests", "#get-form", "#reference"]) {
-      assert.ok(await page.locator(id).isHidden(), id);
+      assert.equal(await page.locator(id).isHidden(), expected, id);
     }
   };
-  await isFolded();
-  await page.getByLabel("Page size").fill("0");
+  await isFolded(true);
+  await enterKey(page, program.firstKey);
+  const body = '{"code":"invalid_parameter","message":"The query is not valid.","status":400}';
+  await page.route("**/v1/pets?*", (route) => route.fulfill({ status: 400, body }));
   await page.getByRole("button", { name: "List animals" }).click();
-  await page.locator("#notice", { hasText: '"limit"' }).waitFor();
-  assert.doesNotMatch(await page.locator("main").innerText(), /invalid_parameter|\b400\b|curl/i, "words for people");
-  await page.reload();
-  await page.locator("#no-key").waitFor();
-  await isFolded();
-  await page.getByText("For programmers").click();
-  assert.ok(await page.locator("#reference").isVisible());
+  await page.locator("#notice", { hasText: "The query is not valid." }).waitFor();
+  assert.doesNotMatch(await page.locator("main").innerText(), /invalid_parameter|\b400\b|curl/i);
+  for (const expected of [false, true]) {
+    await page.getByText("For programmers").click();
+    await page.locator(`#wire${expected ? ":not([open])" : "[open]"}`).waitFor();
+    await page.reload();
+    await page.locator("#reference-body details").first().waitFor({ state: "attached" });
+    await isFolded(expected);
+  }
 });
 
 test("junk from something in between is explained, never an error of the page", { skip }, async (context) => {
