@@ -46,7 +46,7 @@ export interface SavedLimits {
  * the clock of whoever made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
  */
 export interface Grants {
-  get(keyId: string): Pick<ApiKey, "grantCount" | "resetNumber" | "grantedMs"> | undefined;
+  get(keyId: string): Pick<ApiKey, "grantCount" | "resetNumber"> | undefined;
 }
 
 export interface LimitsFileOptions {
@@ -208,19 +208,15 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, grants
   for (const { id, minute = closedWindow(), day = closedWindow(), lastMs = -Infinity, ...key } of saved.keys) {
     const limits = { minute, day, ban: { ...noBan(), ...key.streak, ...key.ban }, lastMs };
     limiter.keys.set(id, withInstants(limits, instantOf));
-    const { grantCount = 0, resetNumber = 0, grantedMs = -Infinity } = grants.get(id) ?? {};
+    const { grantCount = 0, resetNumber = 0 } = grants.get(id) ?? {};
+    const { reliefs = grantCount } = key; // A file without numbers counts as knowing all.
     if (key.reliefs === undefined) {
-      // An unban by such a release, or beside it, lifts a ban that began before it, and nothing else is given back.
-      if (key.ban !== undefined && key.ban.untilMs - key.ban.durationMs <= grantedMs) {
-        limiter.unban(id);
-      }
       limiter.changeCount += 1; // From the next save on, the numbers tell which grants are new.
-      continue;
     }
-    if (resetNumber > key.reliefs) {
+    if (resetNumber > reliefs) {
       limiter.reset(id);
     }
-    if (grantCount > key.reliefs) {
+    if (grantCount > reliefs) {
       limiter.unban(id);
     }
   }

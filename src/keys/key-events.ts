@@ -65,14 +65,13 @@ export const keyEvents: { readonly [Name in keyof Members]: EventKind<Name> } = 
     verb: "unban",
     members: [],
     lifts: "unban",
-    change: ({ timeMs }, { grantCount }) => ({ grantCount: grantCount + 1, grantedMs: timeMs }),
+    change: (_, { grantCount }) => ({ grantCount: grantCount + 1 }),
   },
   reset: {
     verb: "reset",
     members: [],
     lifts: "reset",
-    change: ({ timeMs }, { grantCount }) =>
-      ({ grantCount: grantCount + 1, resetNumber: grantCount + 1, grantedMs: timeMs }),
+    change: (_, { grantCount }) => ({ grantCount: grantCount + 1, resetNumber: grantCount + 1 }),
   },
 };
 

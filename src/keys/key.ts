@@ -28,8 +28,6 @@ export interface ApiKey {
   readonly grantCount: number;
   /** The number of the last reset among them, from 1; 0 if there was none. */
   readonly resetNumber: number;
-  /** When it was last unbanned or reset. */
-  readonly grantedMs: number | undefined;
 }
 
 export type KeyState = "active" | "expired" | "revoked";

@@ -38,7 +38,7 @@ interface Credential {
 /** Before it is made. */
 const noKey: ApiKey = {
   ...{ id: "", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: 0, expiresMs: undefined },
-  ...{ revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0, grantedMs: undefined },
+  ...{ revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0 },
 };
 
 const missing: Authentication = { kind: "missing" };

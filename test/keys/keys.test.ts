@@ -50,7 +50,6 @@ test("Keys.create() keeps plan, label and expiry", async (context) => {
     graceUntilMs: undefined,
     grantCount: 0,
     resetNumber: 0,
-    grantedMs: undefined,
   };
   assert.deepEqual(store.keyring.list(), [expected]);
   assert.deepEqual((await folder.open()).keyring.list(), [expected]);

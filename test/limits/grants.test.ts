@@ -26,11 +26,11 @@ async function bannedKeyCount(folder: KeyFolder): Promise<number> {
   return count;
 }
 
-/** A file of release 1.0 that has the key banned a minute ago, for five minutes. */
+/** A file that has the key banned a minute ago, for five minutes. */
 async function saveBan({ path, clock }: KeyFolder, id: string): Promise<void> {
   const savedMs = clock.wallMs();
   const ban = { untilMs: savedMs + 4 * minute, durationMs: 5 * minute };
-  const saved = { version: 1, savedMs, keyLogBytes: 0, keys: [{ id, ban }] };
+  const saved = { version: 1, savedMs, keys: [{ id, ban, reliefs: 0 }] };
   await writeFile(join(path, "limits.json"), lineWithChecksum(JSON.stringify(saved)));
 }
 

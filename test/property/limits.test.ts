@@ -169,7 +169,7 @@ class World {
   #restart(clockStepMs: number, reset?: Key): void {
     const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter, new Map())].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
-    const grants = new Map(reset && [[reset.id, { grantCount: 1, resetNumber: 1, grantedMs: undefined }]]);
+    const grants = new Map(reset && [[reset.id, { grantCount: 1, resetNumber: 1 }]]);
     reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
