@@ -9,6 +9,7 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
+import { makeSchema } from "./make-schema.js";
 import { operationsOf } from "./operations.js";
 
 const poolSize = 10;
@@ -21,6 +22,7 @@ const { systemClock: clock } = await load("base/clock.js");
 const pool = new pg.Pool({ connectionString: url, max: poolSize, min: poolSize, idleTimeoutMillis: 0 });
 let statementCount = 0;
 pool.on("acquire", () => (statementCount += 1));
+await makeSchema(dist, pool);
 const engine = await openPostgres({ pool, clock, report: (line) => console.error(line), signal: undefined });
 const operations = operationsOf(engine, pool);
 

@@ -12,6 +12,7 @@ import { formatRatio, table } from "../report.js";
 import { interleave, median, rate } from "../rounds.js";
 import { animalLines, workloads } from "../workloads.js";
 import { addAnimals } from "./instances.js";
+import { makeSchema } from "./make-schema.js";
 import { animalCount } from "./operations.js";
 import { whole } from "./rates.js";
 
@@ -64,6 +65,7 @@ function serviceOn(postgres, dist) {
 async function prepare(url, dist) {
   const { openAnimalStore } = await import(pathToFileURL(join(dist, "index.js")).href);
   const pool = new pg.Pool({ connectionString: url });
+  await makeSchema(dist, pool);
   const store = await openAnimalStore({ database: pool });
   const createKey = async (count) => {
     const { key } = await store.keys.create({ plan: "enterprise", perMinute: count, perDay: count });
