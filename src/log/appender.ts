@@ -10,8 +10,7 @@
  *   if the end that a start read has other bytes before the first write.
  */
 
-import { performance } from "node:perf_hooks";
-
+import { type Clock, systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Report } from "../base/report.ts";
@@ -40,7 +39,15 @@ export interface AppenderOptions {
   readonly report: Report;
   /** Settled before the first piece. Undefined if the file is empty. */
   readonly tail: Tail | undefined;
+  readonly clock?: Clock | undefined;
 }
+
+/**
+ * A look at the file counts for so long, if nothing has failed since: the one after a piece is then the one before the
+ * next, and a trip through the pool is saved. An older one is worth nothing. What another process had written meanwhile
+ * would be followed by ours, and no start takes a file with that in its middle.
+ */
+const lookMsMax = 100;
 
 const otherProcess = "another process modified or replaced it";
 
@@ -48,6 +55,7 @@ export class Appender {
   readonly #file: DiskFile;
   readonly #path: string;
   readonly #report: Report;
+  readonly #clock: Clock;
   /** Until it is settled and synced. */
   #tail: Tail | undefined;
   /** Of the pieces that are on disk. Changed here only, as is the next one. */
@@ -56,6 +64,8 @@ export class Appender {
   ended: string | undefined;
   /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next one. */
   #excessBytesMax: number;
+  /** When the last look at the file ended. */
+  #lookedMs = -Infinity;
   /** A failure has been reported, and nothing has succeeded since. */
   #isFailing = false;
   /** A look at the file during a write would find a part of the piece. */
@@ -65,6 +75,7 @@ export class Appender {
     this.#file = options.file;
     this.#path = options.path;
     this.#report = options.report;
+    this.#clock = options.clock ?? systemClock;
     this.#tail = options.tail;
     this.#excessBytesMax = options.tail?.tornBytes ?? 0;
     this.lengthBytes = options.lengthBytes;
@@ -91,16 +102,17 @@ export class Appender {
   }
 
   async #append(bytes: Uint8Array): Promise<AppendOutcome> {
-    const startMs = performance.now();
+    const startMs = this.#clock.monotonicMs();
     const failure = await this.#write(bytes);
     if (failure !== undefined) {
       return failure;
     }
-    const writtenMs = performance.now();
+    const writtenMs = this.#clock.monotonicMs();
     try {
       await this.#sync();
       await this.#mustBeUnchanged(this.lengthBytes + bytes.length);
     } catch (error) {
+      this.#lookedMs = -Infinity;
       if (this.ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
       }
@@ -112,7 +124,8 @@ export class Appender {
       this.#isFailing = false;
       this.#report(`${this.#path} can be written again`);
     }
-    return { kind: "appended", times: { appendMs: writtenMs - startMs, syncMs: performance.now() - writtenMs } };
+    const times = { appendMs: writtenMs - startMs, syncMs: this.#clock.monotonicMs() - writtenMs };
+    return { kind: "appended", times };
   }
 
   end(reason: string, effect = "nothing more is written until a restart"): void {
@@ -148,13 +161,16 @@ export class Appender {
     try {
       await this.#settleTail();
       await this.#cutExcess();
-      await this.#mustBeUnchanged(this.lengthBytes);
+      if (this.#clock.monotonicMs() - this.#lookedMs > lookMsMax) {
+        await this.#mustBeUnchanged(this.lengthBytes);
+      }
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
       await appendAll(this.#file, bytes);
       this.#excessBytesMax = 0;
       return undefined;
     } catch (error) {
+      this.#lookedMs = -Infinity;
       const reason = this.#reportFailure(error);
       // If this piece has not begun, the bytes after the intact part belong to an earlier one. A cut that fails is
       // tried again before the next piece.
@@ -196,6 +212,7 @@ export class Appender {
       const difference = `${pluralize(foundBytes, "byte")} instead of ${expectedBytes}`;
       throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`, effect);
     }
+    this.#lookedMs = this.#clock.monotonicMs();
   }
 
   async #cutExcess(): Promise<void> {

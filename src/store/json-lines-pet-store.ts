@@ -72,7 +72,7 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     const { lengthBytes } = end;
     const torn = end.kind === "torn" ? { bytes: end.tornBytes, text: tornText(path, end) } : undefined;
     const tail = await Tail.read({ disk, path, file, lengthBytes, torn, groupBytesMax, report }).catch(unreadable);
-    const appender = new Appender({ file, path, lengthBytes, tail, report });
+    const appender = new Appender({ file, path, lengthBytes, tail, report, clock });
     await appender.prepare();
     await file.sync();
     await disk.syncFolder(dataDir);
