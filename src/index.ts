@@ -26,6 +26,8 @@ export {
   type PetQuery,
   type PetStore,
   type PetPage as StorePetPage,
+  type Removal,
+  type RemovalOutcome,
   type StatusChange,
   type StoredPet,
 } from "./pets/pet-store.ts";

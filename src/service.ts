@@ -162,8 +162,9 @@ export class Service implements AnimalStore {
 
   /** Made when it is first asked for, as its page is. */
   get description(): OpenApiDescription {
-    const hasChanges = this.engine.store.changeStatus !== undefined;
-    return (this.#description ??= describeApi({ ...this.options, hasChanges }));
+    const { changeStatus, remove } = this.engine.store;
+    const can = { hasChanges: changeStatus !== undefined, hasRemovals: remove !== undefined };
+    return (this.#description ??= describeApi({ ...this.options, ...can }));
   }
 
   #descriptionPage(): Response {

@@ -51,7 +51,7 @@ export class Pets {
       return `${JSON.stringify(name)}:${typeof value === "bigint" ? value : (JSON.stringify(value) ?? "null")}`;
     });
     const content = `{${texts.join()}}`;
-    return this.#write({ method: "POST", target: "/pets", content }, optionsOf(options, ["idempotencyKey"]));
+    return this.#writePet({ method: "POST", target: "/pets", content }, optionsOf(options, ["idempotencyKey"]));
   }
 
   /** If there is no animal with the id, the code is "pet_not_found". */
@@ -95,24 +95,29 @@ export class Pets {
 
   /** Resolves when the change is on disk. If the status is none of `from`, the code is "precondition_failed". */
   async changeStatus(id: number, status: PetStatus, options: ChangeOptions): Promise<WrittenPet> {
-    checkId(id);
-    const { from, ...others } = optionsOf(options, ["from", "idempotencyKey"]);
-    const names = [from].flat();
-    const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
-    check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
-    const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
-    const content = JSON.stringify({ status });
-    return this.#write({ method: "PATCH", target: `/pets/${id}`, content, fields }, others);
+    const [request, others] = conditional(id, options);
+    return this.#writePet({ method: "PATCH", ...request, content: JSON.stringify({ status }) }, others);
   }
 
-  async #write(request: ApiRequest, { signal, idempotencyKey }: WriteOptions): Promise<WrittenPet> {
+  /** Takes back a mistake. Resolves when the removal is on disk; otherwise as `changeStatus`. */
+  async remove(id: number, options: ChangeOptions): Promise<void> {
+    const [request, others] = conditional(id, options);
+    await this.#write({ method: "DELETE", ...request }, others);
+  }
+
+  async #writePet(request: ApiRequest, options: WriteOptions): Promise<WrittenPet> {
+    const response = await this.#write(request, options);
+    const isKeyOwn = options.idempotencyKey != null && !response.mayBeOwn;
+    const isReplay = isKeyOwn && response.field("Idempotent-Replayed") === "true";
+    return { ...read(response, checkIntegers<Pet>), ...(isReplay && { isReplay }) };
+  }
+
+  #write(request: ApiRequest, { signal, idempotencyKey }: WriteOptions): Promise<ApiResponse> {
     const key = idempotencyKey ?? this.#createKey();
     const isRight = key === undefined || (typeof key === "string" && /^[!#-~]+$/.test(key));
     check(isRight, "idempotencyKey must be visible ASCII without quotes", key);
     const fields = { ...request.fields, ...(key !== undefined && { "Idempotency-Key": key }) };
-    const response = await this.#send({ ...request, signal, fields });
-    const isReplay = response.field("Idempotent-Replayed") === "true" && !response.mayBeOwn && idempotencyKey != null;
-    return { ...read(response, checkIntegers<Pet>), ...(isReplay && { isReplay }) };
+    return this.#send({ ...request, signal, fields });
   }
 }
 
@@ -122,6 +127,17 @@ function check(isRight: boolean, rule: string, received: unknown): void {
     const text = Object(received) === received ? "an object" : String(received);
     throw new RangeError(withoutKeys(`${rule}, received ${typeof received === "string" ? `"${text}"` : text}`));
   }
+}
+
+/** The request that changes or removes the animal if its status is one of `from`, and the other options. */
+function conditional(id: number, options: ChangeOptions): readonly [Omit<ApiRequest, "method">, WriteOptions] {
+  checkId(id);
+  const { from, ...others } = optionsOf(options, ["from", "idempotencyKey"]);
+  const names = [from].flat();
+  const isRight = names.length > 0 && names.every((name) => statuses.includes(name));
+  check(isRight, `from must be ${statuses.join(", ").replace(/,(?= \w+$)/, " or")}, or several`, from);
+  const fields = { "If-Match": names.map((name) => `"${name}"`).join(", ") };
+  return [{ target: `/pets/${id}`, fields }, others];
 }
 
 function checkId(id: number): void {
@@ -266,9 +282,9 @@ const noPause = { untilMs: 0, lookMs: 0, refusals: 0 } as const;
 const now = (): number => performance.now();
 
 /**
- * Any number of calls may use it at once. A request is sent again after a broken connection, 408, 429 and 5xx, an add
- * or a change with the same `Idempotency-Key`. After 429 no call sends anything as long as `Retry-After` says, but one
- * looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
+ * Any number of calls may use it at once. A request is sent again after a broken connection, 408, 429 and 5xx, an add,
+ * a change or a removal with the same `Idempotency-Key`. After 429 no call sends anything as long as `Retry-After`
+ * says, but one looks after 1, 2, 4, 8, … minutes: eight times at most, and never again once the key is banned.
  */
 export class AnimalStoreClient {
   readonly pets = new Pets((request) => this.#send(request), randomKey);

@@ -88,7 +88,7 @@ export interface ClientOptions {
 
 /** @internal */
 export interface ApiRequest extends CallOptions {
-  readonly method?: "GET" | "POST" | "PATCH";
+  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
   /** Below the address of the API. */
   readonly target: string;
   readonly fields?: Readonly<Record<string, string>>;

@@ -4,7 +4,7 @@
 export interface CallRequest {
   /** Absolute address. */
   readonly url: string;
-  readonly method: "GET" | "POST" | "PATCH";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Besides `Authorization`. */
   readonly fields?: Readonly<Record<string, string>>;
   readonly content?: string;
@@ -21,7 +21,7 @@ export function writeFields(): Readonly<Record<string, string>> {
 /** With -g, brackets in the path are no pattern. The address is what the browser sends. */
 export function curlLine({ url, method, fields = {}, content }: CallRequest): string {
   return [
-    `curl -gi${method === "PATCH" ? "X PATCH" : ""} ${quoteForShell(new URL(url).href)}`,
+    `curl -gi${method === "PATCH" || method === "DELETE" ? `X ${method}` : ""} ${quoteForShell(new URL(url).href)}`,
     '-H "Authorization: Bearer $KEY"',
     ...Object.entries(fields).map(([name, value]) => `-H ${quoteForShell(`${name}: ${value}`)}`),
     ...(content === undefined ? [] : [`--data-raw ${quoteForShell(content)}`]),

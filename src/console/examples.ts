@@ -19,5 +19,6 @@ export const examples: Readonly<Record<string, Example>> = {
     fields: { ...json, "If-Match": '"available"' },
     content: '{"status":"pending"}',
   },
+  removePet: { target: "/pets/2", fields: { "If-Match": '"available"' } },
   getLimits: { target: "/limits" },
 };

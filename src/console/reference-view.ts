@@ -40,7 +40,7 @@ function operationElement(operation: Operation, api: string): HTMLElement {
 /** Sends nothing: the person reads, changes and sends it. A change has its buttons in the catalogue. */
 function fillForm({ operationId = "", method }: Operation): void {
   const { target = "", content = "" } = examples[operationId] ?? {};
-  if (method === "PATCH") {
+  if (method === "PATCH" || method === "DELETE") {
     (byId("pets").querySelector<HTMLElement>("button:enabled") ?? byId("list")).focus();
   } else if (method === "POST") {
     const pet = parseExact(content) as Readonly<Record<string, string>>;

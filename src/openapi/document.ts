@@ -25,14 +25,16 @@ export interface DescribedService {
   /** Where the API is mounted, as "/v1"; the server's address if there is no base address. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
-  /** Whether the animals of the store can change. */
+  /** Whether the animals of the store can change, and be removed. */
   readonly hasChanges: boolean;
+  readonly hasRemovals: boolean;
 }
 
 /** The version of the interface, not of the program: it changes only if existing clients would break. */
 const interfaceVersion = "1.0.0";
 
-export function describeApi({ baseUrl, basePath, stagingBaseUrl, hasChanges }: DescribedService): OpenApiDescription {
+export function describeApi(service: DescribedService): OpenApiDescription {
+  const { baseUrl, basePath, stagingBaseUrl } = service;
   const staging = stagingBaseUrl === undefined ? [] : [{ url: stagingBaseUrl, description: "Staging" }];
   return {
     openapi: "3.1.0",
@@ -47,10 +49,10 @@ export function describeApi({ baseUrl, basePath, stagingBaseUrl, hasChanges }: D
     servers: [{ url: baseUrl ?? basePath, description: "This service" }, ...staging],
     security: [{ apiKey: [] }],
     tags: [
-      { name: "animals", description: "List, add, fetch and change animals." },
+      { name: "animals", description: "List, add, fetch, change and remove animals." },
       { name: "limits", description: "What is left of the key's quotas." },
     ],
-    paths: pathsOf(hasChanges),
+    paths: pathsOf(service),
     components: {
       securitySchemes: {
         apiKey: {
@@ -75,7 +77,7 @@ function introduction(): string {
   );
   const { refusalCount, durationMinMs, durationMaxMs } = banRule;
   return [
-    "List the animals of a store, add one, fetch one, or change its status. Every request needs an API key.",
+    "List the animals of a store, add one, fetch one, change its status, or remove it. Every request needs an API key.",
     "## Errors",
     "Every error response has the same three properties: `code` for programs, `message` for people, and `status`. An " +
       "unknown path is 404 `route_not_found`, a method that a path does not support is 405 `method_not_allowed`. " +

@@ -61,8 +61,13 @@ const listPets: JsonObject = {
 
 /** The errors of an operation that stores something. */
 const writeErrors: readonly ErrorCode[] = [
-  "malformed_json", "insufficient_scope", "invalid_body", "invalid_idempotency_key", "body_too_large",
-  "unsupported_media_type", "idempotency_key_reused", "outcome_unknown",
+  "insufficient_scope", "invalid_idempotency_key", "idempotency_key_reused", "outcome_unknown",
+];
+const contentErrors: readonly ErrorCode[] = [
+  "malformed_json", "invalid_body", "body_too_large", "unsupported_media_type",
+];
+const conditionErrors: readonly ErrorCode[] = [
+  "invalid_precondition", "pet_not_found", "precondition_failed", "precondition_required",
 ];
 
 const createPet: JsonObject = {
@@ -81,7 +86,7 @@ const createPet: JsonObject = {
   },
   responses: {
     201: response("The new animal.", petContent, ["Location", "ETag", "Idempotent-Replayed"]),
-    ...errorResponses(writeErrors),
+    ...errorResponses([...contentErrors, ...writeErrors]),
   },
 };
 
@@ -103,6 +108,10 @@ const getPet: JsonObject = {
   },
 };
 
+const conditionalParameters: readonly JsonObject[] = [
+  parameter("petId"), parameter("If-Match-required"), parameter("If-None-Match"), parameter("Idempotency-Key"),
+];
+
 const changeStatus: JsonObject = {
   operationId: "changeStatus",
   summary: "Change the status of an animal",
@@ -110,19 +119,31 @@ const changeStatus: JsonObject = {
     "Reserves, sells or releases an animal that has a status which `If-Match` names. Of many clients that send " +
     '`If-Match: "available"` at once, one gets 200, the others get 412. Responds once the change is on disk.',
   tags: ["animals"],
-  parameters: [
-    parameter("petId"), parameter("If-Match-required"), parameter("If-None-Match"), parameter("Idempotency-Key"),
-  ],
+  parameters: conditionalParameters,
   requestBody: {
     required: true,
     content: Object.fromEntries(patchTypes.map((type) => [type, changeContent])),
   },
   responses: {
     200: response("The animal with its new status.", reservedContent, ["ETag", "Idempotent-Replayed"]),
-    ...errorResponses([
-      ...writeErrors, "invalid_precondition", "pet_not_found", "precondition_failed", "precondition_required",
-    ]),
+    ...errorResponses([...contentErrors, ...writeErrors, ...conditionErrors]),
     415: errorResponse(["unsupported_media_type"], 415, ["Accept-Patch"]),
+  },
+};
+
+const removePet: JsonObject = {
+  operationId: "removePet",
+  summary: "Remove an animal",
+  description:
+    "Takes back a mistake: removes an animal that has a status which `If-Match` names, for good. Then it is in no " +
+    "list, and its `id` is never given again. Responds once the removal is on disk. Proxies and clients may send a " +
+    "`DELETE` again by themselves: a 404 after one's own means that the animal is removed. With an `Idempotency-Key` " +
+    "it is 204 again.",
+  tags: ["animals"],
+  parameters: conditionalParameters,
+  responses: {
+    204: response("The animal is removed.", undefined, ["Idempotent-Replayed"]),
+    ...errorResponses([...writeErrors, ...conditionErrors]),
   },
 };
 
@@ -142,11 +163,15 @@ const getLimits: JsonObject = {
   },
 };
 
-/** @param hasChanges whether the animals of the store can change */
-export function pathsOf(hasChanges: boolean): JsonObject {
+/** What the store can do. */
+export function pathsOf(can: { readonly hasChanges: boolean; readonly hasRemovals: boolean }): JsonObject {
   return {
     "/pets": { get: listPets, post: createPet },
-    "/pets/{petId}": hasChanges ? { get: getPet, patch: changeStatus } : { get: getPet },
+    "/pets/{petId}": {
+      get: getPet,
+      ...(can.hasChanges && { patch: changeStatus }),
+      ...(can.hasRemovals && { delete: removePet }),
+    },
     "/limits": { get: getLimits },
   };
 }

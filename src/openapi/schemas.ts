@@ -162,9 +162,9 @@ const idempotencyKey: JsonObject = {
   name: "Idempotency-Key",
   in: "header",
   description:
-    `Makes a retry safe. Choose a new value for each animal or change: 1 to ${idempotencyKeyCharactersMax} visible ` +
-    "ASCII characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again with the " +
-    `same body within ${idempotencyHours} hours, it returns the same response and stores nothing.`,
+    `Makes a retry safe. Choose a new value for each animal, change or removal: 1 to ${idempotencyKeyCharactersMax} ` +
+    "visible ASCII characters, in quotation marks or not (draft-ietf-httpapi-idempotency-key-header). Sent again " +
+    `with the same body within ${idempotencyHours} hours, it returns the same response and stores nothing.`,
   // No example: tools would send it with the example of each body, and the second one would be refused.
   schema: { type: "string", pattern: idempotencyKeyPattern },
 };

@@ -42,6 +42,13 @@ export interface StatusChange {
   readonly from: readonly PetStatus[];
 }
 
+/** Nothing was stored. */
+export type Refusal =
+  /** The animal has this status, which is none of `from`. */
+  | { readonly kind: "mismatch"; readonly status: PetStatus }
+  /** There is no animal with the id: it was never given, or its animal was removed. */
+  | { readonly kind: "absent" };
+
 export type ChangeOutcome =
   | {
       readonly kind: "changed";
@@ -50,10 +57,17 @@ export type ChangeOutcome =
       /** True if an earlier `changeStatus` with the same hash stored it. */
       readonly isReplay?: boolean;
     }
-  /** The animal has this status, which is none of `from`. Nothing was stored. */
-  | { readonly kind: "mismatch"; readonly status: PetStatus }
-  /** There is no animal with the id. */
-  | { readonly kind: "absent" };
+  | Refusal;
+
+export type Removal = Pick<StatusChange, "from">;
+
+export type RemovalOutcome =
+  | {
+      readonly kind: "removed";
+      /** True if an earlier `remove` with the same hash stored it. */
+      readonly isReplay?: boolean;
+    }
+  | Refusal;
 
 export interface PetQuery {
   /** Only animals with a greater id. An integer from 0 to `Number.MAX_SAFE_INTEGER`. */
@@ -79,8 +93,8 @@ export interface PetStore {
    *
    * With a hash, the same `add` may be called again and adds one animal only. The hash counts for 24 hours from the
    * creation, also after a restart, at least for the last million requests that had one. A second call with an equal
-   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since. A call that
-   * throws is not remembered. The service never has two calls with one hash in progress.
+   * animal resolves to the result of the first, with `isReplay`, also if its status has changed since, or it was
+   * removed. A call that throws is not remembered. The service never has two calls with one hash in progress.
    * @param idempotencyHash 22 characters of base64url; a store may treat them as 128 random bits
    * @throws {IdempotencyConflictError} the hash belongs to another animal, or to a change
    * @throws {StorageUnavailableError} nothing was stored
@@ -95,11 +109,21 @@ export interface PetStore {
    * Hashes are those of `add`, and count as long. A second call with the hash, the animal and the status of an earlier
    * one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. What changed
    * nothing and had a hash is remembered too, but no "mismatch" and no "absent".
-   * @throws {IdempotencyConflictError} the hash belongs to another change, or to an `add`; unless there is no animal
+   * @throws {IdempotencyConflictError} the hash belongs to another request; unless the id was never given
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
   changeStatus?(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome>;
+  /**
+   * Removes an animal for good if its status is one of `from`, and resolves when the removal would survive a loss of
+   * power; no reader sees the animal from then on. A removal takes the animal out of its status, as a change does: of
+   * those at once, one succeeds. Its id is never given again. Without this method, nobody can remove an animal.
+   *
+   * Hashes are as for `changeStatus`. Those of the animal still count: whoever repeats an `add`, a change or a removal
+   * gets the result of the first one, also after the animal was removed.
+   * @throws as `changeStatus`
+   */
+  remove?(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome>;
   /**
    * The animal as one JSON object; undefined if there is none with this id (a positive safe integer).
    * @throws {StorageUnavailableError} it cannot be read now
@@ -110,9 +134,9 @@ export interface PetStore {
   /** False makes `/healthz` 503: while adding needs help from outside, and after `close()`. Must not throw. */
   isWritable(): boolean;
   /**
-   * Refuses further adds and changes, and resolves when all in progress are settled and every resource is released.
-   * Closing twice is allowed. Afterwards what would store anything throws StorageUnavailableError; `get` and `list`
-   * still work or throw it too.
+   * Refuses further adds, changes and removals, and resolves when all in progress are settled and every resource is
+   * released. Closing twice is allowed. Afterwards what would store anything throws StorageUnavailableError; `get` and
+   * `list` still work or throw it too.
    */
   close(): Promise<void>;
 }

@@ -3,10 +3,12 @@
  * So no store ever has two of them in progress.
  */
 
-import { type ChangeOutcome, IdempotencyConflictError, type PetStore, type StoredPet } from "./pet-store.ts";
+import {
+  type ChangeOutcome, IdempotencyConflictError, type PetStore, type RemovalOutcome, type StoredPet,
+} from "./pet-store.ts";
 import { petToJson } from "./pet.ts";
 
-type Outcome = StoredPet | ChangeOutcome;
+type Outcome = StoredPet | ChangeOutcome | RemovalOutcome;
 
 interface InProgress {
   readonly content: string;
@@ -33,6 +35,13 @@ export function shareOutcomes(store: PetStore): PetStore {
         ? change(id, wanted)
         : inProgress.share(hash, `${id} ${wanted.status}`, () => change(id, wanted, hash));
   }
+  if (store.remove !== undefined) {
+    const remove: PetStore["remove"] = store.remove.bind(store);
+    shared.remove = (id, removal, hash) =>
+      hash === undefined
+        ? remove(id, removal)
+        : inProgress.share(hash, `${id} removed`, () => remove(id, removal, hash));
+  }
   return shared;
 }
 
@@ -48,7 +57,7 @@ class RequestsInProgress {
   async share<Result extends Outcome>(hash: string, content: string, run: () => Promise<Result>): Promise<Result> {
     for (let first = this.#byHash.get(hash); first !== undefined; first = this.#byHash.get(hash)) {
       const result = await first.outcome.catch(unlessConflict);
-      if (result !== undefined && "json" in result) {
+      if (result !== undefined && isStored(result)) {
         if (first.content !== content) {
           throw new IdempotencyConflictError("the idempotency hash belongs to another request");
         }
@@ -63,6 +72,10 @@ class RequestsInProgress {
       this.#byHash.delete(hash);
     }
   }
+}
+
+function isStored(outcome: Outcome): boolean {
+  return !("kind" in outcome) || outcome.kind === "changed" || outcome.kind === "removed";
 }
 
 /** A conflict is about the request that failed: this one may still be equal to the stored one. */

@@ -1,4 +1,4 @@
-/** The handlers of all operations: listPets, createPet, getPet, changeStatus and getLimits. */
+/** The handlers of all operations: listPets, createPet, getPet, changeStatus, removePet and getLimits. */
 
 import { type MaybePromise, whenReady } from "../base/when-ready.ts";
 import { errorResponse, jsonResponse, type Response } from "../http/response.ts";
@@ -8,7 +8,7 @@ import { idempotencyHash, readIdempotencyKey } from "../pets/idempotency-key.ts"
 import { readListQuery } from "../pets/list-query.ts";
 import { readNewPet, readStatusChange, type Reading } from "../pets/new-pet.ts";
 import { isPetStatus, type PetStatus, petStatuses, readPetId, statusIn } from "../pets/pet.ts";
-import type { JsonText, PetQuery, PetStore } from "../pets/pet-store.ts";
+import type { JsonText, PetQuery, PetStore, Refusal } from "../pets/pet-store.ts";
 import { checkedId, checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
 import { alteredTag, entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 
@@ -101,13 +101,16 @@ function reuseResponse(error: unknown): Response {
   throw error;
 }
 
-/**
- * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its new status is on disk; the same 200 for an
- * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; and 428
- * without `If-Match`, since a change is always conditional (RFC 6585, 3).
- */
-export function changeStatus(request: PetRequest): Response | ContentHandler {
-  const { store, parameter, fields } = request;
+/** What the fields of a change or a removal say. */
+interface Conditions {
+  readonly hash: string | undefined;
+  /** The statuses that the preconditions let through. */
+  readonly from: readonly PetStatus[];
+}
+
+/** Returns the response that refuses them, if one does. A change without `If-Match` is 428 (RFC 6585, 3). */
+function readConditions(request: PetRequest): Conditions | Response {
+  const { fields } = request;
   const once = readOnce(request);
   if (once.kind === "malformed") {
     return errorResponse("invalid_idempotency_key");
@@ -119,6 +122,20 @@ export function changeStatus(request: PetRequest): Response | ContentHandler {
   if (fields["if-match"] === undefined) {
     return errorResponse("precondition_required");
   }
+  return { hash: once.hash, from: petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed") };
+}
+
+/**
+ * `PATCH /pets/{petId}` (RFC 5789): 200 with the Pet once its new status is on disk; the same 200 for an
+ * `Idempotency-Key` sent again; 400; 404; 412 if the animal has a status that the preconditions exclude; 422; 428.
+ */
+export function changeStatus(request: PetRequest): Response | ContentHandler {
+  const { store, parameter, fields } = request;
+  const conditions = readConditions(request);
+  if ("status" in conditions) {
+    return conditions;
+  }
+  const { from, hash } = conditions;
   return (content) => {
     const reading = readStatusChange(content);
     if (reading.kind !== "valid") {
@@ -129,27 +146,48 @@ export function changeStatus(request: PetRequest): Response | ContentHandler {
       return errorResponse("pet_not_found");
     }
     const status = reading.value;
-    const from = petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed");
     // There is the method: otherwise the route has no PATCH.
-    return store.changeStatus!(id, { status, from }, once.hash).then((outcome) => {
-      switch (outcome.kind) {
-        case "changed":
-          return { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } };
-        case "mismatch":
-          if (isPetStatus(outcome.status)) {
-            return mismatch(outcome.status, fields);
-          }
-          break;
-        case "absent":
-          return errorResponse("pet_not_found");
-      }
-      throw new TypeError("the store returned no outcome of a change");
+    return store.changeStatus!(id, { status, from }, hash).then((outcome) => {
+      return outcome.kind === "changed"
+        ? { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } }
+        : refusal(outcome, fields);
     }, reuseResponse);
   };
 }
 
 function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | undefined): Response {
   return jsonResponse(200, checkedJson(json), withReplay(["ETag", entityTag(status)], isReplay));
+}
+
+/** `DELETE /pets/{petId}`: 204 once the removal is on disk. The rest is as of `changeStatus`. */
+export function removePet(request: PetRequest): Response | Promise<Response> {
+  const { store, parameter, fields } = request;
+  const conditions = readConditions(request);
+  if ("status" in conditions) {
+    return conditions;
+  }
+  const id = readPetId(parameter);
+  if (id === undefined) {
+    return errorResponse("pet_not_found");
+  }
+  const { from, hash } = conditions;
+  // There is the method: otherwise the route has no DELETE.
+  return store.remove!(id, { from }, hash).then((outcome) => {
+    return outcome.kind === "removed"
+      ? { ...jsonResponse(204, undefined, withReplay([], outcome.isReplay)), effect: { pet: id, to: "removed" } }
+      : refusal(outcome, fields);
+  }, reuseResponse);
+}
+
+/** @throws {TypeError} it is none: an embedder's store returned something else */
+function refusal(outcome: Refusal, fields: PetRequest["fields"]): Response {
+  if (outcome.kind === "absent") {
+    return errorResponse("pet_not_found");
+  }
+  if (outcome.kind === "mismatch" && isPetStatus(outcome.status)) {
+    return mismatch(outcome.status, fields);
+  }
+  throw new TypeError("the store returned no outcome of a change");
 }
 
 /** 412, with what the animal is now, and what to send if something in between has changed the tag. */

@@ -3,7 +3,7 @@
 import { type ApiRequest, type ApiResponse, errorOf } from "../client/client.ts";
 import { errorResponse, type Response } from "../http/response.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { changeStatus, createPet, listPets, type PetRequest } from "./handlers.ts";
+import { changeStatus, createPet, listPets, type PetRequest, removePet } from "./handlers.ts";
 import { storeErrorCode } from "./responder.ts";
 
 /** The values of `Idempotency-Key` that the program uses are no API key's. */
@@ -44,12 +44,15 @@ async function unlessAborted<Value>(signal: AbortSignal | null | undefined, run:
   });
 }
 
-async function respond(method: "GET" | "POST" | "PATCH", request: PetRequest, content: Uint8Array): Promise<Response> {
-  if (method === "PATCH" && request.store.changeStatus === undefined) {
+type Method = NonNullable<ApiRequest["method"]>;
+
+async function respond(method: Method, request: PetRequest, content: Uint8Array): Promise<Response> {
+  const { changeStatus: change, remove } = request.store;
+  if ((method === "PATCH" && change === undefined) || (method === "DELETE" && remove === undefined)) {
     return errorResponse("method_not_allowed");
   }
   try {
-    const handling = { GET: listPets, POST: createPet, PATCH: changeStatus }[method](request);
+    const handling = { GET: listPets, POST: createPet, PATCH: changeStatus, DELETE: removePet }[method](request);
     return await (typeof handling === "function" ? handling(content) : handling);
   } catch (error) {
     const code = storeErrorCode(error);

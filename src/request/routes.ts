@@ -4,7 +4,9 @@ import type { MaybePromise } from "../base/when-ready.ts";
 import { jsonTypes, patchTypes } from "../http/media-type.ts";
 import type { Response } from "../http/response.ts";
 import type { PetStore } from "../pets/pet-store.ts";
-import { changeStatus, createPet, deprecationFields, getLimits, getPet, listPets } from "./handlers.ts";
+import {
+  changeStatus, createPet, deprecationFields, getLimits, getPet, listPets, removePet,
+} from "./handlers.ts";
 import type { ContentHandler, KeyedRequest } from "./handlers.ts";
 
 export interface Operation {
@@ -29,11 +31,12 @@ export const guardedRoute: Route = { pattern: "guard", operations: {} };
 const fetchPet: Operation = { handle: getPet, fields: deprecationFields };
 const patchPet: Operation = { handle: changeStatus, mediaTypes: patchTypes };
 
-/** Animals change only if the store can change them. */
-function routesOf({ changeStatus: change }: PetStore): readonly Route[] {
+/** Animals are changed and removed only if the store can do that. */
+function routesOf({ changeStatus: change, remove }: PetStore): readonly Route[] {
+  const pet = { GET: fetchPet, ...(change && { PATCH: patchPet }), ...(remove && { DELETE: { handle: removePet } }) };
   return [
     { pattern: "/pets", operations: { GET: { handle: listPets }, POST: { handle: createPet, mediaTypes: jsonTypes } } },
-    { pattern: "/pets/{petId}", operations: { GET: fetchPet, ...(change && { PATCH: patchPet }) } },
+    { pattern: "/pets/{petId}", operations: pet },
     { pattern: "/limits", operations: { GET: { handle: getLimits } } },
   ];
 }

@@ -5,7 +5,8 @@
  * They are in blocks of 4,096: one Buffer with the texts, and a word for each, with its offset and its status. What
  * follows the text depends on the status only. A set of ids for each status finds the animals of filtered pages. So
  * nothing is scanned: a page costs the same with ten million animals, and a change writes a word and two bits. An id
- * without an animal has a word with a status of its own, and no bit.
+ * without an animal, because it is in a gap or its animal was removed, has a word with a status of its own, and no bit.
+ * The text of a removed animal stays, for requests that are repeated.
  *
  * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
  * collector more than everything else here.
@@ -24,6 +25,8 @@ const placeMask = blockLength - 1;
 /** The upper bits of a word are the status, the lower an offset: a block of the longest texts has fewer bytes. */
 const offsetBits = Math.ceil(Math.log2(blockLength * petLineBytesMax));
 const offsetMask = 2 ** offsetBits - 1;
+/** A page walks over so many ids without an animal: finding the next animal by the sets takes as long. */
+const skippedMax = 32;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;
 
@@ -111,19 +114,29 @@ export class Catalogue {
     return status === this.#endings.length ? undefined : status;
   }
 
-  /** @param id of an animal */
+  /**
+   * @param id of an animal
+   * @param statusIndex the number of statuses removes it for good
+   */
   changeStatus(id: number, statusIndex: number): void {
     const { words } = this.#blockOf(id);
     const place = placeOf(id);
     const word = words[place]!; // Every animal has one, and there is a set for every status.
     this.#byStatus[word >>> offsetBits]!.delete(id);
     this.#counts[word >>> offsetBits]!--;
-    this.#byStatus[statusIndex]!.add(id);
-    this.#counts[statusIndex]!++;
     words[place] = wordOf(word & offsetMask, statusIndex);
+    if (statusIndex === this.#endings.length) {
+      this.count--;
+    } else {
+      this.#byStatus[statusIndex]!.add(id);
+      this.#counts[statusIndex]!++;
+    }
   }
 
-  /** The animal's text, with the status that it has or the one that is given. Undefined if no animal has the id. */
+  /**
+   * The animal's text with the status that it has; undefined if no animal has the id.
+   * @param statusIndex another one, with which the animal may also have been removed
+   */
   get(id: number, statusIndex: number | undefined = this.statusOf(id)): string | undefined {
     if (statusIndex === undefined) {
       return undefined;
@@ -137,9 +150,7 @@ export class Catalogue {
   /** @param statusIndex undefined for animals of every status */
   page(after: number, limit: number, statusIndex: number | undefined): PetPage {
     const ids = statusIndex === undefined ? undefined : this.#byStatus[statusIndex];
-    const isDense = ids === undefined && this.count === this.lastId;
-    const nextId = (last: number): number | undefined =>
-      last >= this.lastId ? undefined : isDense ? last + 1 : (ids ?? this).next(last + 1);
+    const nextId = (last: number) => (last < this.lastId ? (ids ?? this).next(last + 1) : undefined);
     const bytesMax = Math.min(limit, this.count) * petLineBytesMax;
     if (this.#page.bytes.length < bytesMax) {
       this.#page = createChunk(bytesMax); // What no page fills takes no memory.
@@ -148,11 +159,11 @@ export class Catalogue {
     let id = nextId(after);
     let end = 1;
     for (let left = limit; left > 0 && id !== undefined; id = nextId(nextAfter)) {
-      // Without a filter and gaps, animals follow each other.
-      const count = isDense ? Math.min(left, blockLength - placeOf(id), this.count + 1 - id) : 1;
-      end = this.#assemble(id, count, end);
-      left -= count;
-      nextAfter = id + count - 1;
+      // Without a filter, most animals of a page follow each other.
+      const written = this.#assemble(id, ids === undefined ? left : 1, end);
+      left -= written.count;
+      nextAfter = written.lastId;
+      end = written.end;
     }
     if (end === 1) {
       return { json: "[]", nextAfter: undefined };
@@ -165,27 +176,40 @@ export class Catalogue {
 
   /** The least id of an animal that is not less than `from`; undefined if there is none. */
   next(from: number): number | undefined {
+    if (this.statusOf(from) !== undefined) {
+      return from;
+    }
     const least = Math.min(...this.#byStatus.map((ids) => ids.next(from) ?? Infinity));
     return least === Infinity ? undefined : least;
   }
 
-  /** Writes animals of one block, which follow each other, into the page at `at`. Returns where they end. */
-  #assemble(firstId: number, count: number, at: number): number {
+  /**
+   * Writes animals of one block into the page at `at`: the first one and those after it, up to `limit` of them, or
+   * until many ids have none.
+   */
+  #assemble(firstId: number, limit: number, at: number): { count: number; lastId: number; end: number } {
     const { view } = this.#page;
-    const { texts, words } = this.#blockOf(firstId);
+    const block = this.#blockOf(firstId);
+    const { texts, words } = block;
     const firstPlace = placeOf(firstId);
+    let lastPlace = firstPlace;
+    let count = 0;
     let end = at;
-    let start = words[firstPlace]! & offsetMask;
-    for (let place = firstPlace; place < firstPlace + count; place++) {
-      const { padded, byteCount } = this.#endings[words[place]! >>> offsetBits]!;
-      const next = words[place + 1]! & offsetMask;
-      copyText(texts.view, start, next, view, end);
-      end += next - start;
-      copyText(padded, 0, padded.byteLength, view, end);
-      end += byteCount;
-      start = next;
+    for (let place = firstPlace; place < block.count && place - lastPlace <= skippedMax && count < limit; place++) {
+      const word = words[place]!;
+      const ending = this.#endings[word >>> offsetBits];
+      if (ending !== undefined) {
+        const start = word & offsetMask;
+        const next = words[place + 1]! & offsetMask;
+        copyText(texts.view, start, next, view, end);
+        end += next - start;
+        copyText(ending.padded, 0, ending.padded.byteLength, view, end);
+        end += ending.byteCount;
+        count++;
+        lastPlace = place;
+      }
     }
-    return end;
+    return { count, lastId: firstId + lastPlace - firstPlace, end };
   }
 
   /** @param id of an animal */

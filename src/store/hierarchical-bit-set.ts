@@ -25,6 +25,10 @@ export class HierarchicalBitSet {
     }
   }
 
+  has(id: number): boolean {
+    return ((this.#levels[0]![id >>> wordBits] ?? 0) & (1 << (id & wordMask))) !== 0;
+  }
+
   /** @param id is in the set */
   delete(id: number): void {
     for (let level = 0, bit = id; level < levelCount; level++, bit >>>= wordBits) {

@@ -22,13 +22,14 @@ import { damageText } from "../log/reader.ts";
 import { Tail } from "../log/tail.ts";
 import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, OutcomeUnknownError, type PetPage, type PetQuery,
-  type PetStore, type StatusChange, StorageUnavailableError, type StoredPet,
+  type PetStore, type Removal, type RemovalOutcome, type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
 import { IdempotencyHashes, seedBytes } from "./idempotency-hashes.ts";
 import { loadPets, petFileName, tornText } from "./load-pets.ts";
-import { type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
+import { changedOutcome, type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
+import { removedIndex } from "./pet-line.ts";
 
 /** A file is damaged in a way that no crash causes. */
 export class DamagedLogError extends Error {
@@ -129,24 +130,34 @@ export class JsonLinesPetStore implements PetStore {
       return this.#write({ kind: "add", newPet, idempotencyHash });
     }
     const { id, kind, statusIndex } = earlier;
-    const json = this.#catalogue.get(id, statusIndex)!; // There is the animal.
-    if (kind !== "create" || json !== petToJson({ id, ...newPet })) {
+    const json = petToJson({ id, ...newPet });
+    if (kind !== "create" || json !== this.#catalogue.get(id, statusIndex)) {
       return Promise.reject(new IdempotencyConflictError("the idempotency hash belongs to another request"));
     }
     return this.#whenKept({ id, json, isReplay: true });
   }
 
-  async changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
-    const present = this.#catalogue.statusOf(id);
-    const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
-    if (present === undefined || earlier === undefined) {
+  changeStatus(id: number, { status, from }: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
+    return this.#change<ChangeOutcome>({ id, statusIndex: petStatuses.indexOf(status), from, idempotencyHash });
+  }
+
+  remove(id: number, { from }: Removal, idempotencyHash?: string): Promise<RemovalOutcome> {
+    return this.#change<RemovalOutcome>({ id, statusIndex: removedIndex, from, idempotencyHash });
+  }
+
+  async #change<Outcome extends ItemResult>(wanted: Omit<Extract<GroupItem, { kind: "change" }>, "kind">) {
+    const { id, statusIndex, from, idempotencyHash } = wanted;
+    const wasGiven = id <= this.#catalogue.lastId;
+    const earlier = wasGiven && idempotencyHash !== undefined ? this.#hashes.find(idempotencyHash) : undefined;
+    if (earlier === undefined) {
       // What readers see is on disk, so it refuses a change without a write.
-      return refusalOf(present, change.from) ?? this.#write({ kind: "change", id, change, idempotencyHash });
+      const refusal = refusalOf(this.#catalogue.statusOf(id), from);
+      return refusal === undefined ? this.#write<Outcome>({ kind: "change", ...wanted }) : (refusal as Outcome);
     }
-    if (earlier.kind !== "change" || earlier.id !== id || petStatuses[earlier.statusIndex] !== change.status) {
+    if (earlier.kind !== "change" || earlier.id !== id || earlier.statusIndex !== statusIndex) {
       throw new IdempotencyConflictError("the idempotency hash belongs to another request");
     }
-    return this.#whenKept({ kind: "changed", json: this.#catalogue.get(id, earlier.statusIndex)!, isReplay: true });
+    return this.#whenKept({ ...changedOutcome(this.#catalogue, id, statusIndex), isReplay: true } as Outcome);
   }
 
   get(id: number): JsonText | undefined {

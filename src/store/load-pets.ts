@@ -1,10 +1,11 @@
 /**
- * Reads the animals of pets.jsonl and their changes, and says what is wrong with it. Here are the rules between lines;
- * pet-line.ts has those within one.
+ * Reads the animals of pets.jsonl, their changes and removals, and says what is wrong with it. Here are the rules
+ * between lines; pet-line.ts has those within one.
  *
  * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change has
- * an animal. A line's group is its own number, which begins a group, or the group of the line before it. If a line with
- * a right checksum breaks these rules, a line is missing, doubled or moved, which no crash does.
+ * an animal, which no earlier line has removed. A line's group is its own number, which begins a group, or the group of
+ * the line before it. If a line with a right checksum breaks these rules, a line is missing, doubled or moved, which no
+ * crash does.
  */
 
 import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
@@ -12,8 +13,9 @@ import type { ReadableFile } from "../disk/file-bytes.ts";
 import { groupBytesMax } from "../log/group-writer.ts";
 import { type LineReader, type LogEnd, readLog, type ReadLogOptions, type TornEnd } from "../log/reader.ts";
 import { type Catalogue, gapIdMax } from "./catalogue.ts";
+import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
-import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "./pet-line.ts";
+import { createPetLine, type PetLine, petLineBytesMax, readPetLine, removedIndex } from "./pet-line.ts";
 
 export const petFileName = "pets.jsonl";
 
@@ -35,6 +37,7 @@ class PetLineReader implements LineReader {
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
   readonly #gaps = new Gaps();
+  readonly #removed = new HierarchicalBitSet();
   #lastId = 0;
   #lastNumber = 0;
   #group = 0;
@@ -63,6 +66,9 @@ class PetLineReader implements LineReader {
         break;
       case "change":
         this.#sink.changeStatus(line.id, line.statusIndex);
+        if (line.statusIndex === removedIndex) {
+          this.#removed.add(line.id);
+        }
         break;
       case "gap":
         this.#gaps.add(line);
@@ -79,6 +85,9 @@ class PetLineReader implements LineReader {
   #breach({ id, kind, after, number, group }: PetLine): string | undefined {
     if (kind === "change" && (id > this.#lastId || this.#gaps.has(id))) {
       return `animal ${id} changes before it is there`;
+    }
+    if (kind === "change" && this.#removed.has(id)) {
+      return `animal ${id} changes after it was removed`;
     }
     if (kind === "gap" && after !== this.#lastId) {
       return `the gap is after id ${after} instead of ${this.#lastId}`;

@@ -4,11 +4,13 @@
  */
 
 import type { Chunk } from "../log/chunks.ts";
-import type { ChangeOutcome, StatusChange, StoredPet } from "../pets/pet-store.ts";
+import type { ChangeOutcome, Refusal, RemovalOutcome, StoredPet } from "../pets/pet-store.ts";
 import { type NewPet, type PetStatus, petStatuses, petToJson } from "../pets/pet.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { IdempotencyHashes } from "./idempotency-hashes.ts";
-import { createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax } from "./pet-line.ts";
+import {
+  createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, removedIndex,
+} from "./pet-line.ts";
 
 /** What waits to be written; or to be durable, as it is in the file already. */
 export type GroupItem =
@@ -17,12 +19,14 @@ export type GroupItem =
       readonly kind: "change";
       /** Of an animal that readers see. */
       readonly id: number;
-      readonly change: StatusChange;
+      /** Of the status that it gets, or `removedIndex`. */
+      readonly statusIndex: number;
+      readonly from: readonly PetStatus[];
       readonly idempotencyHash: string | undefined;
     }
   | { readonly kind: "stored"; readonly result: ItemResult };
 
-export type ItemResult = StoredPet | ChangeOutcome;
+export type ItemResult = StoredPet | ChangeOutcome | RemovalOutcome;
 
 type GroupLine = Readonly<Pick<PetLine, "id" | "kind" | "statusIndex" | "statusStart" | "hashStart">> & {
   readonly start: number;
@@ -62,7 +66,7 @@ export class PetGroup {
       case "add":
         return this.#add(item.newPet, item.idempotencyHash);
       case "change":
-        return this.#change(item.id, item.change, item.idempotencyHash);
+        return this.#change(item);
       case "stored":
         return item.result;
     }
@@ -90,19 +94,18 @@ export class PetGroup {
     return { id, json };
   }
 
-  #change(id: number, { status, from }: StatusChange, idempotencyHash: string | undefined): ChangeOutcome {
+  #change({ id, statusIndex, from, idempotencyHash }: Extract<GroupItem, { kind: "change" }>): ItemResult {
     const present = this.#statuses.get(id) ?? this.#catalogue.statusOf(id);
     const refusal = refusalOf(present, from);
     if (refusal !== undefined) {
       return refusal;
     }
-    const statusIndex = petStatuses.indexOf(status);
     // A change that changes nothing is written only for its hash.
     if (statusIndex !== present || idempotencyHash !== undefined) {
       this.#write({ id, kind: "change", statusIndex, json: "", idempotencyHash });
       this.#statuses.set(id, statusIndex);
     }
-    return { kind: "changed", json: this.#catalogue.get(id, statusIndex)! }; // There is the animal.
+    return changedOutcome(this.#catalogue, id, statusIndex);
   }
 
   #write(content: LineContent): void {
@@ -117,12 +120,22 @@ export class PetGroup {
 
 /**
  * Why an animal cannot be changed; undefined if it can.
- * @param present the index of its status; undefined if there is no animal
+ * @param present the index of its status, or `removedIndex`; undefined if there is no animal
  */
-export function refusalOf(present: number | undefined, from: readonly PetStatus[]): ChangeOutcome | undefined {
-  if (present === undefined) {
+export function refusalOf(present: number | undefined, from: readonly PetStatus[]): Refusal | undefined {
+  const status = petStatuses[present ?? removedIndex];
+  if (status === undefined) {
     return { kind: "absent" };
   }
-  const status = petStatuses[present]!; // The catalogue has no other.
   return from.includes(status) ? undefined : { kind: "mismatch", status };
+}
+
+/** What came of a change of the animal to the status, or of its removal. */
+export function changedOutcome(
+  catalogue: Catalogue,
+  id: number,
+  statusIndex: number,
+): ChangeOutcome | RemovalOutcome {
+  const json = statusIndex === removedIndex ? undefined : catalogue.get(id, statusIndex);
+  return json === undefined ? { kind: "removed" } : { kind: "changed", json };
 }

@@ -1,10 +1,10 @@
 /**
- * One animal, one change of its status, or a gap between animals <-> one line of pets.jsonl:
+ * One animal, one change of its status or its removal, or a gap between animals <-> one line of pets.jsonl:
  *
  *     line     = create / change / gap
  *     create   = '{"id":' id 1*( ',"' word '":' ( text / int64 ) ) ',"status":"' status '"' [ number ] group [ once ]
  *                checksum LF                             ; the members of pets/members.ts in their order
- *     change   = '{"id":' id ',"status":"' status '"' number group [ once ] checksum LF
+ *     change   = '{"id":' id ',"status":"' ( status / "removed" ) '"' number group [ once ] checksum LF
  *     gap      = '{"id":' id ',"after":' decimal number group checksum LF
  *     id       = decimal, 1 or more
  *     text     = JSON string as JSON.stringify writes it
@@ -19,6 +19,9 @@
  *
  *     {"id":8,"name":"Rex","categoryId":1,"status":"available","group":7,"crc":"de28c9af"}
  *     {"id":8,"status":"sold","line":9,"group":9,"crc":"3a6e553d"}
+ *
+ * A change to "removed" removes the animal: it is the last line about it. That word is in the file only, and no status
+ * of the API.
  *
  * After a gap, `{"id":10,"after":8,…}`, there is no animal 9 or 10, and the next one is 11. Only a new file gets one:
  * pet-file-lines.ts.
@@ -36,12 +39,16 @@ import { members, membersBytesMax } from "../pets/members.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { idempotencyHashCharacters } from "./idempotency-hashes.ts";
 
-const statusCharactersMax = Math.max(...petStatuses.map((status) => status.length));
+/** What a change is to, in the order of `statusIndex`. */
+export const fileStatuses: readonly string[] = [...petStatuses, "removed"];
+export const removedIndex = petStatuses.length;
+
+const statusCharactersMax = Math.max(...fileStatuses.map((status) => status.length));
 
 /** No line is longer: all but the members takes 167 at most. */
 export const petLineBytesMax = membersBytesMax + 167 + statusCharactersMax;
 
-/** What a line does: creates an animal, changes the status of one that an earlier line created, or is a gap. */
+/** What a line does: creates an animal, changes or removes one that an earlier line created, or is a gap. */
 export type LineKind = "create" | "change" | "gap";
 
 /** Where a line's parts are. One object is used for all lines. */
@@ -54,7 +61,7 @@ export interface PetLine {
   number: number;
   /** The number of the first line of its group. */
   group: number;
-  /** Index in `petStatuses`. */
+  /** Index in `fileStatuses`. */
   statusIndex: number;
   /** Where the status begins: the end of the text that the catalogue keeps of a create. */
   statusStart: number;
@@ -85,7 +92,7 @@ export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex"> & {
 export function encodePetLine({ bytes, view }: Chunk, start: number, content: LineContent, line: PetLine): number {
   const { id, kind, statusIndex, json, idempotencyHash } = content;
   const { number, group, atSeconds } = line;
-  const text = kind === "change" ? `{"id":${id},"status":"${petStatuses[statusIndex]}"` : json.slice(0, -1);
+  const text = kind === "change" ? `{"id":${id},"status":"${fileStatuses[statusIndex]}"` : json.slice(0, -1);
   const place = kind === "create" && number === id ? `,"group":${group}` : `,"line":${number},"group":${group}`;
   const once = idempotencyHash === undefined ? "" : `,"once":"${idempotencyHash}","at":${atSeconds}`;
   const end = start + bytes.write(text + place + once, start);
@@ -93,7 +100,7 @@ export function encodePetLine({ bytes, view }: Chunk, start: number, content: Li
   line.id = id;
   line.kind = kind;
   line.statusIndex = statusIndex;
-  line.statusStart = statusEnd - petStatuses[statusIndex]!.length; // One of the known statuses.
+  line.statusStart = statusEnd - fileStatuses[statusIndex]!.length; // One of the known statuses.
   line.hashStart = once === "" ? 0 : end - once.length + beforeHash.length;
   return writeChecksum(view, start, end);
 }
@@ -119,7 +126,7 @@ const groupAfterNumber = new Literal(',"group":');
 const beforeHash = new Literal(',"once":"');
 const beforeAt = new Literal('","at":');
 /** With what follows a status, so that none is taken for a longer one that begins with it. */
-const statusLiterals: readonly Literal[] = petStatuses.map((status) => new Literal(`${status}","`));
+const statusLiterals: readonly Literal[] = fileStatuses.map((status) => new Literal(`${status}","`));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is intact. */
 export function readPetLine(bytes: DataView, start: number, end: number, line: PetLine): LineFault | undefined {
@@ -150,7 +157,8 @@ function readMembers(bytes: DataView, start: number, end: number, line: PetLine)
   }
   line.statusStart = statusAt + beforeStatus.length;
   const placeAt = readStatus(bytes, end, line);
-  return placeAt > 0 && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
+  const isKnown = placeAt > 0 && (line.kind === "change" || line.statusIndex !== removedIndex);
+  return isKnown && readPlace(bytes, placeAt, line) && readHash(bytes, end, line);
 }
 
 /** Whether the members after an id, which begin as those of a gap, are those of one. */

@@ -15,6 +15,8 @@ import {
   type PetQuery,
   type PetStore,
   petToJson,
+  type Removal,
+  type RemovalOutcome,
   type StatusChange,
   StorageUnavailableError,
   type StoredPet,
@@ -28,6 +30,12 @@ type Question =
       readonly change: StatusChange;
       readonly idempotencyHash: string | undefined;
     }
+  | {
+      readonly kind: "remove";
+      readonly id: number;
+      readonly removal: Removal;
+      readonly idempotencyHash: string | undefined;
+    }
   | { readonly kind: "get"; readonly id: number }
   | { readonly kind: "list"; readonly query: PetQuery };
 
@@ -36,18 +44,21 @@ type Reply =
   | { readonly kind: "reused" }
   | { readonly kind: "down" };
 
+/** It has no text once its animal is removed. */
 interface Row {
   readonly id: number;
   readonly newPet: NewStorePet;
-  readonly json: string;
+  readonly json: string | undefined;
 }
+
+type Result = StoredPet | ChangeOutcome | RemovalOutcome;
 
 export class ExampleEngine {
   /** As long as it is set, the reply to every question is "down". */
   isDown = false;
   readonly #rows: Row[] = [];
   /** What each hash belongs to, and came to. A real engine forgets a hash after 24 hours. */
-  readonly #byHash = new Map<string, { readonly request: string; readonly result: StoredPet | ChangeOutcome }>();
+  readonly #byHash = new Map<string, { readonly request: string; readonly result: Result }>();
 
   /** A connection, which the caller must close. */
   connect(): MessagePort {
@@ -66,10 +77,11 @@ export class ExampleEngine {
           this.#add(question.newPet),
         );
       case "change":
+      case "remove":
         return this.#rows[question.id - 1] === undefined
           ? { kind: "result", result: { kind: "absent" } }
-          : this.#once(question.idempotencyHash, `change ${question.id} ${question.change.status}`, () =>
-              this.#change(question.id, question.change),
+          : this.#once(question.idempotencyHash, `${question.id} ${statusAfter(question)}`, () =>
+              this.#change(question.id, question),
             );
       case "get":
         return { kind: "result", result: this.#rows[question.id - 1]?.json };
@@ -79,14 +91,15 @@ export class ExampleEngine {
   }
 
   /** Only what was stored is remembered. */
-  #once(hash: string | undefined, request: string, run: () => StoredPet | ChangeOutcome): Reply {
+  #once(hash: string | undefined, request: string, run: () => Result): Reply {
     const earlier = hash === undefined ? undefined : this.#byHash.get(hash);
     if (earlier !== undefined) {
       const isEqual = earlier.request === request;
       return isEqual ? { kind: "result", result: { ...earlier.result, isReplay: true } } : { kind: "reused" };
     }
     const result = run();
-    if (hash !== undefined && "json" in result) {
+    const isStored = !("kind" in result) || result.kind === "changed" || result.kind === "removed";
+    if (hash !== undefined && isStored) {
       this.#byHash.set(hash, { request, result });
     }
     return { kind: "result", result };
@@ -99,22 +112,37 @@ export class ExampleEngine {
     return { id, json };
   }
 
-  #change(id: number, { status, from }: StatusChange): ChangeOutcome {
-    const { newPet } = this.#rows[id - 1]!; // There is the animal.
+  #change(id: number, question: Question & { readonly kind: "change" | "remove" }): ChangeOutcome | RemovalOutcome {
+    const { newPet, json: present } = this.#rows[id - 1]!; // There was the animal.
+    const { from } = question.kind === "change" ? question.change : question.removal;
+    if (present === undefined) {
+      return { kind: "absent" };
+    }
     if (!from.includes(newPet.status)) {
       return { kind: "mismatch", status: newPet.status };
     }
+    if (question.kind === "remove") {
+      this.#rows[id - 1] = { id, newPet, json: undefined };
+      return { kind: "removed" };
+    }
+    const { status } = question.change;
     const json = petToJson({ ...newPet, status, id });
     this.#rows[id - 1] = { id, newPet: { ...newPet, status }, json };
     return { kind: "changed", json };
   }
 
   #list({ after, limit, status }: PetQuery): StorePetPage {
-    const matching = this.#rows.slice(after).filter((row) => status === undefined || row.newPet.status === status);
+    const matching = this.#rows.slice(after).filter(({ newPet, json }) => {
+      return json !== undefined && (status === undefined || newPet.status === status);
+    });
     const page = matching.slice(0, limit);
     const nextAfter = matching.length > limit ? page.at(-1)?.id : undefined;
     return { json: `[${page.map(({ json }) => json).join(",")}]`, nextAfter };
   }
+}
+
+function statusAfter(question: Question & { readonly kind: "change" | "remove" }): string {
+  return question.kind === "change" ? question.change.status : "removed";
 }
 
 export class ExampleStore implements PetStore {
@@ -144,6 +172,11 @@ export class ExampleStore implements PetStore {
   async changeStatus(id: number, change: StatusChange, idempotencyHash?: string): Promise<ChangeOutcome> {
     // The engine's reply to "change".
     return (await this.#ask({ kind: "change", id, change, idempotencyHash })) as ChangeOutcome;
+  }
+
+  async remove(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome> {
+    // The engine's reply to "remove".
+    return (await this.#ask({ kind: "remove", id, removal, idempotencyHash })) as RemovalOutcome;
   }
 
   async get(id: number): Promise<JsonText | undefined> {

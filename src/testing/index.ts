@@ -9,12 +9,16 @@ import { testAdding, testRepeatedAdding } from "./suite-adding.ts";
 import { testChanging, testKeepingChanges, testReadingWhileChanging } from "./suite-changing.ts";
 import { testClosing } from "./suite-closing.ts";
 import { testReading, testReadingWhileAdding } from "./suite-reading.ts";
+import { testConditionalRemoving, testRemovedReplays, testRemoving } from "./suite-removing.ts";
 import { testRepeatedChanging, testSharedHashes } from "./suite-repeating.ts";
 
 export { ExampleEngine, ExampleStore } from "./example-store.ts";
 export type { CreatePlace, StorePlace } from "./place.ts";
 
-/** Defines the tests of all methods but `changeStatus`. A failure of a random one names the `SEED` that replays it. */
+/**
+ * Defines the tests of all methods but `changeStatus` and `remove`. A failure of a random one names the `SEED` that
+ * replays it.
+ */
 export function testPetStore(name: string, createPlace: CreatePlace): void {
   testAdding(name, createPlace);
   testRepeatedAdding(name, createPlace);
@@ -30,4 +34,11 @@ export function testStatusChanges(name: string, createPlace: CreatePlace): void 
   testReadingWhileChanging(name, createPlace);
   testRepeatedChanging(name, createPlace);
   testSharedHashes(name, createPlace);
+}
+
+/** Defines those of `remove`, of a store that has `changeStatus` too. */
+export function testRemovals(name: string, createPlace: CreatePlace): void {
+  testRemoving(name, createPlace);
+  testConditionalRemoving(name, createPlace);
+  testRemovedReplays(name, createPlace);
 }

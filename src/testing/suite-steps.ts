@@ -53,6 +53,13 @@ export async function openChanging(context: TestContext, createPlace: CreatePlac
   return changing(await openStore(context, createPlace));
 }
 
+export type RemovingStore = ChangingStore & Required<Pick<PetStore, "remove">>;
+
+export function removing(store: PetStore): RemovingStore {
+  assert.ok(store.remove, "the store has remove");
+  return changing(store) as RemovingStore; // As was just seen.
+}
+
 export function hashOf(number: number): string {
   return `hash-${number}`.padEnd(22, "_");
 }

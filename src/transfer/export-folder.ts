@@ -17,11 +17,12 @@ import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "../store/catalogue.ts";
+import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import {
   idempotencyHashCharacters, type IdempotencyHashes, idempotencyHashesMin, idempotencySecondsMax,
 } from "../store/idempotency-hashes.ts";
 import { loadPets, petFileName, tornText } from "../store/load-pets.ts";
-import type { LineContent } from "../store/pet-line.ts";
+import { type LineContent, removedIndex } from "../store/pet-line.ts";
 import { intactPart, type Transferred } from "./import-to-postgres.ts";
 import { PetFileLines } from "./pet-file-lines.ts";
 
@@ -105,15 +106,19 @@ function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines
 
 /**
  * The animals by their ids, and the lines with hashes in the order of the source: a service forgets the oldest ones by
- * their order in the file. A line stands behind the animals up to its own.
+ * their order in the file. A line stands behind the animals up to its own. A removed animal is there only if one of
+ * these lines is about it.
  */
 function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
   const plain = { idempotencyHash: undefined, atSeconds: 0 };
   const writtenStatuses = new Map<number, number>();
-  let nextId = catalogue.next(1);
+  const removed = new HierarchicalBitSet();
+  replays.filter(({ id }) => catalogue.statusOf(id) === undefined).forEach(({ id }) => removed.add(id));
+  const next = (from: number): number => Math.min(catalogue.next(from) ?? Infinity, removed.next(from) ?? Infinity);
+  let nextId = next(1);
   function* animalsUpTo(lastId: number): Generator<DatedContent> {
-    for (; nextId !== undefined && nextId <= lastId; nextId = catalogue.next(nextId + 1)) {
-      const statusIndex = catalogue.statusOf(nextId)!; // There is the animal.
+    for (; nextId <= lastId; nextId = next(nextId + 1)) {
+      const statusIndex = catalogue.statusOf(nextId) ?? 0; // Which one a removed animal had does not matter.
       yield { id: nextId, kind: "create", statusIndex, json: catalogue.get(nextId, statusIndex)!, ...plain };
     }
   }
@@ -122,16 +127,16 @@ function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Ge
     if (kind === "create") {
       yield* animalsUpTo(id - 1);
       yield { ...replay, json: catalogue.get(id, statusIndex)! }; // As above.
-      nextId = catalogue.next(id + 1);
+      nextId = next(id + 1);
     } else {
       yield* animalsUpTo(id);
       yield replay;
     }
     writtenStatuses.set(id, statusIndex);
   }
-  yield* animalsUpTo(Infinity);
+  yield* animalsUpTo(catalogue.lastId);
   for (const [id, statusIndex] of writtenStatuses) {
-    const present = catalogue.statusOf(id)!; // As above.
+    const present = catalogue.statusOf(id) ?? removedIndex;
     if (statusIndex !== present) {
       yield { id, kind: "change", statusIndex: present, json: "", ...plain };
     }

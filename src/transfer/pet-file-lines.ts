@@ -5,7 +5,9 @@
 
 import { createChunk } from "../log/chunks.ts";
 import { gapIdMax } from "../store/catalogue.ts";
-import { createPetLine, encodeGap, encodePetLine, type LineContent, petLineBytesMax } from "../store/pet-line.ts";
+import {
+  createPetLine, encodeGap, encodePetLine, type LineContent, petLineBytesMax, removedIndex,
+} from "../store/pet-line.ts";
 
 const bufferBytes = 1_048_576;
 
@@ -28,6 +30,8 @@ export class PetFileLines {
       this.skipTo(content.id - 1);
       this.lastId = content.id;
       this.animalCount += 1;
+    } else if (content.statusIndex === removedIndex) {
+      this.animalCount -= 1;
     }
     const line = this.#line;
     line.number += 1;

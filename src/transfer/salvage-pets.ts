@@ -8,14 +8,14 @@
 
 import { textOf } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
-import { petStatuses } from "../pets/pet.ts";
 import { gapIdMax } from "../store/catalogue.ts";
+import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import { idempotencyHashCharacters } from "../store/idempotency-hashes.ts";
 import { Gaps } from "../store/load-pets.ts";
-import type { LineContent } from "../store/pet-line.ts";
+import { fileStatuses, type LineContent, removedIndex } from "../store/pet-line.ts";
 import { type IntactLine, linesAt } from "./intact-lines.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
-import { type Damage, type Survey, surveyOf } from "./survey.ts";
+import { type Change, type Damage, type Survey, surveyOf } from "./survey.ts";
 
 /**
  * Yields the bytes of the new file.
@@ -46,6 +46,7 @@ class Salvage {
   readonly #lines: PetFileLines;
   readonly #lose: (what: string) => void;
   readonly #gaps = new Gaps();
+  readonly #removed = new HierarchicalBitSet();
   /** The number of the last intact line. */
   #number = 0;
   /** The id of the last intact line that gives one, and how many lines were lost since. */
@@ -53,14 +54,14 @@ class Salvage {
   #lostCount = 0;
   #lostChangeCount = 0;
   /** Animals of which a lost change can be read, each with the last of them that no intact change follows. */
-  readonly #changed: Map<number, number>;
+  readonly #changed: Map<number, Change>;
 
   constructor(survey: Survey, lines: PetFileLines, lose: (what: string) => void) {
     this.#survey = survey;
     this.#lines = lines;
     this.#lose = lose;
     const changes = survey.changes.toSorted((one, other) => one.number - other.number);
-    this.#changed = new Map(changes.map(({ id, number }) => [id, number]));
+    this.#changed = new Map(changes.map((change) => [change.id, change]));
   }
 
   /** Takes the next line by number. */
@@ -76,9 +77,13 @@ class Salvage {
       return;
     }
     this.#loseIds(kind === "change" ? id : kind === "gap" ? after : id - 1);
-    if (kind === "change" && this.#gaps.has(id)) {
-      this.#lose(`left out ${place} by which animal ${id} became ${petStatuses[line.statusIndex]}: it is lost`);
+    if (kind === "change" && (this.#gaps.has(id) || this.#removed.has(id))) {
+      const reason = this.#removed.has(id) ? "it was removed before" : "it is lost";
+      this.#lose(`left out ${place} by which animal ${id} became ${fileStatuses[line.statusIndex]}: ${reason}`);
       return;
+    }
+    if (kind === "change" && line.statusIndex === removedIndex) {
+      this.#removed.add(id);
     }
     if (kind !== "change") {
       this.#settle(id);
@@ -89,7 +94,7 @@ class Salvage {
     } else {
       this.#lines.add(contentOf(found), line.atSeconds);
     }
-    if (number > (this.#changed.get(id) ?? Infinity)) {
+    if (number > (this.#changed.get(id)?.number ?? Infinity)) {
       this.#changed.delete(id);
     }
   }
@@ -108,12 +113,15 @@ class Salvage {
     const readCount = new Set(changes.map(({ number }) => number)).size;
     const isReadable = lostChangeCount <= readCount && changes.every((change) => change.id <= lastId);
     if (!isReadable && lastId > 0) {
-      this.#lose(`lost lines may be changes: any animal up to id ${lastId} may have the status before its last one`);
+      const before = "may have the status before its last one, or may be removed";
+      this.#lose(`lost lines may be changes or removals: any animal up to id ${lastId} ${before}`);
     }
-    for (const changedId of this.#changed.keys()) {
-      if (changedId <= lastId && !this.#gaps.has(changedId)) {
-        const whose = `its status, or another's if the id is damaged,`;
-        this.#lose(`a lost line reads as a change of animal ${changedId}: ${whose} may be the one before`);
+    for (const { id: changedId, isRemoval } of this.#changed.values()) {
+      if (changedId <= lastId && !this.#gaps.has(changedId) && !this.#removed.has(changedId)) {
+        const [what, effect] = isRemoval
+          ? ["the removal", "it, or another if the id is damaged, is there again"]
+          : ["a change", "its status, or another's if the id is damaged, may be the one before"];
+        this.#lose(`a lost line reads as ${what} of animal ${changedId}: ${effect}`);
       }
     }
   }
@@ -158,7 +166,7 @@ function sumOf(damages: readonly Damage[], count: (damage: Damage) => number): n
 
 function contentOf({ view, start, line }: IntactLine): LineContent {
   const { id, kind, statusIndex, statusStart, hashStart } = line;
-  const json = kind === "change" ? "" : `${textOf(view, start, statusStart)}${petStatuses[statusIndex]}"}`;
+  const json = kind === "change" ? "" : `${textOf(view, start, statusStart)}${fileStatuses[statusIndex]}"}`;
   const hashEnd = hashStart + idempotencyHashCharacters;
   const idempotencyHash = hashStart === 0 ? undefined : textOf(view, hashStart, hashEnd);
   return { id, kind, statusIndex, json, idempotencyHash };

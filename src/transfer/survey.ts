@@ -15,9 +15,10 @@ export interface Survey {
   readonly behindLast: readonly Damage[];
 }
 
-interface Change {
+export interface Change {
   readonly id: number;
   readonly number: number;
+  readonly isRemoval: boolean;
 }
 
 /** Beyond it, any animal counts as one that may have changed. */
@@ -86,7 +87,9 @@ async function readDamage(file: ReadableFile, from: number, to: number): Promise
   return {
     lineCount: Math.max(1, pieces.length, Math.floor((byteCount + 1) / lineBytesMin)),
     animalCount: pieces.filter((piece) => animalStart.test(piece)).length,
-    changes: changes.map(([, id, number]) => ({ id: Number(id), number: Number(number) })),
+    changes: changes.map(([text, id, number]) => {
+      return { id: Number(id), number: Number(number), isRemoval: text.includes('"removed"') };
+    }),
     texts: pieces.map(printable).filter((piece) => /[ -~]{4}/.test(piece)).slice(0, textsMax),
   };
 }

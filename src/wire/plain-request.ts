@@ -31,7 +31,7 @@ export interface PlainFields {
 
 const plainBytesMax = 8_192;
 const fieldsEnd = "\r\n\r\n";
-const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
+const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH|DELETE) (\/[\w./?=&%~:,+-]*) HTTP\/1\.1\r\n/;
 const fieldLines = /^(?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n$/;
 const plainLength = /^(?:0|[1-9][0-9]{0,3})$/;
 

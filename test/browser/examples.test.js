@@ -13,6 +13,7 @@ const expected = {
   "POST /pets": /Rex/,
   "GET /pets/{petId}": /Rex/,
   "PATCH /pets/{petId}": /pending/,
+  "DELETE /pets/{petId}": /204/,
   "GET /limits": /free/,
 };
 

@@ -70,6 +70,17 @@ for (const [name, open] of Object.entries(sources)) {
       assert.deepEqual((await pets.list()).pets, []);
     });
 
+    test("remove() resolves to nothing, once however often it is called with its key, and the animal is gone", async (context) => {
+      const pets = await open(context);
+      await pets.add({ name: "Naem", categoryId: 7 });
+      await assert.rejects(pets.remove(1, { from: "sold" }), animalStoreError({ code: "precondition_failed", status: 412, petStatus: "available" }));
+      for (let time = 0; time < 2; time += 1) {
+        assert.equal(await pets.remove(1, { from: ["available", "sold"], idempotencyKey: "mistake" }), undefined);
+      }
+      await assert.rejects(pets.remove(1, { from: "available" }), { code: "pet_not_found" });
+      assert.deepEqual((await pets.list()).pets, []);
+    });
+
     test("a member that the service does not know goes along, and the service names it", async (context) => {
       const pets = await open(context);
       for (const [member, value] of Object.entries({ colour: "red", id: 7, tags: ["a"], weight: 2n ** 60n, 'a"b': null })) {
@@ -112,12 +123,15 @@ for (const [name, open] of Object.entries(sources)) {
         "changeStatus(from several)": (wrong) => pets.changeStatus(1, "sold", { from: [from, wrong] }),
         "changeStatus(idempotencyKey)": (idempotencyKey) => pets.changeStatus(1, from, { from, idempotencyKey }),
         "changeStatus(signal)": (signal) => pets.changeStatus(1, from, { from, signal }),
+        "remove(id)": (id) => pets.remove(id, { from }),
+        "remove(options)": (options) => pets.remove(1, options),
+        "remove(from)": (wrong) => pets.remove(1, { from: wrong }),
       };
       let added = 1;
       for (const [call, run] of Object.entries(calls)) {
         for (const wrong of [null, "", Number.NaN, {}, 17.5]) {
-          const isNone = wrong === null && /options|idempotencyKey|signal/.test(call) && call !== "changeStatus(options)";
-          const isRight = isNone || (/^(?!changeStatus).*options/.test(call) && typeof wrong === "object");
+          const isNone = wrong === null && /options|idempotencyKey|signal/.test(call) && !/^(changeStatus|remove)\(options\)/.test(call);
+          const isRight = isNone || (/^(?!changeStatus|remove).*options/.test(call) && typeof wrong === "object");
           const shown = `${call}: ${typeof wrong === "string" ? JSON.stringify(wrong) : String(wrong)}`;
           const error: unknown = await run(wrong as never).then(() => undefined, (reason: unknown) => reason);
           added += call.startsWith("add") && error === undefined ? 1 : 0;

@@ -42,7 +42,7 @@ test("a preflight from an allowed origin is free, needs no key, and shows the ad
     assert.equal(response.status, 204);
     assertPromised(response);
     assert.equal(response.value("access-control-allow-origin"), shop);
-    assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS, PATCH");
+    assert.equal(response.value("access-control-allow-methods"), "GET, HEAD, POST, OPTIONS, PATCH, DELETE");
     const allowed = /Authorization, Content-Type.*Idempotency-Key, If-Match, If-None-Match/;
     assert.match(response.value("access-control-allow-headers") ?? "", allowed);
     assert.equal(response.value("vary"), "Origin");

@@ -11,15 +11,20 @@ const nothing: readonly unknown[] = [undefined, null, 0, "", true, [], {}, Symbo
 const noIds: readonly unknown[] = [0, -1, 1.5, Number.NaN, "1", "1\r\nX: y", {}, 2 ** 53, null];
 const noTexts: readonly unknown[] = [undefined, null, 5, {}, [json], new ArrayBuffer(3)];
 
+const wrongRefusals: readonly unknown[] = [undefined, null, "lost", "sold\r\nX: y", "removed", 5].map((status) => {
+  return { kind: "mismatch", status };
+});
+
 /** What each method answers wrongly. What is thrown is an answer too. */
-const wrongAnswers: Readonly<Record<"add" | "changeStatus" | "get" | "list", readonly unknown[]>> = {
+const wrongAnswers: Readonly<Record<"add" | "changeStatus" | "remove" | "get" | "list", readonly unknown[]>> = {
   add: [...nothing, ...noIds.map((id) => ({ id, json })), ...noTexts.map((text) => ({ id: 1, json: text }))],
   changeStatus: [
     ...nothing,
     ...["lost", undefined, null, 5, "constructor"].map((kind) => ({ kind, json })),
     ...noTexts.map((text) => ({ kind: "changed", json: text })),
-    ...[undefined, null, "lost", "sold\r\nX: y", 5].map((status) => ({ kind: "mismatch", status })),
+    ...wrongRefusals,
   ],
+  remove: [...nothing, ...["lost", undefined, null, 5, "changed"].map((kind) => ({ kind, json })), ...wrongRefusals],
   get: [...nothing.filter((one) => one !== undefined && one !== ""), ...noTexts.slice(2)],
   list: [
     ...nothing,
@@ -31,6 +36,7 @@ const wrongAnswers: Readonly<Record<"add" | "changeStatus" | "get" | "list", rea
 const requests = {
   add: { method: "POST", path: "/pets", body: '{"name":"Rex","categoryId":1}' },
   changeStatus: { method: "PATCH", path: "/pets/1", body: '{"status":"sold"}' },
+  remove: { method: "DELETE", path: "/pets/1" },
   get: { method: "GET", path: "/pets/1" },
   list: { method: "GET", path: "/pets" },
 } as const;
@@ -51,6 +57,7 @@ for (const method of Object.keys(requests) as (keyof typeof requests)[]) {
       const right: Record<keyof PetStore, unknown> = {
         add: async () => ({ id: 1, json }),
         changeStatus: async () => ({ kind: "changed", json }),
+        remove: async () => ({ kind: "removed" }),
         get: () => json,
         list: () => ({ json: "[]", nextAfter: undefined }),
         isWritable: () => true,
@@ -70,7 +77,9 @@ for (const method of Object.keys(requests) as (keyof typeof requests)[]) {
         assert.equal(response.headers.get("X"), null);
       }
       const calls = { add: () => service.pets.add({ name: "Rex", categoryId: 1 }), get: () => undefined, list: () => service.pets.list() };
-      const call = { ...calls, changeStatus: () => service.pets.changeStatus(1, "sold", { from: "sold" }) }[method];
+      const from = "sold";
+      const changes = { changeStatus: () => service.pets.changeStatus(1, "sold", { from }), remove: () => service.pets.remove(1, { from }) };
+      const call = { ...calls, ...changes }[method];
       answer = undefined;
       await (way === "resolved" && method !== "get" && assert.rejects(async () => call(), TypeError));
     });

@@ -9,7 +9,8 @@ export type Node = { readonly [member: string]: Node };
 
 /** What a client gets: the description, written as JSON and read again. */
 export function published(addresses: Partial<Parameters<typeof describeApi>[0]> = {}): Node {
-  const description = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined, hasChanges: true, ...addresses });
+  const can = { hasChanges: true, hasRemovals: true };
+  const description = describeApi({ baseUrl: undefined, basePath: "/v1", stagingBaseUrl: undefined, ...can, ...addresses });
   // A tree to walk: the tests find out what it holds.
   return JSON.parse(JSON.stringify(description)) as Node;
 }

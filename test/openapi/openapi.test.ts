@@ -22,7 +22,7 @@ function codesOf(response: Node): readonly string[] {
   return Object.keys(found ?? {});
 }
 
-test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the five operations", () => {
+test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the six operations", () => {
   const description = published();
   assert.deepEqual([description["openapi"], description["info"]?.["version"]], ["3.1.0", "1.0.0"]);
   const operations = Object.entries(description["paths"] ?? {}).flatMap(([path, item]) =>
@@ -33,13 +33,19 @@ test("describeApi() is OpenAPI 3.1 of version 1.0.0 with exactly the five operat
     "post /pets createPet",
     "get /pets/{petId} getPet",
     "patch /pets/{petId} changeStatus",
+    "delete /pets/{petId} removePet",
     "get /limits getLimits",
   ]);
 });
 
-test("describeApi() lacks changeStatus where the animals of the store cannot change", () => {
-  const paths = published({ hasChanges: false })["paths"] ?? {};
-  assert.deepEqual(Object.keys(paths["/pets/{petId}"] ?? {}), ["get"]);
+test("describeApi() lacks what the store cannot do with its animals", () => {
+  for (const [can, methods] of [
+    [{ hasChanges: false }, ["get", "delete"]],
+    [{ hasRemovals: false }, ["get", "patch"]],
+    [{ hasChanges: false, hasRemovals: false }, ["get"]],
+  ] as const) {
+    assert.deepEqual(Object.keys(published(can)["paths"]?.["/pets/{petId}"] ?? {}), methods);
+  }
 });
 
 test("describeApi() is at most 48 kB, also with the longest addresses", () => {

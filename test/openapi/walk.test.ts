@@ -22,8 +22,10 @@ const listPets = ["GET", "/v1/pets"] as const;
 const getPet = ["GET", "/v1/pets/1"] as const;
 const getLimits = ["GET", "/v1/limits"] as const;
 const changeStatus = ["PATCH", "/v1/pets/1"] as const;
-const everyOperation: readonly Place[] = [createPet, listPets, getPet, changeStatus, getLimits];
-const writing: readonly Place[] = [createPet, changeStatus];
+const removePet = ["DELETE", "/v1/pets/1"] as const;
+const everyOperation: readonly Place[] = [createPet, listPets, getPet, changeStatus, removePet, getLimits];
+const writing: readonly Place[] = [createPet, changeStatus, removePet];
+const withContent: readonly Place[] = [createPet, changeStatus];
 const ifAny = ["If-Match: *"];
 
 type Place = readonly [method: string, target: string];
@@ -110,8 +112,8 @@ test("the description is true of requests that are damaged", async () => {
 });
 
 test("the description is true of content that is damaged", async () => {
-  await askAll(408, writing, { fields: [...ifAny, "Content-Length: 10"] });
-  await askAll(400, writing, { fields: [...ifAny, "Transfer-Encoding: chunked"], ending: "\r\nno length\r\n" });
+  await askAll(408, withContent, { fields: [...ifAny, "Content-Length: 10"] });
+  await askAll(400, withContent, { fields: [...ifAny, "Transfer-Encoding: chunked"], ending: "\r\nno length\r\n" });
 });
 
 test("the description is true of requests without a valid key, and with a target that is too long", async () => {
@@ -188,6 +190,26 @@ test("the description is true of changes, and of animals fetched under precondit
   assert.equal((await ask("GET", "/v1/pets/1", { fields: ["If-Match: lost"] })).status, 400);
 });
 
+test("the description is true of removals", async () => {
+  const { value } = await ask("POST", "/v1/pets", { content: '{"name":"Naem","categoryId":5}' });
+  const target = value("location") ?? "";
+  const once = [...ifAny, "Idempotency-Key: removal"];
+  const table: readonly (readonly [number, readonly string[]])[] = [
+    [428, []],
+    [400, ["If-Match: sold,"]],
+    [400, [...ifAny, "Idempotency-Key:"]],
+    [412, ["If-Match: sold"]],
+    [204, once],
+    [204, once],
+    [404, ifAny],
+  ];
+  for (const [status, fields] of table) {
+    assert.equal((await ask("DELETE", target, { fields })).status, status, fields.join());
+  }
+  assert.equal((await ask("DELETE", "/v1/pets/1", { fields: once })).status, 422);
+  assert.equal((await ask("GET", target)).status, 404);
+});
+
 test("the description is true of creates with an Idempotency-Key", async () => {
   const create = (key: string, name: string) =>
     ask("POST", "/v1/pets", { content: JSON.stringify({ name, categoryId: 5 }), fields: [`Idempotency-Key: ${key}`] });
@@ -204,11 +226,11 @@ test("the description is true of a store that fails", async () => {
   await askAll(500, [listPets, getPet], { to: broken });
   await askAll(500, [createPet], { to: broken, content });
   const change = { to: broken, content: '{"status":"sold"}', fields: ifAny };
-  await askAll(500, [changeStatus], change);
+  await askAll(500, [changeStatus, removePet], change);
   for (const failure of [new StorageUnavailableError("full"), new OutcomeUnknownError("sync")]) {
     failingStore.failure = failure;
     assert.equal((await ask("POST", "/v1/pets", { to: broken, content })).status, 503);
-    await askAll(503, [changeStatus], change);
+    await askAll(503, [changeStatus, removePet], change);
   }
   failingStore.failure = new StorageUnavailableError("down");
   await askAll(503, [listPets, getPet], { to: broken });

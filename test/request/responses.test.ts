@@ -41,8 +41,8 @@ test("HEAD has the response of GET without content", async () => {
 
 const allowed: readonly (readonly [string, string])[] = [
   ["/v1/pets", "GET, HEAD, POST, OPTIONS"],
-  ["/v1/pets/1", "GET, HEAD, PATCH, OPTIONS"],
-  ["/v1/pets/none", "GET, HEAD, PATCH, OPTIONS"],
+  ["/v1/pets/1", "GET, HEAD, PATCH, DELETE, OPTIONS"],
+  ["/v1/pets/none", "GET, HEAD, PATCH, DELETE, OPTIONS"],
   ["/healthz", "GET, HEAD, OPTIONS"],
   ["/favicon.ico", "GET, HEAD, OPTIONS"],
   ["/openapi.json", "GET, HEAD, OPTIONS"],
@@ -87,7 +87,7 @@ test("every response of getPet but 401 and 429 says that it is deprecated, and n
     [404, "GET", "/v1/pets/2", true],
     [200, "HEAD", "/v1/pets/1", true],
     [428, "PATCH", "/v1/pets/1", false],
-    [405, "DELETE", "/v1/pets/1", false],
+    [428, "DELETE", "/v1/pets/1", false],
     [204, "OPTIONS", "/v1/pets/1", false],
     [200, "GET", "/v1/pets", false],
     [405, "PUT", "/v1/pets", false],

@@ -10,11 +10,11 @@ import { test } from "node:test";
 
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { testPetStore, testStatusChanges } from "../../src/testing/index.ts";
+import { testPetStore, testRemovals, testStatusChanges } from "../../src/testing/index.ts";
 import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-for (const testStore of [testPetStore, testStatusChanges]) {
+for (const testStore of [testPetStore, testStatusChanges, testRemovals]) {
   testStore("JsonLinesPetStore", async () => {
     const dataDir = await mkdtemp(join(tmpdir(), "animal-store-suite-"));
     return {

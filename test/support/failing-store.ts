@@ -15,6 +15,10 @@ export class FailingStore implements PetStore {
     return Promise.reject(this.failure);
   }
 
+  remove(): Promise<never> {
+    return Promise.reject(this.failure);
+  }
+
   get(): Promise<never> {
     return Promise.reject(this.failure);
   }

@@ -1,0 +1,147 @@
+/** What a store that has `remove` and `changeStatus` does with removals, and what is left of a removed animal. */
+
+import assert from "node:assert/strict";
+import { test, type TestContext } from "node:test";
+
+import { IdempotencyConflictError, petToJson, StorageUnavailableError } from "../index.ts";
+import type { CreatePlace } from "./place.ts";
+import { seeded } from "./seeded-random.ts";
+import {
+  addAll, assertChanged, everyPage, free, hashOf, idsFrom, manyPets, openStore, petOf, removing, type RemovingStore,
+  reserve, rex, statuses, textOf, toSold, walk,
+} from "./suite-steps.ts";
+
+const always = { from: statuses } as const;
+
+async function openRemoving(context: TestContext, createPlace: CreatePlace): Promise<RemovingStore> {
+  return removing(await openStore(context, createPlace));
+}
+
+export function testRemoving(name: string, createPlace: CreatePlace): void {
+  test(`${name}: a removed animal is nowhere and stays so, and its id is not given again`, async (context) => {
+    const store = await openRemoving(context, createPlace);
+    await addAll(store, manyPets(3));
+    for (const id of [3, 1]) {
+      assert.deepEqual(await store.remove(id, always), { kind: "removed" }, `id ${id}`);
+      assert.equal(await store.get(id), undefined);
+      assert.deepEqual(await store.changeStatus(id, free), { kind: "absent" });
+      assert.deepEqual(await store.changeStatus(id, free, hashOf(id)), { kind: "absent" });
+      assert.deepEqual(await store.remove(id, always), { kind: "absent" });
+      assert.deepEqual(await store.remove(id, always, hashOf(id)), { kind: "absent" });
+    }
+    assert.deepEqual(await walk(store, everyPage), [petToJson({ ...petOf(2), id: 2 })]);
+    assert.equal((await store.add(rex)).id, 4);
+  });
+
+  test(`${name}: pages have the animals that are left, opened again too`, seeded(async (random) => {
+    const place = await createPlace();
+    let store = removing(await place.open());
+    const pets = new Map(manyPets(400).map((pet, index) => [index + 1, pet]));
+    await addAll(store, [...pets.values()]);
+    for (const keptOf of [2, 10, 400]) {
+      const gone = [...pets.keys()].filter(() => !random.oneIn(keptOf));
+      await Promise.all(gone.map((id) => store.remove(id, always)));
+      gone.forEach((id) => pets.delete(id));
+      const left = Array.from(pets, ([id, pet]) => ({ ...pet, id }));
+      for (let life = 1; life <= 2; life++) {
+        for (const status of [undefined, ...statuses]) {
+          const expected = left.filter((pet) => status === undefined || pet.status === status).map(petToJson);
+          for (const limit of [1, 7, 100]) {
+            assert.deepEqual(await walk(store, { limit, status }), expected);
+          }
+        }
+        await store.close();
+        store = removing(await place.open());
+      }
+    }
+    await store.close();
+    await place.remove();
+  }));
+
+  test(`${name}: after close(), a removal fails`, async (context) => {
+    const store = await openRemoving(context, createPlace);
+    await store.add(rex);
+    await store.close();
+    await assert.rejects(store.remove(1, always), StorageUnavailableError);
+    await assert.rejects(store.remove(1, always, hashOf(1)), StorageUnavailableError);
+  });
+}
+
+export function testConditionalRemoving(name: string, createPlace: CreatePlace): void {
+  test(`${name}: of removals and changes of one animal at once, out of one status, one succeeds`, async (context) => {
+    const store = await openRemoving(context, createPlace);
+    const from = ["available"] as const;
+    for (let id = 1; id <= 20; id++) {
+      await store.add({ ...rex, status: "available" });
+      const hash = (number: number): string | undefined => (id % 2 === 0 ? hashOf(100 * id + number) : undefined);
+      const outcomes = await Promise.all(idsFrom(1, 20).map(async (number) => {
+        return (number + id) % 3 === 0
+          ? store.remove(id, { from }, hash(number))
+          : store.changeStatus(id, { status: number % 2 === 0 ? "sold" : "pending", from }, hash(number));
+      }));
+      const done = outcomes.filter(({ kind }) => kind === "removed" || kind === "changed");
+      assert.equal(done.length, 1, `animal ${id}`);
+      assert.equal((await store.get(id)) === undefined, done[0]?.kind === "removed");
+    }
+  });
+
+  test(`${name}: a removal out of other statuses says which the animal has, and removes nothing`, async (context) => {
+    const store = await openRemoving(context, createPlace);
+    await addAll(store, statuses.map((status) => ({ ...rex, status })));
+    const before = await walk(store, everyPage);
+    for (const [index, status] of statuses.entries()) {
+      for (const from of [[], statuses.filter((one) => one !== status)]) {
+        for (const hash of [undefined, hashOf(1)]) {
+          assert.deepEqual(await store.remove(index + 1, { from }, hash), { kind: "mismatch", status });
+        }
+      }
+    }
+    assert.deepEqual(await walk(store, everyPage), before);
+    assert.equal((await store.add(rex, hashOf(1))).id, 4, "it is not remembered");
+  });
+
+  test(`${name}: a removal of an id that was never given is "absent", with any hash`, async (context) => {
+    const store = await openRemoving(context, createPlace);
+    await store.add(rex, hashOf(1));
+    for (const id of [2, 4_097, Number.MAX_SAFE_INTEGER]) {
+      for (const hash of [undefined, hashOf(1), hashOf(2)]) {
+        assert.deepEqual(await store.remove(id, always, hash), { kind: "absent" }, `id ${id}`);
+      }
+    }
+  });
+}
+
+export function testRemovedReplays(name: string, createPlace: CreatePlace): void {
+  test(`${name}: what is repeated after the animal was removed has its first result`, async (context) => {
+    const place = await createPlace();
+    context.after(() => place.remove());
+    for (const life of [1, 2, 3]) {
+      const store = removing(await place.open());
+      const isReplay = life > 1;
+      const { id, json } = await store.add(rex, hashOf(1));
+      assert.deepEqual([id, textOf(json)], [1, petToJson({ ...rex, id: 1 })]);
+      const pending = petToJson({ ...rex, id: 1, status: "pending" });
+      assertChanged(await store.changeStatus(1, reserve, hashOf(2)), pending, isReplay);
+      const removed = await store.remove(1, { from: ["pending"] }, hashOf(3));
+      assert.deepEqual([removed.kind, "isReplay" in removed && removed.isReplay === true], ["removed", isReplay]);
+
+      const again = await store.add(rex, hashOf(1));
+      assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
+      assertChanged(await store.changeStatus(1, { ...reserve, from: [] }, hashOf(2)), pending, true);
+      assert.deepEqual(await store.remove(1, { from: [] }, hashOf(3)), { kind: "removed", isReplay: true });
+
+      for (const hash of [1, 2, 3].map(hashOf)) {
+        await assert.rejects(store.add({ ...rex, status: "sold" }, hash), IdempotencyConflictError);
+        await assert.rejects(store.changeStatus(1, toSold, hash), IdempotencyConflictError);
+      }
+      await assert.rejects(store.remove(1, always, hashOf(1)), IdempotencyConflictError);
+      await assert.rejects(store.remove(1, always, hashOf(2)), IdempotencyConflictError);
+      await assert.rejects(store.changeStatus(1, reserve, hashOf(3)), IdempotencyConflictError);
+      assert.deepEqual(await walk(store, everyPage), [], "nothing is added");
+      await store.close();
+    }
+    const store = removing(await place.open());
+    assert.equal((await store.add(rex)).id, 2);
+    await store.close();
+  });
+}

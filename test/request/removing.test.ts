@@ -1,0 +1,143 @@
+/** removePet: `DELETE /pets/{petId}`, always under preconditions, as changeStatus is. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { ExampleEngine, ExampleStore } from "../../src/testing/example-store.ts";
+import { type RunningService, runningService } from "../support/running-service.ts";
+import { assertPromised, type WireResponse } from "../support/wire-response.ts";
+import { exchange, request } from "../support/wire.ts";
+
+interface Sent {
+  readonly method?: string;
+  readonly target?: string;
+  readonly fields?: readonly string[];
+  readonly content?: string;
+  readonly key?: string;
+}
+
+const rex = '{"name":"Rex","categoryId":5}';
+const any = "If-Match: *";
+
+async function send({ port, key }: RunningService, sent: Sent): Promise<WireResponse> {
+  const response = await exchange(port, request({ method: "DELETE", target: "/v1/pets/1", key, ...sent }));
+  assertPromised(response);
+  return response;
+}
+
+function add(running: RunningService, fields: readonly string[] = []): Promise<WireResponse> {
+  return send(running, { method: "POST", target: "/v1/pets", content: rex, fields });
+}
+
+function judged({ status, content, fields }: WireResponse): string {
+  const code = status < 400 ? "" : ` ${/"code":"(\w+)"/.exec(content)?.[1]}`;
+  return `${status}${code}${fields.some(([name]) => name === "idempotent-replayed") ? " replayed" : ""}`;
+}
+
+test("a removal is 204 without content, and then the animal is in no list, and 404 for every method", async (context) => {
+  const running = await runningService(context);
+  await add(running);
+  await add(running);
+  const removed = await send(running, { fields: ['If-Match: "available"'] });
+  assert.deepEqual([removed.status, removed.content, removed.value("etag"), removed.value("content-length")], [204, "", undefined, undefined]);
+  for (const target of ["/v1/pets", "/v1/pets?status=available", "/v1/pets?limit=1"]) {
+    const { content } = await send(running, { method: "GET", target });
+    assert.equal(content, `[{"id":2,${rex.slice(1, -1)},"status":"available"}]`);
+  }
+  assert.equal(judged(await send(running, { method: "GET" })), "404 pet_not_found");
+  assert.equal(judged(await send(running, { method: "PATCH", fields: [any], content: '{"status":"sold"}' })), "404 pet_not_found");
+  assert.equal(judged(await send(running, { fields: [any] })), "404 pet_not_found");
+  assert.equal((await add(running)).value("location"), "/v1/pets/3");
+});
+
+/** In the order in which they are asked, so that the first reason of several is the one that is told. */
+test("the order is: key, fields, an id that was never given, replay or 422, a removed animal, 412", async (context) => {
+  const running = await runningService(context);
+  const { key: readOnly } = await running.service.keys.create({ readOnly: true });
+  await add(running, ["Idempotency-Key: created"]);
+  await add(running);
+  const table: readonly (readonly [string, Sent])[] = [
+    ["403 insufficient_scope", { key: readOnly, fields: ["Idempotency-Key:"] }],
+    ["400 invalid_idempotency_key", { fields: ["Idempotency-Key:", "If-Match: lost"] }],
+    ["400 invalid_precondition", { fields: ["If-Match: lost"] }],
+    ["400 invalid_precondition", { fields: [any, "If-None-Match:"] }],
+    ["428 precondition_required", { target: "/v1/pets/9" }],
+    ["404 pet_not_found", { target: "/v1/pets/9", fields: [any, "Idempotency-Key: created"] }],
+    ["404 pet_not_found", { target: "/v1/pets/rex", fields: [any] }],
+    ["422 idempotency_key_reused", { fields: ["If-Match: sold", "Idempotency-Key: created"] }],
+    ["412 precondition_failed", { fields: ["If-Match: sold"] }],
+    ["412 precondition_failed", { fields: [any, "If-None-Match: available"] }],
+    ["204", { fields: [any, "Idempotency-Key: removed"], content: "what nobody reads" }],
+    ["204 replayed", { fields: ["If-Match: sold", "Idempotency-Key: removed"] }],
+    ["422 idempotency_key_reused", { fields: [any, "Idempotency-Key: created"] }],
+    ["422 idempotency_key_reused", { target: "/v1/pets/2", fields: [any, "Idempotency-Key: removed"] }],
+    ["404 pet_not_found", { fields: [any, "Idempotency-Key: another"] }],
+    ["404 pet_not_found", { fields: ["If-Match: sold"] }],
+  ];
+  for (const [expected, sent] of table) {
+    assert.equal(judged(await send(running, sent)), expected, JSON.stringify(sent));
+  }
+  const refused = await send(running, { target: "/v1/pets/2", fields: ["If-Match: sold"] });
+  assert.equal(refused.value("etag"), '"available"');
+  assert.match(refused.content, /The animal is \\"available\\"/);
+});
+
+test("a create and a change repeated after the animal was removed get their first responses, and add nothing", async (context) => {
+  const running = await runningService(context);
+  const create = ["Idempotency-Key: create"];
+  const change = { method: "PATCH", content: '{"status":"sold"}', fields: [any, "Idempotency-Key: change"] };
+  const [created, changed] = [await add(running, create), await send(running, change)];
+  assert.equal(judged(await send(running, { fields: [any] })), "204");
+  for (const [first, again] of [[created, await add(running, create)], [changed, await send(running, change)]] as const) {
+    assert.equal(judged(again), `${first.status} replayed`);
+    assert.deepEqual([again.content, again.value("etag"), again.value("location")], [first.content, first.value("etag"), first.value("location")]);
+  }
+  assert.equal((await send(running, { method: "GET", target: "/v1/pets" })).content, "[]");
+});
+
+test('"removed" is no status: in a query, a create, a change and a precondition it is 400', async (context) => {
+  const running = await runningService(context);
+  await add(running);
+  for (const sent of [
+    { method: "GET", target: "/v1/pets?status=removed" },
+    { method: "POST", target: "/v1/pets", content: rex.replace("}", ',"status":"removed"}') },
+    { method: "PATCH", content: '{"status":"removed"}', fields: [any] },
+    { fields: ["If-Match: removed"] },
+  ]) {
+    assert.equal((await send(running, sent)).status, 400, JSON.stringify(sent));
+  }
+});
+
+test("of 400 removals, changes and retries at once, one takes the animal out of its status", async (context) => {
+  const running = await runningService(context);
+  await add(running);
+  const fields = (number: number): readonly string[] => ['If-Match: "available"', `Idempotency-Key: ${number}`];
+  const responses = await Promise.all(Array.from({ length: 400 }, async (_, index) => {
+    const number = index % 200; // Each of them twice.
+    const sent = number % 2 === 0 ? {} : { method: "PATCH", content: '{"status":"pending"}' };
+    return [number, await send(running, { ...sent, fields: fields(number) })] as const;
+  }));
+  const done = responses.filter(([, { status }]) => status < 300);
+  assert.equal(new Set(done.map(([number]) => number)).size, 1);
+  assert.deepEqual(done.map(([, response]) => judged(response).endsWith("replayed")).sort(), [false, true]);
+  assert.ok(responses.every(([, { status }]) => [200, 204, 404, 412].includes(status)));
+});
+
+test("without remove in an embedder's store, DELETE is 405, and the description lacks it", async (context) => {
+  const store = new ExampleStore(new ExampleEngine());
+  Object.defineProperty(store, "remove", { value: undefined });
+  const running = await runningService(context, { options: { store } });
+  await add(running);
+  const refused = await send(running, { fields: [any] });
+  assert.deepEqual([judged(refused), refused.value("allow")], ["405 method_not_allowed", "GET, HEAD, PATCH, OPTIONS"]);
+  const described = running.service.description.paths["/pets/{petId}"] as object;
+  assert.deepEqual(Object.keys(described), ["get", "patch"]);
+  await assert.rejects(running.service.pets.remove(1, { from: "available" }), { code: "method_not_allowed" });
+});
+
+test("with remove in an embedder's store, DELETE removes its animals", async (context) => {
+  const running = await runningService(context, { options: { store: new ExampleStore(new ExampleEngine()) } });
+  await add(running);
+  assert.equal(judged(await send(running, { fields: [any] })), "204");
+  assert.equal(judged(await send(running, { method: "GET" })), "404 pet_not_found");
+});
