@@ -88,7 +88,9 @@ test("whatever is moved, doubled, exchanged, blank or missing, the start is refu
       assert.equal(served, animalsOf(all.slice(0, count)), `round ${round}`);
       const aside = disk.kept(`${path}.torn`);
       assert.deepEqual(Buffer.concat([intact, aside]), content, `round ${round}`);
-      assert.ok(all.slice(count).every((line) => !aside.includes(line.slice(0, -1))), `round ${round}: no intact line is set aside`);
+      // The first line that is set aside may have lost its newline only.
+      const isIntact = (line: string): boolean => aside.includes(line) || aside.subarray(1).includes(line.slice(0, -1));
+      assert.ok(!all.slice(count).some(isIntact), `round ${round}: no intact line is set aside`);
     }
   }
 }));
