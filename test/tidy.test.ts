@@ -155,7 +155,6 @@ const filesOfStarts: Readonly<Record<string, readonly string[]>> = {
   "src/cli/salvage.ts": ["readdirSync"],
   "src/cli/serve.ts": ["readFileSync"],
   "src/cli/terminal.ts": ["closeSync", "fstatSync", "openSync", "writeSync"],
-  "src/disk/overlay-disk.ts": ["lstatSync", "readlinkSync"],
 };
 
 test("nothing waits for a file on the main thread while the service runs", () => {

@@ -47,6 +47,10 @@ export interface Disk {
   openToRead(path: string): Promise<DiskFile | undefined>;
   /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
+  /** Where the link at the path leads, an absolute path; undefined if no link is there. */
+  linkTarget(path: string): Promise<string | undefined>;
+  /** Rejects where `remove` would because of another user's right to the file. Removes nothing. */
+  mustBeRemovable(path: string): Promise<void>;
   /** Whether there is such a file or folder. */
   exists(path: string): Promise<boolean>;
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */

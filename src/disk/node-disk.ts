@@ -4,12 +4,12 @@
  *
  * - `read`, `write`, `fstat`, `ftruncate`, `fsync` and `fdatasync` on a descriptor, each through its callback. A count
  *   that no file can have is an error, so that no wrapper makes a file look empty.
- * - `open`, `stat`, `mkdir`, `rename` and `unlink` of node:fs/promises; of a handle `fd`, `close`, `chown`, and `sync`
- *   and `datasync` where `fsync` and `fdatasync` are forbidden.
+ * - `open`, `stat`, `lstat`, `readlink`, `mkdir`, `rename` and `unlink` of node:fs/promises; of a handle `fd`, `close`,
+ *   `chown`, and `sync` and `datasync` where `fsync` and `fdatasync` are forbidden.
  */
 
 import * as fs from "node:fs";
-import { type FileHandle, mkdir, open, rename, stat, unlink } from "node:fs/promises";
+import { type FileHandle, lstat, mkdir, open, readlink, rename, stat, unlink } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { hasCode } from "../base/error-message.ts";
@@ -59,6 +59,8 @@ export const nodeDisk: Disk = {
   openToRead: (path) => withPath(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
   openToAppend: (path) => withPath(path, openToAppend(path)),
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
+  linkTarget,
+  mustBeRemovable: (path) => withPath(path, mustBeRemovable(path)),
   rename: (from, to) => withPath(from, rename(from, to)),
   remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
   makeFolder: (path) => withPath(path, makeFolder(path)),
@@ -152,6 +154,26 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
     await handle[call]();
   }
 }
+
+async function linkTarget(path: string): Promise<string | undefined> {
+  const found = await undefinedIfAbsent(lstat(path));
+  return found?.isSymbolicLink() === true ? resolve(dirname(path), await readlink(path)) : undefined;
+}
+
+/** In a folder with the sticky bit only the owner of a file, or of the folder, removes it. */
+async function mustBeRemovable(path: string): Promise<void> {
+  const [uid, file] = [process.geteuid?.() ?? 0, await undefinedIfAbsent(lstat(path))];
+  if (uid !== 0 && file !== undefined && file.uid !== uid) {
+    const folder = await stat(dirname(path));
+    if ((folder.mode & stickyBit) !== 0 && folder.uid !== uid) {
+      const text = `EPERM: operation not permitted, unlink '${path}'`;
+      throw Object.assign(new Error(text), { code: "EPERM", syscall: "unlink", path });
+    }
+  }
+}
+
+/** S_ISVTX: Node has no constant for it. */
+const stickyBit = 0o1000;
 
 /**
  * The folder above a new one must be synced, or a loss of power removes the new one with all its files. One by one:

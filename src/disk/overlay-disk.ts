@@ -1,13 +1,13 @@
 /**
- * A disk over another one that keeps what is written in memory: who works on it does what it would do, and nothing is
- * changed. Files are read as they were when they were first opened, so who writes to them meanwhile does not disturb.
+ * A disk over another one that keeps what is written in memory: whoever works on it does what they would do, and
+ * nothing is changed. Files are read as they were when they were first opened, so other writers do not disturb.
  *
- * Rights and room are tried for real. A file that is there is opened as it would be. For one that would be made, or get
- * more bytes, a nameless one beside it does. A lock is taken and released at once.
+ * Permissions and free space are checked on the real disk. A file that is there is opened as it would be. In place of
+ * one that would be made, or get more bytes, a nameless one beside it is written. The lock is taken and released, and
+ * another socket kept in its place.
  */
 
 import { randomBytes } from "node:crypto";
-import { lstatSync, readlinkSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 import type { Disk, DiskFile, Lock } from "./disk.ts";
@@ -16,6 +16,8 @@ import { readBytes } from "./file-bytes.ts";
 /** The first `keptBytes` of the real file, if there is one, and what follows them. */
 interface Content {
   readonly realPath: string | undefined;
+  /** A nameless file on the disk, which takes as much room as this one would. */
+  readonly trial: DiskFile | undefined;
   keptBytes: number;
   added: Buffer;
 }
@@ -27,6 +29,8 @@ export class OverlayDisk implements Disk {
   /** By the absolute path. Undefined: it was removed. */
   readonly #contents = new Map<string, Content | undefined>();
   readonly #madeFolders = new Set<string>();
+  /** Kept until the lock is released: a start would have all of them at once. */
+  readonly #trials = new Set<DiskFile>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -38,7 +42,7 @@ export class OverlayDisk implements Disk {
     const realPath = isKnown ? this.#contents.get(absolute)?.realPath : path;
     const real = realPath === undefined ? undefined : await this.#disk.openToRead(realPath);
     if (!isKnown && real !== undefined) { // Opened once: a server may replace it now.
-      this.#contents.set(absolute, { realPath, keptBytes: real.size(), added: Buffer.alloc(0) });
+      this.#contents.set(absolute, { realPath, trial: undefined, keptBytes: real.size(), added: Buffer.alloc(0) });
     }
     const content = this.#contents.get(absolute);
     return content && this.#fileOf(path, content, real);
@@ -47,8 +51,9 @@ export class OverlayDisk implements Disk {
   async openToAppend(path: string): Promise<DiskFile> {
     let content = await this.#find(path);
     if (content === undefined) {
-      await this.#tryToWrite(path, Buffer.alloc(0));
-      content = { realPath: undefined, keptBytes: 0, added: Buffer.alloc(0) };
+      const trial = await this.#openNameless(path);
+      this.#trials.add(trial);
+      content = { realPath: undefined, trial, keptBytes: 0, added: Buffer.alloc(0) };
       this.#contents.set(resolve(path), content);
     }
     const real = content.realPath === undefined ? undefined : await this.#disk.openToAppend(content.realPath);
@@ -63,18 +68,20 @@ export class OverlayDisk implements Disk {
   }
 
   async rename(from: string, to: string): Promise<void> {
+    await this.#end(to);
     this.#contents.set(resolve(to), await this.#find(from));
     this.#contents.set(resolve(from), undefined);
   }
 
   async remove(path: string): Promise<void> {
+    await this.#end(path);
     this.#contents.set(resolve(path), undefined);
   }
 
   async makeFolder(path: string): Promise<void> {
     const folder = resolve(path);
     const above = dirname(folder);
-    if (folder === above || (await this.#disk.exists(folder)) || isLink(folder)) {
+    if (folder === above || (await this.#disk.exists(folder)) || (await this.linkTarget(folder)) !== undefined) {
       return this.#disk.makeFolder(folder); // It makes nothing: it finds a folder, or fails.
     }
     await this.makeFolder(above);
@@ -85,20 +92,36 @@ export class OverlayDisk implements Disk {
 
   async lock(path: string): Promise<Lock | undefined> {
     const folder = this.#realFolder(path);
-    // In a folder that would be made, its place is tried. Should this process die, the next owner removes the name.
-    const isPlace = folder !== resolve(dirname(path));
-    const name = isPlace ? join(folder, `server.lock.${randomBytes(8).toString("hex")}`) : path;
-    if (!isPlace && (await this.#disk.isLocked(name))) {
-      this.isHeld = true;
-    } else {
-      const lock = await this.#disk.lock(name);
-      if (lock === undefined) {
-        return undefined;
+    if (folder === resolve(dirname(path))) {
+      if (await this.#disk.isLocked(path)) {
+        this.isHeld = true;
+      } else {
+        const lock = await this.#disk.lock(path);
+        if (lock === undefined) {
+          return undefined;
+        }
+        await lock.release(); // So that it keeps nobody away.
       }
-      await lock.release();
     }
-    return { answer: () => undefined, isInPlace: async () => true, release: async () => undefined };
+    // Takes as much room as the lock. Should this process die, the next owner of the lock removes the name.
+    const trial = this.isHeld
+      ? undefined
+      : await this.#disk.lock(join(folder, `server.lock.${randomBytes(8).toString("hex")}`));
+    const release = async (): Promise<void> => {
+      await trial?.release();
+      for (const file of this.#trials) {
+        await file.close();
+      }
+      this.#trials.clear();
+    };
+    return { answer: () => undefined, isInPlace: async () => true, release };
   }
+
+  linkTarget(path: string): Promise<string | undefined> {
+    return this.#disk.linkTarget(path);
+  }
+
+  async mustBeRemovable(): Promise<void> {}
 
   isLocked(path: string): Promise<boolean> {
     return this.#disk.isLocked(path);
@@ -126,7 +149,7 @@ export class OverlayDisk implements Disk {
           : content.added.subarray(-keptBytes).copy(target);
       },
       append: async (bytes) => {
-        const count = await this.#tryToWrite(path, bytes);
+        const count = await (content.trial?.append(bytes) ?? this.#tryToWrite(path, bytes));
         content.added = Buffer.concat([content.added, bytes.subarray(0, count)]);
         return count;
       },
@@ -156,14 +179,32 @@ export class OverlayDisk implements Disk {
 
   /** Resolves to how many of the bytes could be written to a file in the place of this one. */
   async #tryToWrite(path: string, bytes: Uint8Array): Promise<number> {
-    const name = `animal-store-check-${randomBytes(8).toString("hex")}`;
-    const nameless = join(this.#realFolder(target(path)), name);
-    const file = await this.#disk.openToAppend(nameless);
-    try {
-      await this.#disk.remove(nameless);
-      return await file.append(bytes);
-    } finally {
+    const file = await this.#openNameless(path);
+    return file.append(bytes).finally(() => file.close());
+  }
+
+  async #openNameless(path: string): Promise<DiskFile> {
+    let place = path; // Where the file would be made: a link may lead to another folder.
+    for (let target: string | undefined; (target = await this.linkTarget(place)) !== undefined; ) {
+      place = target;
+    }
+    const name = join(this.#realFolder(place), `animal-store-check-${randomBytes(8).toString("hex")}`);
+    const file = await this.#disk.openToAppend(name);
+    await this.#disk.remove(name).catch(async (error: unknown) => {
       await file.close();
+      throw error;
+    });
+    return file;
+  }
+
+  /** The name loses the file that it has. */
+  async #end(path: string): Promise<void> {
+    const content = await this.#find(path);
+    if (content?.realPath !== undefined) {
+      await this.#disk.mustBeRemovable(content.realPath);
+    } else if (content?.trial !== undefined) {
+      this.#trials.delete(content.trial);
+      await content.trial.close();
     }
   }
 
@@ -172,13 +213,4 @@ export class OverlayDisk implements Disk {
     const folder = dirname(resolve(path));
     return this.#madeFolders.has(folder) ? this.#realFolder(folder) : folder;
   }
-}
-
-function isLink(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-}
-
-/** Where the file would be made: a link may lead to another folder. */
-function target(path: string): string {
-  return isLink(path) ? target(resolve(dirname(path), readlinkSync(path))) : path;
 }
