@@ -1,6 +1,6 @@
 /**
- * Puts all items that wait into one batch: a statement to a database, a group of a log. A batch begins once the sockets
- * have been read after its first item came, so that requests which were read together share it.
+ * Collects waiting items into batches, such as a statement to a database or a group of a log. A batch begins once the
+ * sockets have been read after its first item came, so that requests which arrived together share it.
  */
 
 import { setImmediate } from "node:timers";
@@ -14,8 +14,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Returns a result for each of the first items, as many as it takes: at least one. The others wait on. A result may
- * come later than the batch ends. If it rejects, all of its items do.
+ * Processes the first items, at least one, and returns a result for each; the others stay in the queue. A result may be
+ * a promise that settles after the batch has ended. If the run rejects, so do all of its items.
  */
 type Run<Item, Result> = (items: readonly Item[]) => Promise<readonly MaybePromise<Result>[]>;
 
@@ -25,7 +25,7 @@ export interface BatcherOptions<Item> {
   /** The largest sum of sizes in a batch, by default 1 for each item. A larger item has a batch of its own. */
   readonly sizeMax?: () => number;
   readonly sizeOf?: (item: Item) => number;
-  /** Why an item is refused at once, while so many wait. */
+  /** The error that refuses a new item at once, given how many wait already. */
   readonly refusal: (waitingCount: number) => Error | undefined;
 }
 
@@ -61,7 +61,7 @@ export class Batcher<Item, Result> {
     await this.#runs;
   }
 
-  /** Never rejects: callers would wait for ever. */
+  /** Never rejects: a failed run rejects its items. */
   async #runBatches(): Promise<void> {
     this.#runCount++;
     for (await turn(); this.#queue.length > 0; await turn()) {
@@ -74,7 +74,7 @@ export class Batcher<Item, Result> {
         batch.forEach(({ reject }) => reject(error));
       }
     }
-    this.#runCount--; // At once: an item that comes next must begin a run.
+    this.#runCount--; // Without an await since the queue was empty: the next item must begin a run.
   }
 
   #nextCount(): number {

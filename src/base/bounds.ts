@@ -1,6 +1,6 @@
 /**
- * The fixed bounds of a message and of a stop, each with its unit in its name. Any other stands in the file whose
- * promise it is.
+ * The limits on a message and on a stop, each with its unit in its name. Every other limit lives in the file that
+ * enforces it.
  */
 
 export const bounds = {
@@ -8,8 +8,8 @@ export const bounds = {
   targetBytesMax: 8_192,
   /** Target and header fields together. */
   fieldBytesMax: 16_384,
-  /** Header fields of a message. Each takes 70 bytes of memory besides its own. */
+  /** Header fields of a message: each takes 70 bytes of memory besides its text. */
   fieldCountMax: 100,
-  /** How long a stop waits for requests under way. A stop takes 10 s at most, and the files are closed after this. */
+  /** How long a stop waits for requests in progress. A stop takes 10 s at most; the rest is for closing the files. */
   stopMs: 9_000,
 } as const;

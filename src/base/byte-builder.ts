@@ -2,8 +2,8 @@
 const noBytes: Uint8Array = new Uint8Array(0);
 
 /**
- * Bytes that come in pieces, in one buffer that grows by doubling. Each piece would take 300 bytes if it were kept, and
- * 16,384 pieces of one byte would be 134 MB of copies if each were joined to the earlier ones at once.
+ * Joins bytes that arrive in pieces in one buffer that grows by doubling. A list of pieces would take 300 bytes for
+ * each. Joining each one at once would copy 134 MB for the longest content, sent byte by byte.
  */
 export class ByteBuilder {
   /** The first piece, nearly always the only one, is not copied. */

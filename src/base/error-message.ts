@@ -1,8 +1,8 @@
 import { inspect, types } from "node:util";
 
 /**
- * The error's message. Anything else that was thrown is inspected: not every object has `toString`. If a name has
- * several addresses, a failure to connect to them has no message, only its errors have.
+ * The error's message; if that is empty, those of its errors: a failure to connect to all addresses of a name has no
+ * message of its own. Any other thrown value is inspected, because not every object has `toString`.
  */
 export function messageOf(error: unknown): string {
   if (!isError(error)) {
@@ -14,7 +14,7 @@ export function messageOf(error: unknown): string {
   return error.message;
 }
 
-/** As of a system error; undefined if there is none. */
+/** The `code`, such as a system error has; undefined if there is none. */
 export function codeOf(error: unknown): unknown {
   return isError(error) && "code" in error ? error.code : undefined;
 }
@@ -23,7 +23,7 @@ export function hasCode(error: unknown, code: string): boolean {
   return codeOf(error) === code;
 }
 
-/** Of any realm: Jest runs each test file in its own, where the errors of Node are not instances of `Error`. */
+/** Recognizes errors of any realm: in Jest, which runs each file in its own, Node's are not instances of `Error`. */
 function isError(error: unknown): error is Error {
   return error instanceof Error || types.isNativeError(error);
 }

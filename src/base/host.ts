@@ -6,8 +6,8 @@ const namePattern = /^(?:[\w.~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*(?::[0-9]*)?$/;
 const literalPattern = /^\[(?:([0-9A-Fa-f:.]+)|v[0-9A-Fa-f]+\.[\w.~!$&'()*+,;=:-]+)\](?::[0-9]*)?$/;
 
 /**
- * Whether it is a host with an optional port (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty one is: RFC 9112, 3.2 asks
- * clients for it if the target has no authority.
+ * Whether the text is a host with an optional port (RFC 9110, 7.2, and RFC 3986, 3.2.2). An empty text is one: RFC
+ * 9112, 3.2 asks clients to send it if the target has no authority.
  */
 export function isHost(host: string): boolean {
   if (namePattern.test(host)) {

@@ -5,7 +5,7 @@ export class SerialQueue {
   /** Resolves or rejects as the work does. */
   run<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#last.then(work);
-    this.#last = result.catch(() => undefined); // Whoever gave the work handles its failure.
+    this.#last = result.catch(() => undefined); // The caller of `run` handles the failure.
     return result;
   }
 

@@ -12,14 +12,14 @@ export function decimal(integer: number): string {
 }
 
 /**
- * A copy of well-formed text that comes from outside and is to be kept. V8 makes a piece of a text without copying it:
- * 15 characters of a field would keep all 16,384 in memory.
+ * A copy of well-formed text from outside that is to be stored. V8 makes a slice of a text without copying it, so 15
+ * characters of a header field would hold the whole field in memory.
  */
 export function detachedCopy(text: string): string {
   return Buffer.from(text).toString();
 }
 
-/** Whether a text can be decoded: its escapes are whole, and UTF-8. */
+/** Whether the text can be percent-decoded: its escapes are complete, and their bytes are UTF-8. */
 export function isPercentEncoded(text: string): boolean {
   try {
     decodeURIComponent(text);

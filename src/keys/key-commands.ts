@@ -1,7 +1,7 @@
 /**
- * The keys that this process decides about.
+ * Decides about changes of keys and appends them to the log, be it a file or a table. Secrets are made in keys.ts.
  *
- * A change is one event in their log. When its promise resolves, it survives a loss of power and is in effect in this
+ * A change is one event of the log. When its promise resolves, it survives a loss of power and is in effect in this
  * process.
  */
 
@@ -22,11 +22,11 @@ import type { KeyDecider } from "./keys.ts";
  * (postgres/postgres-key-log.ts).
  */
 export interface KeyLog {
-  /** The keys that the events read so far give. Always the same object. */
+  /** The keys after all events read so far. Always the same object. */
   readonly keyring: Keyring;
   /** Whether a log was found, even an empty one. If not, nobody has made a key yet. */
   readonly exists: boolean;
-  /** Applies what others have appended, if any can. Never rejects. */
+  /** Applies events that other processes have appended; absent if none can. Never rejects. */
   refresh?(): Promise<void>;
   /**
    * Appends the event that `decide` returns, if any, before anybody else appends one. `decide` may be called several
@@ -41,13 +41,13 @@ export interface KeyLog {
 /** @internal */
 export interface KeyCommandsOptions {
   readonly clock: Clock;
-  /** For lists (default: as if nothing were used). */
+  /** Reads the limits that lists show (default: unused ones). */
   readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
 }
 
 /** @internal */
 export class KeyCommands implements KeyDecider {
-  /** Whether there was a log when this store was made, even an empty one. If not, this is a first start. */
+  /** Whether there was a log when this object was made, even an empty one. If not, this is a first start. */
   readonly exists: boolean;
   readonly keyring: Keyring;
   readonly #options: KeyCommandsOptions;
@@ -75,7 +75,7 @@ export class KeyCommands implements KeyDecider {
     return this.#append(() => decide(this.keyring, event, this.#options.clock.wallMs()));
   }
 
-  /** Makes the key of the event, unless there is a key already: of several that call this at once, one makes a key. */
+  /** Makes the key of the event, unless there is a key already: of several calls at once, one makes a key. */
   createFirst(made: KeyEvent): Promise<boolean> {
     const { keyring } = this;
     const { clock } = this.#options;
@@ -105,7 +105,7 @@ export class KeyCommands implements KeyDecider {
 }
 
 /**
- * The event as it happens now: whoever asked for it may have another clock. Undefined if it would change nothing.
+ * The event with the time of our clock: the requester's may differ. Undefined if it would change nothing.
  * @throws {KeyError} why it cannot happen
  */
 function decide(keyring: Keyring, event: KeyEvent, nowMs: number): KeyEvent | undefined {

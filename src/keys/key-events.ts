@@ -1,4 +1,4 @@
-/** What can happen to a key: a row says all about an event, the members of its line and what it does. */
+/** The table of what can happen to a key: for each event the members of its line, and what it changes. */
 
 import type { ApiKey } from "./key.ts";
 
@@ -22,7 +22,7 @@ interface Members {
 type EventBase<Name> = { readonly event: Name; readonly timeMs: number; readonly id: string };
 type EventOf<Name extends keyof Members> = EventBase<Name> & Members[Name];
 export type KeyEvent = { [Name in keyof Members]: EventOf<Name> }[keyof Members];
-/** What an event gives back to a key that has used up its limits: a method of the limiter. */
+/** The limiter's method that an event calls for its key, which may then send requests again. */
 export type Lift = "unban" | "reset";
 
 interface EventKind<Name extends keyof Members> {
@@ -31,9 +31,9 @@ interface EventKind<Name extends keyof Members> {
   readonly members: readonly (keyof Members[Name])[];
   /** What is different about the key afterwards. */
   change(event: EventOf<Name>, key: ApiKey): Partial<ApiKey>;
-  /** When the secrets end that the key had before, if they do. */
+  /** When the key's earlier secrets end; absent if they stay valid. */
   secretsEndMs?(event: EventOf<Name>): number;
-  /** Whether the event sets a state: one that would change nothing is not written. */
+  /** True if the event sets a state: it is not written if the key has that state already. */
   readonly isState?: boolean;
   readonly lifts?: Lift;
 }

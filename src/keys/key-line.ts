@@ -23,7 +23,7 @@ import { type KeyEvent, keyEvents } from "./key-events.ts";
 import { labelCodePointsMax } from "./key-options.ts";
 import { isKeyId } from "./key.ts";
 
-/** No line is longer, with its newline: a label has at most 256 bytes. */
+/** No line is longer, newline included: its longest text is a label of at most `labelCodePointsMax` code points. */
 export const keyLineBytesMax = 1_024;
 
 type EventOf<Name> = Omit<Extract<KeyEvent, { readonly event: Name }>, "event">;
@@ -62,7 +62,7 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
       return { kind: "event", event };
     }
   } catch (error) {
-    // It is not JSON, a time is none, or there is no such plan.
+    // The line is not JSON, or has an invalid time or an unknown plan.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) {
       throw error;
     }
@@ -70,7 +70,7 @@ export function decodeKeyEvent(bytes: DataView, start: number, end: number): Key
   return { kind: "wrong", reason: "it is not an event that this release knows; a newer release may have written it" };
 }
 
-/** As `decodeKeyEvent`, of a line as text. */
+/** Decodes a line that is given as text, as `decodeKeyEvent` does. */
 export function decodeKeyText(line: string): KeyReading {
   const bytes = Buffer.from(line);
   return decodeKeyEvent(viewOf(bytes), 0, bytes.length);
@@ -99,7 +99,7 @@ function eventOf({ perMinute, perDay, readOnly, ...others }: Members): KeyEvent 
     isReadOnly: () => readOnly === true,
     graceUntilMs: () => Date.parse(graceUntil),
   };
-  const name = event as KeyEvent["event"]; // It is a name of the table.
+  const name = event as KeyEvent["event"]; // Checked above by `Object.hasOwn`.
   const members = keyEvents[name].members.map((member) => [member, read[member]?.()]);
   return { event: name, timeMs: Date.parse(time), id, ...Object.fromEntries(members) };
 }

@@ -1,4 +1,4 @@
-/** What a caller may choose for a key, checked. */
+/** Checks what a caller chooses for a key: its expiry and its label. */
 
 import { showValue, withoutSecrets } from "../base/redact-secrets.ts";
 import { detachedCopy } from "../base/texts.ts";

@@ -12,7 +12,7 @@ export interface KeySummary {
   readonly minute: { readonly limit: number; readonly used: number };
   readonly day: { readonly limit: number; readonly used: number };
   readonly bannedUntil: string | null;
-  /** Also if it was refused; null if there was none for a day. */
+  /** The time of the last request, served or refused; null if there was none for a day. */
   readonly lastRequest: string | null;
   readonly created: string;
   readonly expires: string | null;
@@ -21,7 +21,7 @@ export interface KeySummary {
   readonly label: string | null;
 }
 
-/** Of which key a request is. */
+/** What a program that embeds the service learns about the key of a request. */
 export type CallerKey = Readonly<Pick<KeySummary, "id" | "plan" | "label" | "readOnly">>;
 
 /** @internal @param nowMs Unix milliseconds */

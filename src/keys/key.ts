@@ -26,7 +26,7 @@ export interface ApiKey {
   readonly graceUntilMs: number | undefined;
   /** How often it was unbanned or reset. */
   readonly grantCount: number;
-  /** The number of the last reset among them, from 1; 0 if there was none. */
+  /** The `grantCount` that the last reset resulted in; 0 if there was none. */
   readonly resetNumber: number;
 }
 

@@ -14,8 +14,8 @@ import { type KeyEvent, kindOf } from "./key-events.ts";
 import { type ApiKey, digestOf, isSecret, keyState, secretLength } from "./key.ts";
 
 /**
- * Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. One that is not
- * known here is `unavailable` while keys that were made elsewhere cannot be read.
+ * Unknown, revoked and expired keys and replaced secrets are all `invalid`, and indistinguishable. A secret that is not
+ * known here is `unavailable` while keys made by other processes cannot be read.
  */
 export type Authentication =
   | { readonly kind: "missing" }
@@ -35,7 +35,7 @@ interface Credential {
   untilMs: number;
 }
 
-/** Before it is made. */
+/** A key before its `made` event. */
 const noKey: ApiKey = {
   ...{ id: "", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: 0, expiresMs: undefined },
   ...{ revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0 },
@@ -51,7 +51,7 @@ export interface KeyringOptions {
   readonly isCurrent?: () => boolean;
 }
 
-/** How many fields are cached: about 2 MB. */
+/** How many Authorization fields are cached: they take about 2 MB. */
 export const fieldsMax = 10_000;
 
 /** Only fields of this length are cached: values padded with spaces would need more memory. */

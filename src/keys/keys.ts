@@ -1,7 +1,7 @@
 /**
- * What can be asked of keys. Here a choice becomes an event, and secrets are made. A `KeyDecider` decides about the
- * event and appends it: the store of this process, or the process that holds the folder. So no secret leaves the
- * process that made it.
+ * The commands about keys, for embedders and the command line. Choices are checked and become events here, and secrets
+ * are made here. A `KeyDecider`, in this process or in the one that has the folder open, decides about the event and
+ * appends it. So no secret leaves the process that made it.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -17,8 +17,8 @@ export interface KeyDecider {
   /** Returns every key, revoked ones too, in the order of their making. @throws {Error} they cannot be read */
   list(): Promise<KeySummary[]>;
   /**
-   * Makes the event happen, at the time of whoever decides. When this resolves, it is durable and in effect. Resolves
-   * to false if there was nothing to change.
+   * Makes the event happen, at the decider's time. When this resolves, it is durable and in effect. Resolves to false
+   * if there was nothing to change.
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
   change(event: KeyEvent): Promise<boolean>;
@@ -40,7 +40,7 @@ export interface KeyChoice extends PlanChoice {
   readonly label?: string | undefined;
   /** In the future. As a text: RFC 3339, a date, which means its first instant in UTC, or a time with its offset. */
   readonly expires?: string | Date | undefined;
-  /** May list and fetch animals, but not add any (default false). */
+  /** May only list and fetch animals (default false). */
   readonly readOnly?: boolean | undefined;
 }
 
@@ -120,8 +120,8 @@ export class Keys {
   }
 
   /**
-   * Gives the key a new secret. The old ones work for another `graceSeconds` at most: 0 by default, at most a year.
-   * @throws {RangeError} if `graceSeconds` is not an integer within its bounds
+   * Gives the key a new secret. The old ones work for another `graceSeconds` at most (default 0).
+   * @throws {RangeError} if `graceSeconds` is not an integer from 0 to `graceSecondsMax`
    * @throws {KeyError} `unknown_key`, `revoked_key`, `expired_key`
    */
   async rotate(id: string, options: { readonly graceSeconds?: number | undefined } = {}): Promise<NewSecret> {

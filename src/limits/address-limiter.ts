@@ -1,5 +1,5 @@
 /**
- * Charges failed authentication to the client's address: 60 a minute each, in memory only.
+ * Charges failed authentication to the client's address: `failuresPerMinute` for each, in memory only.
  *
  * An attacker may have any number of addresses, so memory and work are bounded. There are two maps: windows opened in
  * the current minute, and in the one before. When the minute is over, all windows of the older map have ended, and it
@@ -23,14 +23,14 @@ export class AddressLimiter {
   #previous = new Map<string, Window>();
   #currentEndsMs: number;
 
-  /** @param options with 50,000 addresses, the table has about 10 MiB */
+  /** @param options the default of `addressesMax` allows a table of about 10 MiB */
   constructor({ clock, addressesMax = 50_000 }: { readonly clock: Clock; readonly addressesMax?: number }) {
     this.#clockMapping = new WallClockMapping(clock);
     this.#addressesMax = addressesMax;
     this.#currentEndsMs = this.#clockMapping.nowMs() + minuteMs;
   }
 
-  /** Windows in memory, also ended ones. Never more than `addressesMax`. */
+  /** How many windows are in memory, ended ones included. Never more than `addressesMax`. */
   get count(): number {
     return this.#current.size + this.#previous.size;
   }

@@ -6,7 +6,7 @@
  */
 
 export interface Ban {
-  /** Of the current streak; 0 if there is none. */
+  /** Refusals counted in the current streak; 0 if there is none. */
   refusalCount: number;
   /** The end of the second that was counted last: refusals before it do not count. Unused without a streak. */
   secondEndsMs: number;
@@ -23,7 +23,7 @@ export const banRule = {
   secondMs: 1_000,
   durationMinMs: 300_000, // five minutes
   durationMaxMs: 3_600_000, // an hour
-  /** A day: a ban that starts within it after the end of the last one is a further one, and lasts twice as long. */
+  /** A ban that starts within this time after the end of the last one is a further one, and lasts twice as long. */
   memoryMs: 86_400_000,
 } as const;
 

@@ -5,15 +5,15 @@
 
 import { isIPv4, isIPv6 } from "node:net";
 
-/** A longer element is not read: it is no address with a zone, a port and white space. */
+/** A longer element is not read: even with a zone, a port and white space, an address is shorter. */
 const elementCharactersMax = 100;
 
 /**
  * Returns the name of the client's window.
  * @param socketAddress the peer of the connection; undefined if that is closed
  * @param trustedProxyCount how many proxies in front append to X-Forwarded-For. Each appends the address of its own
- *   client, so the client's is at that place from the right. Everything to the left of it may be forged. At an element
- *   that is no address, the one to its right counts, which a trusted proxy wrote, or else the socket's.
+ *   client, so the client's is at that place from the right. Everything to the left of it may be forged. If that
+ *   element is not an address, the next to its right counts, which a trusted proxy wrote, or else the socket's.
  */
 export function clientAddress(
   socketAddress: string | undefined,

@@ -22,7 +22,7 @@ export function unusedLimits(): KeyLimits {
   return { minute: closedWindow(), day: closedWindow(), ban: noBan(), lastMs: -Infinity };
 }
 
-/** The limits by another clock. @param map takes each instant, and how far it can be ahead */
+/** Converts the limits to another clock. @param map takes an instant, and how far in the future it can be */
 export function withInstants(
   { minute, day, ban, lastMs }: Readonly<KeyLimits>,
   map: (instantMs: number, aheadMsMax: number) => number,
@@ -40,7 +40,7 @@ export function withInstants(
 export interface LimitsState {
   readonly minute: WindowState;
   readonly day: WindowState;
-  /** The key's own: it is the same once a refusal was counted. */
+  /** The key's own object, not a copy: a refusal that is counted later shows in it. */
   readonly ban: Readonly<Ban>;
   readonly nowMs: number;
 }
@@ -74,7 +74,7 @@ export function statusOf(state: LimitsState, wallClock: WallClock): RateStatus {
     : windowStatus(shown, wallClock);
 }
 
-/** @param state once the refusal was counted */
+/** Called after the refusal was counted, which may have set off a ban. */
 export function refusalOf(state: LimitsState, wallClock: WallClock): Refusal {
   const { limit, remaining, resetSeconds } = statusOf(state, wallClock);
   const kind = isBanned(state.ban, state.nowMs) ? "key_banned" : "rate_limited";

@@ -17,9 +17,9 @@ import { WallClockMapping } from "./wall-clock-mapping.ts";
 
 export class MemoryLimiter implements Limiter {
   readonly clockMapping: WallClockMapping;
-  /** Whoever keeps the limits elsewhere sets and removes them here. */
+  /** The limits by key id. The code that reads and writes stored limits also adds to this map and removes from it. */
   readonly keys: Map<string, KeyLimits> = new Map();
-  /** Bans set off since the process started. Changed here only, as is the next one. */
+  /** Bans set off since the process started. Only this class changes it. */
   banCount = 0;
   /** Grows with each request, unban and reset: a snapshot made at a smaller count is out of date. */
   changeCount = 0;

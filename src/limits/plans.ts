@@ -8,7 +8,7 @@ export interface QuotaChoice {
 
 export type PlanName = "free" | "pro" | "business" | "enterprise";
 
-/** With the requests in each of the two windows, integers from 1 to `quotaMax`. */
+/** A plan with its requests for each of the two windows, integers from 1 to `quotaMax`. */
 export interface Plan {
   readonly name: PlanName;
   readonly perMinute: number;

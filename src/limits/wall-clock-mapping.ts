@@ -1,20 +1,20 @@
 /**
- * The instants of the limits: whole milliseconds of the monotonic clock, shown and stored as wall time.
+ * Maps the instants of the limits, whole milliseconds of the monotonic clock, to wall time for display and storage.
  *
- * The difference between the two clocks is kept, so an instant has the same wall time until the system clock is
+ * It remembers the difference between the two clocks, so an instant has the same wall time until the system clock is
  * stepped. A step changes the wall times shown, not the instants. Time servers slew both clocks alike.
  */
 
 import type { Clock } from "../base/clock.ts";
 
-/** Without a step, differences are less than 1 ms apart: the wall clock has whole milliseconds. The rest: rounding. */
+/** Without a step, two measurements differ by less than 1 ms: the wall clock has whole ones. The rest: rounding. */
 const jitterMs = 1.1;
 
 export class WallClockMapping {
   readonly #clock: Clock;
   /** Wall clock minus monotonic clock, as measured. */
   #differenceMs = 0;
-  /** The same in whole milliseconds, to be added to an instant. */
+  /** `#differenceMs` rounded to whole milliseconds, to be added to an instant. */
   #wallOffsetMs = 0;
 
   constructor(clock: Clock) {

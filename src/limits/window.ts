@@ -7,7 +7,7 @@
  */
 
 export interface Window {
-  /** Tokens taken since it opened. Unused once the window is closed. */
+  /** Tokens taken since it opened. Meaningless once the window is closed. */
   used: number;
   /** When it is full again: from then on it is closed. */
   endsMs: number;
