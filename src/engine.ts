@@ -1,4 +1,4 @@
-/** What a service keeps: folder/engine.ts has it in a data folder, postgres/postgres-engine.ts in a database. */
+/** What a service stores: in a data folder with folder/engine.ts, in a database with postgres/postgres-engine.ts. */
 
 import type { KeyCommands } from "./keys/key-commands.ts";
 import type { Limiter } from "./limits/limiter.ts";
@@ -9,7 +9,7 @@ export interface Engine {
   readonly store: PetStore;
   readonly limiter: Limiter;
   readonly keys: KeyCommands;
-  /** Undefined if the store of an embedder has them. In a database gaps count too, since counting rows takes long. */
+  /** Undefined if an embedder's store has the animals. In a database gaps count too, since counting rows takes long. */
   countAnimals(): Promise<number | undefined>;
   /** What is known without reading a file or asking a database. */
   gauges(): Omit<Gauges, "isHealthy">;

@@ -1,4 +1,4 @@
-/** The library's face: re-exports only. Importing it starts nothing. */
+/** The library's public exports, and nothing else. Importing it starts nothing. */
 
 export { AnimalStoreError, type Pets } from "./client/client.ts";
 export type {

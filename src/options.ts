@@ -166,7 +166,7 @@ function reportOnStderr(message: string, level?: Level): void {
   }
 }
 
-/** Not by `checked`, whose message would contain the whole pool, with its password. */
+/** Does not use `checked`, whose message would contain the whole pool, with its password. */
 function checkStorage({ dataDir, database, store }: AnimalStoreOptions): string | DatabasePool {
   if (database !== undefined) {
     if (typeof database?.connect !== "function" || typeof database.on !== "function") {

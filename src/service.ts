@@ -1,5 +1,5 @@
 /**
- * The service: connects what is kept with the handling of requests, and closes both. There is no global state, so
+ * The service: connects the stored data with the handling of requests, and closes both. There is no global state, so
  * several services in one process do not affect each other.
  */
 
@@ -43,20 +43,20 @@ export interface AnimalStore {
   /**
    * Responds to a request: fits `http.createServer`, and Express and Connect as middleware. Outside the base path
    * `next()` is called, if given; otherwise the service responds. If the content has been read before, `next(error)` is
-   * called. A request that has a response already is left alone. After `close()` creates return 503, reads still work.
+   * called. A request that has a response already is left alone. After `close()` writes return 503, reads still work.
    */
   readonly handle: (incoming: IncomingMessage, outgoing: ServerResponse, next?: (error?: unknown) => void) => void;
   /**
    * The API's keys and limits for a route of the program's own: fits Express and Connect as middleware; in Fastify, a
    * hook passes it the raw objects. It refuses a request as the API does, also an unsafe method with a read-only key.
    * Otherwise it takes a token, sets `X-Request-Id` (in the request too) and the `X-RateLimit` fields, and calls
-   * `next()`. A request takes one token, however often it comes here or to `handle`. After `close()` it goes on.
+   * `next()`. A request takes one token, however often it comes here or to `handle`. It still works after `close()`.
    */
   readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void) => void;
-  /** The key of a request that `guard` or `handle` has taken a token for; undefined of any other. */
+  /** The key of a request that `guard` or `handle` has taken a token for; undefined for any other. */
   readonly keyOf: (incoming: IncomingMessage) => CallerKey | undefined;
   readonly keys: KeyAdministration;
-  /** The catalogue for the program itself, as the client has it: without key, limits, waits and further tries. */
+  /** The catalogue for the program itself, with the client's methods, but without key, limits, waits and retries. */
   readonly pets: Pets;
   /** The OpenAPI description as served at `/openapi.json`. */
   readonly description: OpenApiDescription;
@@ -80,14 +80,14 @@ export async function openAnimalStore(options: AnimalStoreOptions): Promise<Anim
   return openService(checkOptions(options));
 }
 
-/** @internal Tests bring a clock and a disk, the server the rest. */
+/** @internal Tests pass a clock and a disk, the server passes the rest. */
 export interface Dependencies {
   readonly clock?: Clock;
   readonly disk?: Disk;
   readonly observers?: Observers | undefined;
   /** Aborted when the server begins to stop: ends the opening, which rejects with its reason and frees the folder. */
   readonly signal?: AbortSignal;
-  /** Besides those of the service itself. */
+  /** Pages besides the service's own. */
   readonly publicPages?: readonly PublicPage[];
 }
 
@@ -118,7 +118,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
 
 /** @internal */
 export class Service implements AnimalStore {
-  /** For our own listener. */
+  /** Used by our own listener. */
   readonly pipeline: Pipeline;
   readonly options: CheckedOptions;
   readonly engine: Engine;
@@ -243,6 +243,6 @@ export class Service implements AnimalStore {
   async #close(): Promise<void> {
     this.beginStopping();
     await this.engine.close();
-    await eventLoopTurn(); // The program may exit now: what was stored last has its response sent first.
+    await eventLoopTurn(); // The program may exit after this: the responses to what was stored last are sent first.
   }
 }

@@ -1,4 +1,4 @@
-/** What `handle` passes to the embedding program's `next`. Nothing was stored, and the request has no response. */
+/** Passed to `next` if the content has been read before. Nothing was stored, and the request has no response. */
 export class ContentTakenError extends Error {
   override readonly name = "ContentTakenError";
   override readonly message =

@@ -1,15 +1,15 @@
 /**
  * Cross-origin requests from browsers (Fetch standard, "CORS protocol"). No page may call unless its origin is allowed
- * here. But a gateway or a middleware in front may allow it instead, so every request from a page is told which fields
+ * here. But a gateway or a middleware in front may allow it instead, so every response to a page names the fields that
  * a script may read: without the permission that means nothing.
  */
 
-/** Which a script may read, beyond those that the standard always lets it read. */
+/** The response fields that a script may read, beyond those that the standard always lets it read. */
 const exposedFields =
   "Accept-Patch, Allow, Deprecation, ETag, Idempotent-Replayed, Link, Location, Retry-After, Sunset, " +
   "WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
-/** Which a script may send, beyond those that the standard always lets it send. */
+/** The request fields that a script may send, beyond those that the standard always lets it send. */
 const allowedFields =
   "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Traceparent, X-Request-Id";
 
@@ -24,14 +24,14 @@ export class Cors {
     this.#origins = new Set(origins);
   }
 
-  /** The origin of a page that may not call, to be named; undefined if it may, or is the service's own. */
+  /** The origin of a page that may not call, for a log line; undefined if it may, or is the service's own. */
   refusedOrigin({ origin, host, "sec-fetch-site": site }: NodeJS.Dict<string | string[]>): string | undefined {
     const isOwn = site === "same-origin" || String(origin).replace(/^https?:\/\//, "") === host;
     const isShown = typeof origin === "string" && /^https?:\/\/[\w.:[\]-]{1,255}$/.test(origin);
     return isShown && !isOwn && this.#allowedOrigin(origin) === undefined ? origin : undefined;
   }
 
-  /** None if the origin is not allowed: the browser then does not send the request. */
+  /** Returns no fields if the origin is not allowed: the browser then does not send the request. */
   preflightFields(methods: string, origin: string | string[] | undefined): readonly string[] {
     return this.#allowedOrigin(origin) === undefined ? [] : [
       ...["Access-Control-Allow-Methods", methods],
@@ -67,7 +67,7 @@ export class Cors {
   }
 }
 
-/** What a browser asks before a request that needs permission, and before it sends any key. */
+/** Whether this is the question that a browser asks, without any key, before a request that needs permission. */
 export function isPreflight(method: string, headers: NodeJS.Dict<string | string[]>): boolean {
   const { origin, "access-control-request-method": asked } = headers;
   return method === "OPTIONS" && origin !== undefined && asked !== undefined;

@@ -1,6 +1,6 @@
 /**
  * The table of errors. Its codes are a closed list. Code and status are for programs and fixed. The message is for
- * people: what is sent, or, where each response says what was wrong in its own words, an example of them.
+ * people: it is sent as it is, or, if each response says in its own words what was wrong, it is an example.
  */
 
 import { bounds } from "../base/bounds.ts";

@@ -1,6 +1,6 @@
 /**
- * A request and the way to its response: all that the steps know of HTTP. Whoever has read the request implements it,
- * node:http (wire/node-exchange.ts) or the fast lane (wire/plain-exchange.ts).
+ * A request and the way to its response: all that the steps know of HTTP. One implementation is over node:http
+ * (wire/node-exchange.ts), the other is the fast lane's (wire/plain-exchange.ts).
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -13,7 +13,7 @@ import type { Response } from "./response.ts";
 /** The client closed the connection: no response can be sent. */
 export const clientGone: unique symbol = Symbol("client gone");
 
-/** The whole content of a request, or the code of the error why it cannot be had. */
+/** The whole content of a request, or why there is none: the code of an error, or the client has gone. */
 export type Content = Uint8Array | ErrorCode | typeof clientGone;
 
 export interface Exchange {
@@ -32,9 +32,9 @@ export interface Exchange {
   countField(name: string): number;
   /** @param bytesMax the bound, inclusive @throws {ContentTakenError} */
   readContent(bytesMax: number): MaybePromise<Content>;
-  /** Nothing that follows on the connection is read as a request: it ends with this response (RFC 9112, 11.2). */
+  /** The connection ends with this response: nothing that follows is read as a request (RFC 9112, 11.2). */
   endConnection(): void;
-  /** Drops content that has not been read. @param fields all of them, in the place of the response's own */
+  /** Sends the response. Content not read yet is dropped. @param fields all of them, replacing `response.fields` */
   send(response: Response, fields: string[]): MaybePromise<void>;
   destroy(): void;
 }
@@ -42,8 +42,6 @@ export interface Exchange {
 export interface RequestHandler {
   /** Returns at once. */
   readonly onRequest: (exchange: Exchange) => void;
-  /**
-   * Bytes that are not a request, the first of which came `ageMs` ago. Makes the whole response, as bytes, when called.
-   */
+  /** For bytes that are no request, the first of which came `ageMs` ago. Returns what makes the whole response. */
   readonly onClientError: (code: ErrorCode, socketAddress: string | undefined, ageMs: number) => () => string;
 }

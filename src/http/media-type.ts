@@ -1,7 +1,7 @@
-/** What a create may be sent as. */
+/** The media types of an animal to add. */
 export const jsonTypes: readonly string[] = ["application/json"];
 
-/** What a change may be sent as (RFC 7396). */
+/** The media types of a change (RFC 7396). */
 export const patchTypes: readonly string[] = ["application/merge-patch+json", "application/json"];
 
 /**
@@ -35,7 +35,7 @@ function isUtf8(value: string): boolean {
   return /^"?utf-?8"?$/i.test(value.replaceAll(/\\(.)/g, "$1"));
 }
 
-/** RFC 9110, 8.4.1: `identity` is no coding; 5.6.1: a list may have empty elements. */
+/** Whether a coding is named: not `identity` (RFC 9110, 8.4.1), nor an empty element of the list (5.6.1). */
 export function isCoded(contentEncoding: string): boolean {
   const isOther = (coding: string): boolean => !/^[ \t]*(identity[ \t]*)?$/i.test(coding);
   return contentEncoding.split(",").some(isOther);

@@ -1,6 +1,6 @@
 /**
- * What a message says before its content: its target, and faults that Node accepts, or would reject without content in
- * the response.
+ * Checks what a message says before its content: its target, and faults that Node accepts, or would reject without
+ * content in the response.
  *
  * After a fault it is uncertain where the next request begins. So nothing that follows on the connection is read as a
  * request, and it is closed (RFC 9112, 11.2).
@@ -12,7 +12,7 @@ import { bounds } from "../base/bounds.ts";
 import { isHost } from "../base/host.ts";
 import { errorTable } from "./errors.ts";
 
-/** How many fields have this name, in lower case: of some, Node keeps the first of several, and drops the others. */
+/** How many fields have this name, in lower case. Node's `headers` cannot say: it drops repeated ones of some names. */
 export function countField(rawHeaders: readonly string[], name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -30,10 +30,10 @@ export interface MessageFault {
   readonly message: string;
 }
 
-/** Node's parser also accepts RTSP and ICE, and does not say so. Their own methods can be recognised. */
+/** Node's parser also accepts RTSP and ICE, and does not say so, but methods that are only theirs give them away. */
 const httpMethods: ReadonlySet<string | undefined> = new Set(METHODS.filter((method) => method !== "SOURCE"));
 
-/** Of a message with too many fields, Node may have dropped any beyond the bound, so none of them is relied on. */
+/** Returns the first fault. If there are too many fields, Node may have dropped some, so none of them is relied on. */
 export function messageFault(incoming: IncomingMessage, rawHeaders: readonly string[]): MessageFault | undefined {
   if (rawHeaders.length > 2 * bounds.fieldCountMax) {
     return { code: "header_fields_too_large", message: errorTable.header_fields_too_large[1] };
@@ -42,7 +42,7 @@ export function messageFault(incoming: IncomingMessage, rawHeaders: readonly str
   return message === undefined ? undefined : { code: "malformed_request", message };
 }
 
-/** RFC 9112, 2.3, 3.2 and 6.1. */
+/** Checks the version, the method, the host and the transfer coding (RFC 9112, 2.3, 3.2 and 6.1). */
 function malformation(incoming: IncomingMessage, hostCount: number): string | undefined {
   const { httpVersion = "1.1", headers, method } = incoming; // A mock may have no version.
   if (httpVersion !== "1.1" && httpVersion !== "1.0") {

@@ -8,7 +8,7 @@ const allow = ["Allow", "GET, HEAD, OPTIONS"];
 
 export interface PublicPage {
   readonly path: string;
-  /** With its quotes; undefined if clients must not cache the page. */
+  /** The entity tag, with its quotes; undefined if clients must not cache the page. */
   readonly etag?: string;
   readonly show: () => Response;
 }
@@ -56,7 +56,7 @@ export function answerPublicPage(method: string | undefined, page: PublicPage, i
   return isKnown ? { ...response, status: 304, content: undefined } : response;
 }
 
-/** RFC 9110, 13.1.2: the comparison is weak. The service's own tags contain no comma. */
+/** Compares weakly, as RFC 9110, 13.1.2 asks. The service's own tags contain no comma. */
 function hasTag(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch === "*" || ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }

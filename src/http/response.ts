@@ -18,9 +18,9 @@ export interface Response {
   readonly content: string | Uint8Array | undefined;
   readonly contentType: string;
   readonly cacheControl: string;
-  /** Of an error response, for the request log. */
+  /** The code of an error response, for the request log. */
   readonly code: ErrorCode | undefined;
-  /** Of a response that says that an animal was added or changed, for the request log. */
+  /** What was done to an animal, if anything, for the request log. */
   readonly effect?: Effect | undefined;
 }
 
@@ -37,14 +37,14 @@ export function jsonResponse(
   return { status, fields, content, contentType, cacheControl: "no-store", code, effect: undefined };
 }
 
-/** A 503 says to try again after a second. @param message in the place of the table's */
+/** A 503 says to try again after a second. @param message replaces the table's */
 export function errorResponse(code: ErrorCode, fields: readonly string[] = noFields, message?: string): Response {
   const [status] = errorTable[code];
   const allFields = status === 503 ? [...fields, "Retry-After", "1"] : fields;
   return jsonResponse(status, errorJson(code, message), allFields, code);
 }
 
-/** RFC 9110, 5.5, in US-ASCII. A line break would add a field, or a whole response. */
+/** Whether a field may have this value (RFC 9110, 5.5, in US-ASCII). A line break would add a field or a response. */
 export function isFieldText(text: string): boolean {
   return !notInFields.test(text);
 }
@@ -60,7 +60,7 @@ export function headLines(status: number, fields: readonly string[]): string {
   return lines;
 }
 
-/** The last response of a connection, as bytes: to what Node cannot read as a request. */
+/** The last response of a connection, as bytes, after something that Node could not read as a request. */
 export function responseBytes({ status, content }: Response, fields: readonly string[]): string {
   const head = `${headLines(status, fields)}Date: ${new Date().toUTCString()}\r\nConnection: close\r\n\r\n`;
   return content === undefined ? head : head + Buffer.from(content).toString();

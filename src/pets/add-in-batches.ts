@@ -7,9 +7,9 @@ import type { NewPet } from "./pet.ts";
 export const batchLength = Math.min(500, Math.floor(1_000_000 / (membersBytesMax + 180)));
 
 export interface Added {
-  /** If there is a failure, the first so many were added. */
+  /** How many animals were added: the first ones, all if there is no failure. */
   readonly addedCount: number;
-  /** The others were not added; with `OutcomeUnknownError`, some may have been. */
+  /** Why the others were not added; with `OutcomeUnknownError`, some may have been. */
   readonly failure: Error | undefined;
 }
 

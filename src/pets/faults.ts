@@ -26,7 +26,7 @@ export class Faults {
     return this.#problems?.size ?? 0;
   }
 
-  /** `opening`, then every fault. */
+  /** The message begins with `opening`, then names every fault. */
   invalid(opening: string): Validation<never> {
     const named = [...(this.#problems ?? [])]
       .slice(0, faultsNamedMax)
@@ -45,7 +45,7 @@ const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
  */
 export function quote(text: string): string {
   const masked = withoutSecrets(text); // Before the cut, which could leave most of a key.
-  // The first slice has enough of them: a code point has at most two code units.
+  // The first slice has enough code points: each has at most two code units.
   const cut = [...masked.slice(0, 2 * quotedCharactersMax)].slice(0, quotedCharactersMax).join("");
   const quoted = JSON.stringify(cut).replace(invisible, escapeUnits);
   return cut.length < masked.length ? `${quoted}...` : quoted;

@@ -1,5 +1,5 @@
 /**
- * The `Idempotency-Key` field of a create (draft-ietf-httpapi-idempotency-key-header):
+ * The `Idempotency-Key` field of a request that writes (draft-ietf-httpapi-idempotency-key-header):
  *
  *     Idempotency-Key = word / quoted
  *     word            = 1*255( %x21 / %x23-7E )                            ; visible ASCII, without a quotation mark

@@ -1,9 +1,9 @@
 import { int64Max, int64Min } from "./members.ts";
 
-/** Of 9223372036854775807. */
+/** The number of digits of `int64Max`. */
 const digitsMax = 19;
 
-/** Nearly all numbers: each of so few digits is an int64. */
+/** Matches nearly all numbers, all of which are an int64 because they have so few digits. */
 const plain = /^-?[0-9]{1,18}$/;
 
 /** number = [ minus ] int [ frac ] [ exp ] (RFC 8259, 6) */

@@ -80,7 +80,7 @@ function endOfString(text: string, start: number): number {
   return position;
 }
 
-/** Without its escapes (RFC 8259, 8.3). Hardly any name has one, and `JSON.parse` takes longer. */
+/** The name without its escapes (RFC 8259, 8.3). Hardly any has one, so the slower `JSON.parse` is seldom needed. */
 function nameOf(text: string): string {
   return text.includes("\\") ? (JSON.parse(text) as string) : text.trim().slice(1, -1);
 }

@@ -13,7 +13,7 @@ const parameterNames: readonly string[] = ["limit", "status", "after"];
 const exactNumber = "[1-9][0-9]{0,14}";
 const onlyExactNumber = new RegExp(`^${exactNumber}$`);
 
-/** The parameters in the order of the links, as nearly all queries have them. Only the limit may be too large. */
+/** Matches nearly all queries: parameters in the order that the links have. Only the limit may be too large. */
 const usualQuery = new RegExp(
   `^(?:limit=(${exactNumber})(?:&(?=[sa])|$))?` +
     `(?:status=(${petStatuses.join("|")})(?:&(?=a)|$))?(?:after=(0|${exactNumber}))?$`,
@@ -71,7 +71,7 @@ function pairsOf(query: string): URLSearchParams {
   return new URLSearchParams(`&${query}`);
 }
 
-/** URLSearchParams lets these pass: it replaces what is not UTF-8, and keeps a percent sign that encodes nothing. */
+/** Finds what URLSearchParams lets pass: it replaces bytes that are not UTF-8, and keeps a `%` that encodes nothing. */
 function findBadEncodings(query: string, faults: Faults): void {
   for (const pair of query.split("&")) {
     if (!isPercentEncoded(pair)) {

@@ -8,8 +8,7 @@
  * and is optional, because the animals that are stored already lack it.
  */
 
-// The words for them in a file are in store/pet-line.ts.
-/** What the API knows, in the order of the description. */
+/** The statuses, in the order of the description. The words for them in a file are in store/pet-line.ts. */
 export const petStatuses = ["available", "pending", "sold"] as const;
 export type PetStatus = (typeof petStatuses)[number];
 
@@ -29,7 +28,7 @@ interface Described<Value> {
   readonly schema: string;
   /** For the description, as Markdown. */
   readonly description: string;
-  /** Those of the two animals in the description. */
+  /** The values that the two animals in the description have. */
   readonly examples: readonly [Value, Value];
 }
 
@@ -74,7 +73,7 @@ export const members: readonly Member[] = Object.entries(table).map(([name, fact
 
 const integerCharactersMax = String(int64Min).length;
 
-/** The most bytes that they take as JSON text: an escaped code point has six bytes at most. */
+/** The most bytes that the members take as JSON text: an escaped code point has six bytes at most. */
 export const membersBytesMax = members.reduce((sum, member) => {
   const characters = member.kind === "text" ? 6 * member.codePointsMax : integerCharactersMax;
   return sum + `,"${member.name}":""`.length + characters;

@@ -9,14 +9,14 @@ import type { NewPet, PetStatus } from "./pet.ts";
 export type Reading<Value> = Validation<Value> | { readonly kind: "malformed"; readonly message: string };
 
 /**
- * A byte order mark is allowed. A member that is missing, null, of the wrong type, unknown or repeated is a fault. `id`
- * counts as unknown, since the service assigns it.
+ * Reads an animal to add. A byte order mark is allowed. A member that is missing, null, of the wrong type, unknown or
+ * repeated is a fault. `id` counts as unknown, since the service assigns it.
  */
 export function readNewPet(content: Uint8Array): Reading<NewPet> {
   return readObject(content, "NewPet", validateNewPet);
 }
 
-/** Likewise, of a merge patch (RFC 7396) that may only set the status. */
+/** Reads a merge patch (RFC 7396), which may only set the status, by the same rules. */
 export function readStatusChange(content: Uint8Array): Reading<PetStatus> {
   return readObject(content, "StatusChange", validateStatusChange);
 }

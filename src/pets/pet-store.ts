@@ -1,6 +1,6 @@
 /**
- * The catalogue as the handlers know it, wherever animals are kept. A store returns JSON text, which is what the client
- * receives: parsing it only to print it again was the largest cost of a request.
+ * The catalogue as the handlers know it, wherever animals are stored. A store returns JSON text, which is what the
+ * client receives: parsing it only to print it again would be the largest cost of a request.
  *
  * Many calls are in progress at a time, and may settle in any order. Their arguments have been validated. Any error
  * besides those named here becomes a 500, and is reported to the operator, as is a `json` of another type. The service
@@ -9,7 +9,7 @@
 
 import type { NewPet, PetStatus } from "./pet.ts";
 
-/** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, and wait for a client. */
+/** UTF-8 JSON. Neither the caller nor the store may change it: it may be the store's memory, still being sent. */
 export type JsonText = string | Uint8Array;
 
 /** @internal @throws {TypeError} an embedder's store returned something else */
@@ -106,9 +106,9 @@ export interface PetStore {
    * readers see it from then on, and not earlier. Changes of one animal happen one after the other, in any order: of
    * those that take it out of a status at once, one succeeds. Without this method, the animals of a store never change.
    *
-   * Hashes are those of `add`, and count as long. A second call with the hash, the animal and the status of an earlier
-   * one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. What changed
-   * nothing and had a hash is remembered too, but no "mismatch" and no "absent".
+   * Hashes are shared with `add`, and count as long. A second call with the hash, the animal and the status of an
+   * earlier one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. A change
+   * to the status that was there already is remembered too, a "mismatch" or an "absent" is not.
    * @throws {IdempotencyConflictError} the hash belongs to another request; unless the id was never given
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
@@ -117,10 +117,10 @@ export interface PetStore {
   /**
    * Removes an animal for good if its status is one of `from`, and resolves when the removal would survive a loss of
    * power; no reader sees the animal from then on. A removal takes the animal out of its status, as a change does: of
-   * those at once, one succeeds. Its id is never given again. Without this method, nobody can remove an animal.
+   * several at once, one succeeds. Its id is never given again. Without this method, nobody can remove an animal.
    *
-   * Hashes are as for `changeStatus`. Those of the animal still count: whoever repeats an `add`, a change or a removal
-   * gets the result of the first one, also after the animal was removed.
+   * Hashes are as for `changeStatus`. Those of the animal still count: a client that repeats an `add`, a change or a
+   * removal gets the result of the first one, also after the animal was removed.
    * @throws as `changeStatus`
    */
   remove?(id: number, removal: Removal, idempotencyHash?: string): Promise<RemovalOutcome>;
@@ -135,8 +135,8 @@ export interface PetStore {
   isWritable(): boolean;
   /**
    * Refuses further adds, changes and removals, and resolves when all in progress are settled and every resource is
-   * released. Closing twice is allowed. Afterwards what would store anything throws StorageUnavailableError; `get` and
-   * `list` still work or throw it too.
+   * released. Closing twice is allowed. Afterwards each of them throws StorageUnavailableError; `get` and `list` still
+   * work or throw it too.
    */
   close(): Promise<void>;
 }

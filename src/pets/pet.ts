@@ -20,14 +20,14 @@ export function statusProblem(received: string): string {
 }
 
 /**
- * The JSON text that a client receives, its members in the order of the specification. No other code writes it, for the
- * file and for clients.
+ * The JSON text that a client receives, its members in the order of the specification. No other code writes this text,
+ * be it for a client or for a file.
  */
 export function petToJson(pet: Pet): string {
   return toJson(`{"id":${pet.id},`, pet);
 }
 
-/** @internal Without an id: what a client would send to add the animal. */
+/** @internal The JSON text without an id, as a client would send it to add the animal. */
 export function newPetToJson(newPet: NewPet): string {
   return toJson("{", newPet);
 }
@@ -45,7 +45,7 @@ function toJson(start: string, newPet: NewPet): string {
 
 const written = members.map(({ name, kind }) => ({ name, isText: kind === "text", before: `"${name}":` }));
 
-/** @internal Returns undefined unless it is a positive safe integer in decimal, without sign or leading zero. */
+/** @internal Returns undefined unless the segment is a positive safe integer: decimal, no sign, no leading zero. */
 export function readPetId(segment: string): number | undefined {
   const id = /^[1-9][0-9]*$/.test(segment) ? Number(segment) : 0;
   return id > 0 && id <= Number.MAX_SAFE_INTEGER ? id : undefined;

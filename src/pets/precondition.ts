@@ -15,7 +15,7 @@ const tagList = /^(?:[ \t,]*(?:W\/)?"[!#-~\x80-\xff]*"(?=[ \t]*(?:,|$)))+[ \t,]*
 
 /** The statuses that both fields name. */
 export interface Preconditions {
-  /** All without `If-Match`. */
+  /** Every status if there is no `If-Match`. */
   readonly match: readonly PetStatus[];
   readonly noneMatch: readonly PetStatus[];
 }

@@ -1,6 +1,6 @@
 /**
- * Calls of a store with one idempotency hash, in this process: the second waits for the first, and shares its outcome.
- * So no store ever has two of them in progress.
+ * Lets the calls of a store that have the same idempotency hash share one outcome, within this process: the second
+ * waits for the first. So no store ever has two of them in progress.
  */
 
 import {
@@ -15,7 +15,7 @@ interface InProgress {
   readonly outcome: Promise<Outcome>;
 }
 
-/** The store as whoever sends hashes must use it. */
+/** Returns a store over the given one. Calls with a hash must go through it. */
 export function shareOutcomes(store: PetStore): PetStore {
   const inProgress = new RequestsInProgress();
   const shared: PetStore = {

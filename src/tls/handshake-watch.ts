@@ -14,7 +14,7 @@ import type { Report } from "../base/report.ts";
 const reportMs = 3_600_000;
 
 export class HandshakeWatch {
-  /** Since the start. */
+  /** Failed handshakes since the start. */
   count = 0;
   #reportedCount = 0;
   #nextMs = 0;
@@ -27,10 +27,10 @@ export class HandshakeWatch {
     server.on("tlsClientError", (error, socket) => this.#take(error, socket));
   }
 
-  /** @param socket its `_parent` is the one below it, of TCP */
+  /** @param socket its `_parent` is the TCP socket below it */
   #take(error: Error, socket: TLSSocket & { readonly _parent?: Socket }): void {
     if (socket._parent?.bytesRead === 0) {
-      return; // Balancers see in this way whether the port is open.
+      return; // Balancers test in this way, without sending a byte, whether the port is open.
     }
     this.count++;
     const nowMs = this.#clock.monotonicMs();
@@ -45,7 +45,7 @@ export class HandshakeWatch {
   }
 }
 
-/** OpenSSL's words. The whole message has also its file and line. */
+/** The reason in OpenSSL's words; the message has the file and line of OpenSSL's source besides. */
 function reasonOf(error: Error): string {
   return "reason" in error && typeof error.reason === "string" ? error.reason : messageOf(error);
 }

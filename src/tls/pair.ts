@@ -1,4 +1,4 @@
-/** A certificate of HTTPS with its key, as two PEM files: read, checked, and what an operator should know of it. */
+/** Reads and checks a certificate and its key, two PEM files, and says what an operator should know of them. */
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
@@ -18,13 +18,13 @@ export interface Pair {
   readonly paths: PairPaths;
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** For a server. */
+  /** What a server is given. */
   readonly context: SecureContextOptions;
   /** The certificate that the server is known by. Those behind it in the file lead to a root. */
   readonly leaf: X509Certificate;
 }
 
-/** Every option of a server's TLS, also after a renewal: a server forgets those that it is not given again. */
+/** All TLS options of a server. A renewal must pass all of them: a server forgets those that it is not given again. */
 export function contextOf({ cert, key }: { readonly [name in "cert" | "key"]: Buffer | string }): SecureContextOptions {
   return { cert, key, minVersion: "TLSv1.2" };
 }
@@ -42,7 +42,7 @@ export async function readPair(paths: PairPaths): Promise<Pair> {
   return { paths, cert, key, context, leaf };
 }
 
-/** @param label what it must hold a part of */
+/** @param label of a PEM block that the file must contain */
 async function readPem(path: string, label: string): Promise<Buffer> {
   const bytes = await withPath(path, readFile(path)).catch((error: unknown) => {
     throw readError(path, error);
@@ -98,7 +98,7 @@ function timeRemark({ validFrom, validTo }: X509Certificate, nowMs: number): str
   return days > endsSoonDays ? undefined : `expires in ${pluralize(Math.floor(days), "day")}, at ${at(endMs)}`;
 }
 
-/** Browsers find a certificate that is missing by themselves, so its absence is noticed late. */
+/** Browsers fetch a missing certificate of the chain by themselves, so its absence is noticed late. */
 function chainRemark({ cert, leaf }: Pair): string | undefined {
   const count = cert.toString("latin1").match(/-----BEGIN [A-Z0-9 ]*CERTIFICATE-----/g)?.length;
   const isIssuedBy = (root: string): boolean => leaf.checkIssued(new X509Certificate(root));

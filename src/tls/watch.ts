@@ -1,4 +1,4 @@
-/** A server of HTTPS while it runs: a renewed pair is read again, and the end of a certificate is told before. */
+/** Reloads a renewed certificate while the server runs, and warns before a certificate expires. */
 
 import { clearInterval, setInterval } from "node:timers";
 import type { Server } from "node:tls";
@@ -9,7 +9,7 @@ import type { Level, Report } from "../base/report.ts";
 import { HandshakeWatch } from "./handshake-watch.ts";
 import { type Pair, readPair, remarksOn } from "./pair.ts";
 
-/** Without a watch on the files: a renewal often replaces links, or folders above them. */
+/** The files are read this often, not watched: a renewal often replaces links, or folders above them. */
 const checkMs = 20_000;
 const dayMs = 86_400_000;
 
@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 export interface TlsGauges {
   /** The end of the certificate that is used, in Unix time. */
   readonly certificateEndSeconds: number;
-  /** Since the start. */
+  /** Failed handshakes since the start. */
   readonly failedHandshakeCount: number;
 }
 
@@ -30,7 +30,7 @@ export class TlsWatch {
   #used: Pair;
   #fault: string | undefined;
   #looking: Promise<void> | undefined;
-  /** Somebody has asked since the look began that is under way. */
+  /** Whether `check(true)` was called since the current look began. */
   #isAsked = false;
   #toldMs = 0;
 
@@ -50,16 +50,16 @@ export class TlsWatch {
   }
 
   /**
-   * New connections get the pair that is in the files now. A pair that cannot be used is told once, and the one before
-   * it serves on. Connections keep the pair that they began with.
-   * @param isAsked by somebody who waits to hear how it went, whatever was told before
+   * Reads the files again and uses their pair for new connections; others keep the pair that they began with. A pair
+   * that cannot be used is reported once, and the previous one stays in use.
+   * @param isAsked whether the caller waits for a report, even of something reported before
    */
   check(isAsked = false): Promise<void> {
     this.#isAsked ||= isAsked;
     if (this.#clock.monotonicMs() - this.#toldMs >= dayMs) {
       this.tell(["warning"]);
     }
-    // One look at a time: on a disk that hangs, others would only wait, and take the pool from the data.
+    // One look at a time: on a disk that hangs, more of them would fill the thread pool that the data needs.
     return (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
   }
 
@@ -92,7 +92,7 @@ export class TlsWatch {
     clearInterval(this.#timer);
   }
 
-  /** What an operator should know of the pair that is used. */
+  /** Reports what an operator should know of the pair in use. */
   tell(levels: readonly Level[] = ["info", "warning"]): void {
     this.#toldMs = this.#clock.monotonicMs();
     for (const [message, level] of remarksOn(this.#used, this.#clock.wallMs())) {
