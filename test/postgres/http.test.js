@@ -8,17 +8,18 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { skip, startPostgres } from "./postgres-server.js";
 
-const suites = [
-  ...["authentication", "changing", "content", "cors", "guard", "idempotency", "malformed", "paging", "public-pages", "responses"],
-  ...["smuggling", "stopping", "targets", "times", "upgrade"],
-].map((name) => `http/${name}`);
-const others = ["request/limits", "request/pipeline", "property/requests"];
+const suites = Object.entries({
+  http: ["cors", "public-pages"],
+  property: ["requests"],
+  request: ["authentication", "changing", "content", "guard", "idempotency", "limits", "paging", "pipeline", "responses", "targets"],
+  wire: ["malformed", "smuggling", "stopping", "times", "upgrade"],
+}).flatMap(([module, names]) => names.map((name) => `${module}/${name}`));
 const tests = fileURLToPath(new URL("../../build/test/", import.meta.url));
 
 test("the tests of the HTTP interface pass on PostgreSQL", { skip }, async (context) => {
   const postgres = await startPostgres();
   context.after(() => postgres.stop());
-  const files = [...suites, ...others].map((name) => `${tests}${name}.test.js`);
+  const files = suites.map((name) => `${tests}${name}.test.js`);
   const env = {
     ...process.env,
     ANIMAL_STORE_TEST_DATABASE: postgres.url(),
