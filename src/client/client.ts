@@ -10,7 +10,7 @@ export type * from "./types.ts";
 export class AnimalStoreError extends Error {
   override readonly name = "AnimalStoreError";
   declare readonly code: ErrorCode;
-  /** Of HTTP; undefined if no response came. */
+  /** The HTTP status; undefined if no response came. */
   declare readonly status: number | undefined;
   /** Names the request in the service's log. */
   declare readonly requestId: string | undefined;
@@ -121,7 +121,7 @@ export class Pets {
   }
 }
 
-/** Before anything is sent: on the way a null or a NaN would be a text like any other. */
+/** Checks before anything is sent: in a request a null or a NaN would be a text like any other. */
 function check(isRight: boolean, rule: string, received: unknown): void {
   if (!isRight) {
     const text = Object(received) === received ? "an object" : String(received);
@@ -144,7 +144,7 @@ function checkId(id: number): void {
   check(Number.isSafeInteger(id) && id > 0, "id must be an integer from 1 to 2^53 - 1, as a number", id);
 }
 
-/** The compiler asks for each status and each integer of types.ts. */
+/** The types of these tables make the compiler ask for each status and each integer of types.ts. */
 const statuses = Object.keys({ available: 0, pending: 0, sold: 0 } satisfies Record<PetStatus, 0>);
 
 type IntegerOf<Animal> = { [Name in keyof Animal]-?: bigint extends Animal[Name] ? Name : never }[keyof Animal];
@@ -164,7 +164,7 @@ function checkIntegers<Animal extends object>(pet: Animal): Animal {
   return pet;
 }
 
-/** What JavaScript leaves out, or gives as null, has no members. */
+/** An object that a caller in JavaScript leaves out, or gives as null, has no members. */
 function objectOf<Value extends object>(value: Value | null | undefined): Value {
   check(typeof (value ?? {}) === "object", "animals and options must be objects", value);
   return value ?? ({} as Value);
@@ -182,7 +182,7 @@ function checkNames(options: object, known: readonly string[]): void {
   check(unknown === undefined, `an option must be one of ${known.join(", ")}`, unknown);
 }
 
-/** A proxy may show what it got. A part of a key counts as one. */
+/** A proxy's text may repeat the request. A part of a key is replaced too. */
 function withoutKeys(text: string): string {
   return text.replace(/as_\w+/g, "as_…");
 }
@@ -200,9 +200,9 @@ function read<Parsed, Value = Parsed>(response: ApiResponse, convert: (parsed: P
 }
 
 /**
- * As `JSON.parse`, which rounds integers beyond 2^53: here they are bigints. Each long integer first becomes a string
- * that begins with U+0000, which no text of the service has. Within a string a quotation mark has a backslash before
- * it, so that the pattern finds members only.
+ * Parses as `JSON.parse` does, but makes bigints of integers beyond 2^53, which that would round. Each long integer
+ * first becomes a string that begins with U+0000, which no text of the service has. Within a string a quotation mark
+ * has a backslash before it, so the pattern finds members only.
  */
 function parseExact(text: string): unknown {
   const marked = text.replace(/(\w"\s*:\s*)(-?\d{16,})(?=\s*[,}])/g, '$1"\\u0000$2"');
@@ -218,11 +218,11 @@ function requestIdOf({ field }: Pick<ApiResponse, "field">): string | undefined 
   return withoutKeys(field("X-Request-Id") ?? "") || undefined;
 }
 
-/** The text of an error. Its message, a string of JSON, is matched to the end: a proxy may send anything. */
+/** Matches the content of an error. Its message, a string of JSON, is matched to the end: a proxy may send anything. */
 const errorPattern =
   /^\{"code":"(\w+)","message":("(?:[^"\\\0-\x1f]|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4}))*"),"status":\d+\}$/;
 
-/** @internal The error that the service names, or that the response is. */
+/** @internal The error that the response names, or, if it is not the service's, one that says so. */
 export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError {
   const after = field("Retry-After") || "-"; // Seconds, or a date (RFC 9110, 10.2.3), by the clock of its sender.
   const dateMs = Date.parse(after) - (Date.parse(field("Date") ?? "") || Date.now());
@@ -234,27 +234,27 @@ export function errorOf({ status, text, field }: ApiResponse): AnimalStoreError 
     const message = `HTTP ${status}, but no response of an animal store: ${withoutKeys(text).slice(0, 200)}`;
     return new AnimalStoreError(message, { ...details, code: "unexpected_response" });
   }
-  // A proxy that compresses may have made it weak, or "sold-gzip".
+  // A proxy that compresses may have made the tag weak, or "sold-gzip".
   const petStatus = status === 412 ? (/"([a-z]+)/.exec(field("ETag") ?? "")?.[1] as PetStatus) : undefined;
   return new AnimalStoreError(JSON.parse(said), { ...details, code: code as ErrorCode, petStatus });
 }
 
 /** A response that takes longer is not waited for. */
 const responseMs = 30_000;
-/** The longest wait that the service asks for; whatever stands in between may ask for a year. */
+/** The longest wait that the service asks for; a proxy may ask for a year. */
 const waitMsMax = 86_400_000;
-/** One more, each in a second of its own, would be a ban. */
+/** One more refusal, each in a second of its own, would be a ban. */
 const refusalsMax = 9;
 const minuteMs = 60_000;
 /**
- * How many requests may be under way. A browser or a slow link holds back what is more, and would let it reach the
- * service in many different seconds after the first 429, which is a ban.
+ * How many requests may be under way. If there were more, a browser or a slow link would hold some back, and let them
+ * reach the service in many different seconds after the first 429, which is a ban.
  */
 const underWayMax = 32;
 
 /**
- * A certificate, a port or an address that Node, Bun or Deno refuses, each in its words, or a port that speaks no TLS:
- * it will be refused again.
+ * Matches failures that would come again: a certificate, a port or an address that Node, Bun or Deno refuses, each in
+ * its words, or a port that speaks no TLS.
  */
 const hopeless = /CERT|WRONG_VERSION|_SIGNATURE|peer cert|bad port|are blocked|INVALID_URL|(nvalid|parse|absolute) URL/;
 const unknownName = /ENOTFOUND|not known/;
@@ -266,14 +266,14 @@ interface Call {
   readonly signal: AbortSignal | undefined;
 }
 
-/** While 429 makes all calls wait. Times are those of `performance.now()`. */
+/** The time in which a 429 makes all calls wait. Times are those of `performance.now()`. */
 interface Pause {
   readonly beganMs: number;
   readonly error: AnimalStoreError;
   readonly untilMs: number;
-  /** From when on one call looks whether the pause is over: the operator may have helped. */
+  /** From then on one call looks whether the pause is over: the operator may have ended it. */
   lookMs: number;
-  /** In how many seconds the service has refused requests, at most. */
+  /** The most seconds in which the service can have refused requests. */
   readonly refusals: number;
 }
 
@@ -289,7 +289,7 @@ const now = (): number => performance.now();
 export class AnimalStoreClient {
   readonly pets = new Pets((request) => this.#send(request), randomKey);
   readonly #options: ClientOptions & { readonly timeoutMs: number; readonly triesMax: number };
-  /** Each lets a call that waits for its turn look again. In the order in which they came. */
+  /** Each function wakes a call that waits for its turn. In the order in which the calls came. */
   readonly #waiting = new Set<() => void>();
   #underWayCount = 0;
   #pause: Pause | undefined;
@@ -306,7 +306,7 @@ export class AnimalStoreClient {
     try {
       address = new Request(url).url; // In a page it may be relative. "localhost:3000/v1" has the scheme "localhost".
     } catch {
-      // What it says may have the password.
+      // The error's message may contain the password.
     }
     if (!/^https?:\/\/[^/@]+\/[^?#]*$/.test(address)) {
       const shown = withoutKeys(String(url).replace(/.*@/s, "…@"));
@@ -321,7 +321,7 @@ export class AnimalStoreClient {
     check(this.#options.triesMax > 0, "triesMax must be positive", triesMax);
   }
 
-  /** What is left after this request, which counts too. */
+  /** What is left of the limits after this request, which counts too. */
   async limits(options?: CallOptions): Promise<Limits> {
     const response = await this.#send({ target: "/limits", signal: optionsOf(options).signal });
     return read(response, (limits: Limits) => limits);
@@ -330,12 +330,12 @@ export class AnimalStoreClient {
   async #send(request: ApiRequest): Promise<ApiResponse> {
     const { timeoutMs, triesMax } = this.#options;
     const endMs = now() + timeoutMs;
-    // One of its own: Node warns of many listeners of one signal.
+    // A signal for this call alone: Node warns of many listeners of one signal.
     const signal = request.signal == null ? undefined : AbortSignal.any([request.signal]);
     let mayBeOwn = false;
     for (let tries = 1, last: AnimalStoreError | undefined; ; tries++) {
       if (await this.#turn(endMs, signal, last)) {
-        tries--; // It only looks.
+        tries--; // This request only looks whether the pause is over.
       }
       const { outcome, isFinal, untilMs } = await this.#try(request, { endMs, tries, signal }).finally(() => {
         this.#underWayCount--;
@@ -355,7 +355,7 @@ export class AnimalStoreClient {
   }
 
   /**
-   * Waits until the call may send, and counts it as under way. Returns true if the others wait on.
+   * Waits until the call may send, and counts it as under way. Returns true if it only looks and the others wait on.
    * @param last the outcome of the try before
    */
   async #turn(endMs: number, signal: AbortSignal | undefined, last?: AnimalStoreError): Promise<boolean> {
@@ -397,11 +397,11 @@ export class AnimalStoreClient {
   /** Begins the pause, or goes on with it. Returns its end. */
   #refuse(error: AnimalStoreError, sentMs: number, backoffMs: number): number {
     const { beganMs, untilMs: endedMs, lookMs, refusals } = this.#pause ?? { ...noPause, beganMs: now() };
-    // What was under way when the pause began may have been refused in seconds of their own.
+    // Requests under way when the pause began may have been refused in seconds of their own.
     const isLate = refusals > 0 && sentMs <= beganMs;
     const count = isLate ? Math.max(refusals, 2 + Math.floor((now() - beganMs) / 1_000)) : refusals + 1;
     const isLast = count >= refusalsMax;
-    // A page may not see the field: then it is a minute, and each time as long again as the pause has been.
+    // A page may not see `Retry-After`: then the wait is a minute, later as long as the pause has lasted so far.
     const hiddenMs = isLast ? waitMsMax : Math.max(minuteMs, endedMs - beganMs);
     const { code, retryAfter = hiddenMs / 1_000 } = error;
     const hasLooks = !isLast && code !== "key_banned" && retryAfter === error.retryAfter;
@@ -411,13 +411,15 @@ export class AnimalStoreClient {
     return untilMs;
   }
 
-  /** The calls that wait look again: they may send now, or may no longer have the time. */
+  /** Wakes all calls that wait: they may send now, or may no longer have the time. */
   #setPause(pause: Pause | undefined): void {
     this.#pause = pause;
     this.#waiting.forEach((wake) => wake());
   }
 
-  /** Begins or ends the pause, too. @throws {AnimalStoreError} no try succeeds */
+  /**
+   * Sends the request once. This may begin or end the pause. @throws {AnimalStoreError} no further try would succeed
+   */
   async #try(request: ApiRequest, call: Call) {
     const sentMs = now();
     const outcome = await this.#exchange(request, call);
@@ -439,14 +441,14 @@ export class AnimalStoreClient {
     const { url, key } = this.#options;
     const limit = AbortSignal.timeout(Math.min(responseMs, Math.max(0, Math.ceil(endMs - now()))));
     try {
-      // An address and its options, which every replacement of `fetch` takes.
+      // Not a Request: every replacement of `fetch` takes an address and its options.
       const response = await fetch(url.replace(/\/$/, "") + target, {
         method,
         headers: { ...fields, ...(content && { "Content-Type": "application/json" }), Authorization: `Bearer ${key}` },
         body: content,
         redirect: "manual", // The key is for this address only.
         signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
-        ...("cache" in Request.prototype && { cache: "no-store" }), // Frameworks keep others. Some workers know none.
+        ...("cache" in Request.prototype && { cache: "no-store" }), // Some frameworks cache. Some workers lack it.
       });
       const { status, headers } = response;
       const answer = { status, text: await response.text(), field: (name: string) => headers.get(name) };
@@ -466,18 +468,18 @@ export class AnimalStoreClient {
   }
 }
 
-/** `randomUUID` needs HTTPS. */
+/** Does without `randomUUID`, which pages have over HTTPS only. */
 function randomKey(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }
 
-/** The reason is OpenSSL's, whose message has also its file and line. */
+/** The innermost cause. Its `reason`, if any, is OpenSSL's; its message has a file and line besides. */
 function rootOf(error: unknown): Readonly<Record<string, unknown>> {
   const { cause } = Object(error) as { readonly cause?: unknown };
   return cause ? rootOf(cause) : Object(error);
 }
 
-/** Until then, until the signal is aborted, or until the function is called that is in `waiting` meanwhile. */
+/** Waits until the time comes, the signal is aborted, or the function that is in `waiting` meanwhile is called. */
 function sleep(untilMs: number, signal: AbortSignal | undefined, waiting?: Set<() => void>): Promise<void> {
   return new Promise((resolve) => {
     const finish = (): void => {

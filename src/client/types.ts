@@ -15,7 +15,7 @@ export interface Pet {
 
 /** What a call that adds or changes resolves to. */
 export interface WrittenPet extends Pet {
-  /** An earlier call with the same `idempotencyKey` did it: this is the animal then, which may have changed since. */
+  /** An earlier call with the same `idempotencyKey` did this: it is the animal as it was then. */
   readonly isReplay?: true;
 }
 
@@ -54,7 +54,7 @@ export interface WriteOptions extends CallOptions {
 }
 
 export interface ChangeOptions extends WriteOptions {
-  /** The statuses that the animal may have before. */
+  /** The statuses that the animal may have before the change. */
   readonly from: PetStatus | readonly PetStatus[];
 }
 
@@ -73,7 +73,7 @@ export interface Limits {
   readonly day: Quota;
 }
 
-/** The service's, and the client's own: no response came, or one that is not the service's. */
+/** The service's codes, and the client's own: no response came, or one that is not the service's. */
 export type ErrorCode = ServiceErrorCode | "no_response" | "unexpected_response";
 
 export interface ClientOptions {
@@ -89,7 +89,7 @@ export interface ClientOptions {
 /** @internal */
 export interface ApiRequest extends CallOptions {
   readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Below the address of the API. */
+  /** The path and the query below the address of the API. */
   readonly target: string;
   readonly fields?: Readonly<Record<string, string>>;
   readonly content?: string;

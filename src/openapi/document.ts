@@ -22,7 +22,7 @@ export interface OpenApiDescription {
 export interface DescribedService {
   /** Public base address; undefined if the service has none. */
   readonly baseUrl: string | undefined;
-  /** Where the API is mounted, as "/v1"; the server's address if there is no base address. */
+  /** Where the API is mounted, such as "/v1"; the server's address if there is no base address. */
   readonly basePath: string;
   readonly stagingBaseUrl: string | undefined;
   /** Whether the animals of the store can change, and be removed. */
@@ -70,7 +70,7 @@ export function describeApi(service: DescribedService): OpenApiDescription {
   };
 }
 
-/** As Markdown. */
+/** The introduction of the description, as Markdown. */
 function introduction(): string {
   const plans = Object.entries(publishedQuotas).map(
     ([name, { perMinute, perDay }]) => `| ${name} | ${perMinute} | ${perDay} |`,

@@ -1,6 +1,6 @@
 /**
- * The responses of the OpenAPI description, with the header fields that mean something to a caller: none of caches or
- * of CORS.
+ * The responses of the OpenAPI description, with the header fields that mean something to a caller, without those of
+ * caches or of CORS.
  */
 
 import { type ErrorCode, errorJson, errorTable } from "../http/errors.ts";
@@ -10,12 +10,12 @@ import { petStatuses } from "../pets/pet.ts";
 import { entityTag } from "../pets/precondition.ts";
 import { int64, type Json, type JsonObject } from "./schemas.ts";
 
-/** A field that every response has which lists it. Without an example its value is the constant of its schema. */
+/** A field that a response always has if it lists it. Without an example its value is the constant of its schema. */
 function field(description: string, schema: JsonObject, example?: string | number): JsonObject {
   return { required: true, description, schema, ...(example !== undefined && { example }) };
 }
 
-/** An error before the operation is known does not have it, also if one after it has its status. */
+/** A field that an error does not have if it comes before the operation is known, whatever its status. */
 function fieldOnceKnown(description: string, value: string): JsonObject {
   return { required: false, description, schema: { type: "string", const: value } };
 }
@@ -109,7 +109,7 @@ const sharedErrors: Readonly<Record<string, Codes>> = {
   StorageUnavailable: ["storage_unavailable"],
 };
 
-/** Those of the operations that store something, where no other operation has a response with these codes. */
+/** The errors of operations that store something, if no other operation has a response with these codes. */
 const sharedWriteErrors: Readonly<Record<string, Codes>> = {
   ReadOnlyKey: ["insufficient_scope"],
   BodyTooLarge: ["body_too_large"],
@@ -119,7 +119,7 @@ const sharedWriteErrors: Readonly<Record<string, Codes>> = {
 
 const components = Object.entries({ ...sharedErrors, ...sharedWriteErrors });
 
-/** Those that happen once the operation is known. */
+/** The errors that happen once the operation is known. */
 const lateErrors = ["InternalError", "StorageUnavailable"];
 
 /** @param content undefined if the response has none */

@@ -25,14 +25,14 @@ export const newMisty: JsonObject = { ...examplesOf(members, 1), status: "sold" 
 export const rex: JsonObject = { id: 1, ...newRex, status: "available" };
 
 /**
- * Its format says the ends of its range. As a `minimum` or `maximum` they would be wrong, in every text that is made of
- * the object: no number of JavaScript is 2^63 - 1, and -2^63 is written with its last digits rounded.
+ * An int64: this format says its range. A `minimum` or `maximum` would be wrong in every text that is made of the
+ * object: no number of JavaScript is 2^63 - 1, and -2^63 is written with its last digits rounded.
  */
 export function int64(range: { readonly minimum?: number } = {}): JsonObject {
   return { type: "integer", format: "int64", ...range };
 }
 
-/** What the service responds with: a later release may add members. All are required unless `required` names some. */
+/** An object in a response: a later release may add members. All are required unless `required` names some. */
 function objectOf(
   description: string,
   properties: JsonObject,
@@ -41,7 +41,7 @@ function objectOf(
   return { type: "object", description, required, properties };
 }
 
-/** What is sent to the service, which refuses any other member. */
+/** An object in a request. The service refuses any other member. */
 function requestOf(...parts: Parameters<typeof objectOf>): JsonObject {
   return { ...objectOf(...parts), additionalProperties: false };
 }
@@ -86,7 +86,7 @@ const tag = '(W/)?"[!#-~\\x80-\\xff]*"';
 /** What `readPreconditions` takes: `*`, a bare status, or a list that may have empty elements, but has a tag. */
 const tagsPattern = `^(\\*|${petStatuses.join("|")}|[ \\t,]*${tag}([ \\t]*,[ \\t,]*${tag})*[ \\t,]*)$`;
 
-/** A default of the member itself would make it required in the types that openapi-typescript writes. */
+/** With a `default` of its own, the member would be required in the types that openapi-typescript writes. */
 const newStatus: JsonObject = {
   allOf: [{ ...status, default: defaultPetStatus }],
   description: `\`${defaultPetStatus}\` by default.`,
@@ -194,7 +194,7 @@ const petId: JsonObject = {
   example: 1,
 };
 
-/** Those that several operations have. */
+/** The parameters that several operations have. */
 export const parameterComponents: JsonObject = {
   petId,
   "Idempotency-Key": idempotencyKey,

@@ -1,7 +1,7 @@
 /**
- * A store as an embedder would write one: it imports only what the library exports. Its animals are in an engine in
- * place of a database server: it is reached only by messages, shared by all stores that are connected to it, and keeps
- * the animals when they are closed. Every reply comes a turn later or more.
+ * A store as an embedder would write one: it imports only what the library exports. Its animals are in an engine that
+ * stands for a database server: it is reached only by messages, shared by all stores that are connected to it, and
+ * keeps the animals when they are closed. Every reply comes at least one turn of the event loop later.
  */
 
 import { MessageChannel, type MessagePort } from "node:worker_threads";
@@ -54,10 +54,10 @@ interface Row {
 type Result = StoredPet | ChangeOutcome | RemovalOutcome;
 
 export class ExampleEngine {
-  /** As long as it is set, the reply to every question is "down". */
+  /** While this is true, the reply to every question is "down". */
   isDown = false;
   readonly #rows: Row[] = [];
-  /** What each hash belongs to, and came to. A real engine forgets a hash after 24 hours. */
+  /** The request and the result of each hash. A real engine forgets a hash after 24 hours. */
   readonly #byHash = new Map<string, { readonly request: string; readonly result: Result }>();
 
   /** A connection, which the caller must close. */
@@ -147,7 +147,7 @@ function statusAfter(question: Question & { readonly kind: "change" | "remove" }
 
 export class ExampleStore implements PetStore {
   readonly #port: MessagePort;
-  /** By number of the question. */
+  /** Takes the reply to each pending question, by its number. */
   readonly #waiting = new Map<number, (reply: Reply) => void>();
   #questionCount = 0;
   #isDown = false;
@@ -159,7 +159,7 @@ export class ExampleStore implements PetStore {
       this.#waiting.get(number)?.(reply);
       this.#waiting.delete(number);
       if (this.#waiting.size === 0) {
-        this.#port.unref(); // Only a question keeps the process alive.
+        this.#port.unref(); // Only a pending question keeps the process alive.
       }
     });
     this.#port.unref();
@@ -187,7 +187,7 @@ export class ExampleStore implements PetStore {
     return (await this.#ask({ kind: "list", query })) as StorePetPage; // The engine's reply to "list".
   }
 
-  /** What the engine last said: this cannot wait for a reply. */
+  /** By the engine's last reply: this method cannot wait for one. */
   isWritable(): boolean {
     return !this.#isDown && this.#closing === undefined;
   }

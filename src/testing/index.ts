@@ -1,7 +1,7 @@
 /**
- * `animal-store/testing`: what every store has to do (`PetStore`), as tests of `node:test` that any store can be
- * put through: ours, the one in PostgreSQL, one of an embedder's. What a crash may do to a store is for tests of its
- * own. And an example of a store. It imports only what the library exports.
+ * `animal-store/testing`: what every store has to do (`PetStore`), as tests of `node:test` for any store, be it on
+ * files, in PostgreSQL or an embedder's; and an example of a store. What a crash may do to a store is not tested here.
+ * It imports only what the library exports.
  */
 
 import type { CreatePlace } from "./place.ts";
@@ -27,7 +27,7 @@ export function testPetStore(name: string, createPlace: CreatePlace): void {
   testClosing(name, createPlace);
 }
 
-/** Defines those of `changeStatus`, which a store need not have. */
+/** Defines the tests of `changeStatus`, which a store need not have. */
 export function testStatusChanges(name: string, createPlace: CreatePlace): void {
   testChanging(name, createPlace);
   testKeepingChanges(name, createPlace);
@@ -36,7 +36,7 @@ export function testStatusChanges(name: string, createPlace: CreatePlace): void 
   testSharedHashes(name, createPlace);
 }
 
-/** Defines those of `remove`, of a store that has `changeStatus` too. */
+/** Defines the tests of `remove`, for a store that has `changeStatus` too. */
 export function testRemovals(name: string, createPlace: CreatePlace): void {
   testRemoving(name, createPlace);
   testConditionalRemoving(name, createPlace);

@@ -1,6 +1,6 @@
 import type { PetStore } from "../index.ts";
 
-/** Where animals are kept, such as a folder or an engine: it is there before a store is opened on it, and after. */
+/** Where animals are stored, such as a folder or an engine: it is there before a store is opened on it, and after. */
 export interface StorePlace {
   open(): Promise<PetStore>;
   remove(): Promise<void>;

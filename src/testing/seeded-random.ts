@@ -52,7 +52,7 @@ export class SeededRandom {
   }
 }
 
-/** SEED of the environment, else a seed that was never meant. */
+/** The environment variable SEED as a number; a random number if it is not set. */
 export function seedFromEnvironment(): number {
   const text = process.env["SEED"] ?? "";
   return text === "" ? randomInt(seedEnd) : Number(text) >>> 0;

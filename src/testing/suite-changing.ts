@@ -131,7 +131,7 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
           const status = statuses[(step + life) % 3]!; // The index is within the array.
           const id = ((step * 7 + life) % 40) + 1;
           await store.changeStatus(id, { status, from: statuses });
-          expected[id - 1] = { ...expected[id - 1]!, status }; // There is the animal.
+          expected[id - 1] = { ...expected[id - 1]!, status }; // The animal exists.
         }),
       );
       await store.close();
@@ -196,7 +196,7 @@ export function testReadingWhileChanging(name: string, createPlace: CreatePlace)
         const changes = [...ids].map((id) => ({ id, status: random.pick(statuses), from: [random.pick(statuses)] }));
         const outcomes = await Promise.all(changes.map(({ id, ...change }) => store.changeStatus(id, change)));
         for (const [index, { id, status, from }] of changes.entries()) {
-          const pet = model[id - 1]!; // There is the animal.
+          const pet = model[id - 1]!; // The animal exists.
           const expected = from.includes(pet.status) ? "changed" : "mismatch";
           assert.equal(outcomes[index]?.kind, expected);
           model[id - 1] = expected === "changed" ? { ...pet, status } : pet;

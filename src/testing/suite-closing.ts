@@ -65,7 +65,7 @@ export function testClosing(name: string, createPlace: CreatePlace): void {
   });
 }
 
-/** A closed store may say so; what it answers otherwise must be right. */
+/** Fails if the store answers wrongly. A closed store may refuse to answer. */
 async function unlessUnavailable<Answer>(read: () => Answer | Promise<Answer>, expected: Answer): Promise<Answer> {
   try {
     return await read();

@@ -140,7 +140,7 @@ class Model {
 
 function randomPets(random: SeededRandom, count: number): NewStorePet[] {
   return random.times(count, () => {
-    // Few of one kind, so that some pages come to an end and some do not.
+    // Few are pending, so that some pages come to an end and some do not.
     const status = random.oneIn(10) ? "pending" : random.pick<PetStatus>(["available", "sold"]);
     return petWith(status, ({ kind }) => {
       return kind === "text" ? "🐕é".repeat(random.integer(1, 40)) : BigInt(random.uint32());

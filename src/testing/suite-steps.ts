@@ -9,13 +9,13 @@ import type {
 import { type Member, members, petStatuses } from "../pets/members.ts";
 import type { CreatePlace } from "./place.ts";
 
-/** On one page. */
+/** The query for all animals on one page. */
 export const everything = { after: 0, limit: 100_000, status: undefined } as const;
-/** For `walk`. */
+/** The query for all animals, for `walk`. */
 export const everyPage = { limit: 100, status: undefined } as const;
 
 export const statuses: readonly PetStatus[] = petStatuses;
-/** It has only the members that it must have. */
+/** An animal that has only the members that it must have. */
 export const rex: NewStorePet = petWith("available", (one) => (one.isOptional === true ? undefined : valueOf(one, 1)));
 export const reserve: StatusChange = { status: "pending", from: ["available"] };
 export const toSold: StatusChange = { status: "sold", from: statuses };
@@ -46,7 +46,7 @@ export type ChangingStore = PetStore & Required<Pick<PetStore, "changeStatus">>;
 
 export function changing(store: PetStore): ChangingStore {
   assert.ok(store.changeStatus, "the store has changeStatus");
-  return store as ChangingStore; // As was just seen.
+  return store as ChangingStore; // The assertion has seen the method.
 }
 
 export async function openChanging(context: TestContext, createPlace: CreatePlace): Promise<ChangingStore> {
@@ -57,14 +57,14 @@ export type RemovingStore = ChangingStore & Required<Pick<PetStore, "remove">>;
 
 export function removing(store: PetStore): RemovingStore {
   assert.ok(store.remove, "the store has remove");
-  return changing(store) as RemovingStore; // As was just seen.
+  return changing(store) as RemovingStore; // The assertion has seen the method.
 }
 
 export function hashOf(number: number): string {
   return `hash-${number}`.padEnd(22, "_");
 }
 
-/** All at once. */
+/** Adds all of them at once. */
 export function addAll(store: PetStore, pets: readonly NewStorePet[]): Promise<StoredPet[]> {
   return Promise.all(pets.map((pet) => store.add(pet)));
 }
@@ -74,7 +74,7 @@ export function manyPets(count: number): NewStorePet[] {
   return idsFrom(1, count).map(petOf);
 }
 
-/** Half of them have only the members that they must have. */
+/** An animal by its number. Even ones have only the members that they must have. */
 export function petOf(number: number): NewStorePet {
   const isShort = number % 2 === 0;
   return petWith(statuses[number % statuses.length] ?? "sold", (member) => {
@@ -92,7 +92,7 @@ export function valueOf({ kind, name }: Member, number: number): string | bigint
   return kind === "text" ? `${name} ${number}` : BigInt(number);
 }
 
-/** Each member in turn, with each value that may be lost or altered on its way. */
+/** Animals that have one unusual value each, for each member: values that may be lost or altered on their way. */
 export function oddPets(): NewStorePet[] {
   return members.flatMap(({ name, kind }) => {
     return (kind === "text" ? oddTexts : int64s).map((value) => ({ ...rex, [name]: value }));
