@@ -6,19 +6,23 @@
  */
 
 import assert from "node:assert/strict";
-import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { type AddressInfo, connect, type Server, type Socket } from "node:net";
 import { test, type TestContext } from "node:test";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 import { connect as connectSecurely } from "node:tls";
+import { promisify } from "node:util";
 
 import { one } from "../support/certificates.ts";
-import { serve } from "../support/embedding-server.ts";
 import { heapBytes } from "../support/heap-bytes.ts";
-import { type RunningService, runningService, type Start } from "../support/running-service.ts";
+import { runningService, type Start } from "../support/running-service.ts";
+import { until } from "../support/until.ts";
 import { petOfBytes, request } from "../support/wire.ts";
 
 const connectionCount = 64;
 const differenceBytesMax = 2_048;
+const roundsMax = 4;
 
 /** Packets of one request. A request that the fast lane does not read stays with node:http, which takes more memory. */
 interface Sent {
@@ -85,17 +89,29 @@ function exchangeOn(socket: Socket, packets: readonly Buffer[]): Promise<boolean
   });
 }
 
+/** What is held once it falls no more: V8 frees buffers beside the program. */
 async function settledBytes(): Promise<number> {
-  for (let turn = 0; turn < 20; turn++) {
-    await eventLoopTurn();
+  for (let before = Infinity; ; ) {
+    for (let turn = 0; turn < 20; turn++) {
+      await eventLoopTurn();
+    }
+    const bytes = heapBytes();
+    if (bytes > before - 4_096) {
+      return bytes;
+    }
+    before = bytes;
   }
-  heapBytes();
-  await eventLoopTurn(); // V8 frees buffers beside the program.
-  return heapBytes();
+}
+
+async function closeAll(server: Server, sockets: readonly Socket[]): Promise<void> {
+  sockets.forEach((socket) => socket.destroy());
+  const count = promisify(server.getConnections.bind(server));
+  await until("the server has closed them too", async () => (await count()) === 0);
 }
 
 /** What each of many idle connections takes that has sent these packets. */
-async function bytesOfEach(port: number, isSecure: boolean, packets: readonly Buffer[], count: number): Promise<number> {
+async function bytesOfEach(server: Server, isSecure: boolean, packets: readonly Buffer[], count: number): Promise<number> {
+  const { port } = server.address() as AddressInfo; // It listens on a port.
   const before = await settledBytes();
   const sockets: Socket[] = [];
   while (sockets.length < count) {
@@ -110,26 +126,28 @@ async function bytesOfEach(port: number, isSecure: boolean, packets: readonly Bu
   }
   const taken = (await settledBytes()) - before;
   assert.ok(sockets.every((socket) => !socket.destroyed && !socket.readableEnded), "the connections are idle");
-  await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once("close", resolve).destroy())));
+  await closeAll(server, sockets);
   return taken / count;
 }
 
-async function compare(context: TestContext, running: RunningService, port = running.port, isSecure = false): Promise<void> {
-  const all = requests(running.key);
+async function compare(context: TestContext, key: string, server: Server, isSecure: boolean): Promise<void> {
+  const all = requests(key);
   for (const { packets } of all) {
-    await bytesOfEach(port, isSecure, packets, 8); // Whatever is made once is there.
+    await bytesOfEach(server, isSecure, packets, 8); // Whatever is made once is there.
   }
-  const shortBytes: [plain: number, other: number] = [0, 0];
   const faults: string[] = [];
-  for (const { name, isPlain, packets } of all) {
-    const bytes = await bytesOfEach(port, isSecure, packets, connectionCount);
-    const index = isPlain ? 0 : 1;
-    if (name === "short") {
-      shortBytes[index] = bytes;
+  let [short, shortBytes] = [all[0]!, 0]; // The first of either kind.
+  for (const sent of all) {
+    let bytes = await bytesOfEach(server, isSecure, sent.packets, connectionCount);
+    [short, shortBytes] = sent.name === "short" ? [sent, bytes] : [short, shortBytes];
+    for (let round = 1; bytes - shortBytes > differenceBytesMax && round < roundsMax; round++) {
+      // V8 may have freed something else meanwhile. What a connection holds is there each time.
+      shortBytes = await bytesOfEach(server, isSecure, short.packets, connectionCount);
+      bytes = await bytesOfEach(server, isSecure, sent.packets, connectionCount);
     }
-    context.diagnostic(`${name}: ${Math.round(bytes)}`);
-    if (bytes - shortBytes[index] > differenceBytesMax) {
-      faults.push(`${name}: ${Math.round(bytes)} bytes, after a short request ${Math.round(shortBytes[index])}`);
+    context.diagnostic(`${sent.name}: ${Math.round(bytes)}`);
+    if (bytes - shortBytes > differenceBytesMax) {
+      faults.push(`${sent.name}: ${Math.round(bytes)} bytes, after a short request ${Math.round(shortBytes)}`);
     }
   }
   assert.deepEqual(faults, []);
@@ -145,21 +163,22 @@ const ways: readonly (readonly [name: string, start: Start])[] = [
 for (const [name, start] of ways) {
   test(`an idle connection ${name} holds nothing of what was sent on it`, async (context) => {
     const isSecure = start.certificate !== undefined || process.env["ANIMAL_STORE_TEST_TLS"] !== undefined;
-    const running = await runningService(context, start);
-    await compare(context, running, running.port, isSecure);
+    const { key, listener } = await runningService(context, start);
+    await compare(context, key, listener.server, isSecure);
   });
 }
 
 for (const way of ["handle", "guard"] as const) {
   test(`an idle connection of an embedding program holds nothing of what came to ${way}()`, async (context) => {
-    const running = await runningService(context);
-    const { service } = running;
-    const port = await serve(context, (incoming, outgoing) => {
+    const { service, key } = await runningService(context);
+    const server = createServer((incoming, outgoing) => {
       service[way](incoming, outgoing, () => {
         incoming.resume();
         outgoing.writeHead(200, { "Content-Length": 2 }).end("{}");
       });
     });
-    await compare(context, running, port);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    context.after(() => server.close());
+    await compare(context, key, server, false);
   });
 }
