@@ -417,9 +417,7 @@ export class AnimalStoreClient {
     this.#waiting.forEach((wake) => wake());
   }
 
-  /**
-   * Sends the request once. This may begin or end the pause. @throws {AnimalStoreError} no further try would succeed
-   */
+  /** Sends once, and may begin or end the pause. @throws {AnimalStoreError} no further try would succeed */
   async #try(request: ApiRequest, call: Call) {
     const sentMs = now();
     const outcome = await this.#exchange(request, call);

@@ -1,3 +1,5 @@
+/** The plans, and a choice among them, checked. The requests of a plan are counted elsewhere (window.ts). */
+
 import { showValue } from "../base/redact-secrets.ts";
 
 /** The numbers of an Enterprise plan. */

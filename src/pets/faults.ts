@@ -1,3 +1,5 @@
+/** Collects what is wrong with what a client sent, so that one message names every fault. */
+
 import { withoutSecrets } from "../base/redact-secrets.ts";
 
 /** A value, or one message for the client that names every fault. */

@@ -1,3 +1,5 @@
+/** The animal, its JSON text, and what is read from texts about it. new-pet.ts checks what clients send. */
+
 import { members, type NewPet, type PetStatus, petStatuses } from "./members.ts";
 
 export { type NewPet, type PetStatus, petStatuses };
