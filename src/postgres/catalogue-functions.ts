@@ -11,9 +11,14 @@ const presentArray = petArray("pet", "pet.status");
 /** The column of `once` with the status that a change was to: its name depends on who added it (migrations.ts). */
 export type ChangedTo = "changed_to" | "status";
 
-/** The animal as it was added. If its hash is that of a change, it gets a status that no animal has. */
-const addedArray = (changedTo: ChangedTo): string =>
-  petArray("pet", `CASE WHEN once.${changedTo} IS NULL THEN coalesce(added, pet.status) ELSE '' END`);
+const addedArray = petArray("pet", "coalesce(pet.added, pet.status)");
+
+/** For a hash that belongs to a change, which no animal that is added is equal to. */
+const noArray = "json_build_array(pet_id, '', '0', '')";
+
+/** Whether the animal of a hash is there, or was removed by the service: somebody may have deleted it by hand. */
+const isKnown = `(EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)
+        OR EXISTS (SELECT FROM animal_store.removed WHERE id = pet_id))`;
 
 export const catalogueFunctions = (changedTo: ChangedTo): string => `
 -- "animals" is an array of NewPets: a new member is no new parameter. Returns the last id and, as "replays", the
@@ -29,13 +34,16 @@ DECLARE last_id bigint; replayed jsonb; BEGIN
 
   IF cardinality(array_remove(hashes, NULL)) > 0 THEN
     DELETE FROM animal_store.once
-      WHERE hash = ANY (hashes) AND (at < now() - ${onceAge}
-        OR NOT EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)); -- Somebody deleted the animal.
-    SELECT jsonb_object_agg(place, ${addedArray(changedTo)})
+      WHERE hash = ANY (hashes) AND (at < now() - ${onceAge} OR NOT ${isKnown});
+    SELECT jsonb_object_agg(place, CASE
+        WHEN once.${changedTo} IS NOT NULL THEN ${noArray}
+        WHEN pet.id IS NULL THEN removed.added
+        ELSE ${addedArray} END)
       INTO replayed
       FROM unnest(hashes) WITH ORDINALITY AS item(hash, place)
       JOIN animal_store.once USING (hash)
-      JOIN animal_store.pets AS pet ON pet.id = pet_id;
+      LEFT JOIN animal_store.pets AS pet ON pet.id = pet_id
+      LEFT JOIN animal_store.removed ON removed.id = pet_id;
     IF replayed IS NOT NULL THEN
       SELECT coalesce(json_agg(animal ORDER BY place), '[]'), array_agg(hash ORDER BY place)
         INTO animals, hashes
@@ -66,34 +74,47 @@ CREATE OR REPLACE FUNCTION animal_store.add(
   FROM unnest(names, category_ids, statuses) WITH ORDINALITY AS item(name, category_id, status, place)
 $$;
 
--- Changes statuses, one after the other. Returns the last id and, as "replays", what came of those that it did not
--- change: "replay", "conflict", "absent", or the status that is none of those in "froms", which spaces separate. The
--- hashes are those of "add".
+-- Changes statuses, one after the other; to "removed", it removes the animal. Returns the last id and, as "replays",
+-- what came of those that it did not change: "replay", "conflict", "absent", or the status that is none of those in
+-- "froms", which spaces separate. For the replay of an animal that was removed since, "1 added" is how it was added.
+-- The hashes are those of "add".
 CREATE OR REPLACE FUNCTION animal_store.change_statuses(
   commit_id uuid, ids bigint[], statuses text[], froms text[], hashes text[]
 ) RETURNS json LANGUAGE plpgsql ${indexPlans} AS $$
 DECLARE
-  last_id bigint; pet animal_store.pets; earlier animal_store.once; verdict text; verdicts jsonb;
+  last_id bigint; pet animal_store.pets; gone animal_store.removed; earlier animal_store.once;
+  verdict text; verdicts jsonb;
 BEGIN
   ${boundWaits} ${durable}
   SELECT last INTO STRICT last_id FROM animal_store.counter FOR UPDATE;
   FOR place IN 1 .. cardinality(ids) LOOP
     SELECT * INTO pet FROM animal_store.pets WHERE id = ids[place];
-    SELECT once.* INTO earlier FROM animal_store.once JOIN animal_store.pets ON pets.id = pet_id
-      WHERE hash = hashes[place] AND at >= now() - ${onceAge};
+    SELECT * INTO earlier FROM animal_store.once
+      WHERE hash = hashes[place] AND at >= now() - ${onceAge} AND ${isKnown};
     verdict := CASE
-      WHEN pet.id IS NULL THEN 'absent'
-      WHEN earlier.pet_id = pet.id AND earlier.${changedTo} = statuses[place] THEN 'replay'
+      WHEN ids[place] > last_id THEN 'absent'
+      WHEN earlier.pet_id = ids[place] AND earlier.${changedTo} = statuses[place] THEN 'replay'
       WHEN earlier.hash IS NOT NULL THEN 'conflict'
+      WHEN pet.id IS NULL THEN 'absent'
       WHEN pet.status = ANY (string_to_array(froms[place], ' ')) THEN NULL
       ELSE pet.status
     END;
     IF verdict IS NOT NULL THEN
       verdicts := coalesce(verdicts, '{}') || jsonb_build_object(place, verdict);
+      IF verdict = 'replay' AND pet.id IS NULL THEN
+        SELECT * INTO gone FROM animal_store.removed WHERE id = ids[place];
+        verdicts := verdicts || jsonb_build_object(place || ' added', gone.added);
+      END IF;
       CONTINUE;
     END IF;
-    UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
-      WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
+    IF statuses[place] = 'removed' THEN
+      DELETE FROM animal_store.pets WHERE id = pet.id;
+      INSERT INTO animal_store.removed AS known (id, added) VALUES (pet.id, ${addedArray})
+        ON CONFLICT (id) DO UPDATE SET added = excluded.added, at = excluded.at; -- Somebody brought it back by hand.
+    ELSE
+      UPDATE animal_store.pets SET status = statuses[place], added = coalesce(added, status)
+        WHERE id = pet.id AND (status <> statuses[place] OR hashes[place] IS NOT NULL);
+    END IF;
     INSERT INTO animal_store.once AS known (hash, pet_id, ${changedTo})
       SELECT hashes[place], pet.id, statuses[place] WHERE hashes[place] IS NOT NULL
       ON CONFLICT (hash)

@@ -160,11 +160,12 @@ RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN
   ${boundWaits}
   ${purge("commits", "at < now() - interval '1 hour'")}
   ${purge("once", `at < now() - ${onceAge}`)}
+  ${purge("removed", `at < now() - ${onceAge}`)}
   ${purge("limits", `greatest(minute_ends, day_ends, last_at + ${dayMs}, ban_until + ${memoryMs})
     < animal_store.clock_ms()`)}
   RETURN greatest(
     pg_relation_size('animal_store.commits'), pg_relation_size('animal_store.once'),
-    pg_relation_size('animal_store.limits')
+    pg_relation_size('animal_store.removed'), pg_relation_size('animal_store.limits')
   ) / current_setting('block_size')::int;
 END $$;
 `;

@@ -65,6 +65,20 @@ CREATE TABLE animal_store.limits (
  */
 export const migrations: readonly string[] = [
   `
--- For the functions of release 3.0.
+-- The animals that were removed in the last 24 hours, each as it was added, as a "PetRow", for requests that are
+-- repeated. It is there already if somebody went back to release 2.1 by hand.
+CREATE TABLE IF NOT EXISTS animal_store.removed (
+  id bigint PRIMARY KEY, added json NOT NULL, at timestamptz NOT NULL DEFAULT now()
+);
+-- It gets the rights that roles have on the animals.
+DO $$ DECLARE one record; BEGIN
+  FOR one IN
+    SELECT 'ALL' AS privilege, relowner AS role FROM pg_class WHERE oid = 'animal_store.pets'::regclass
+    UNION ALL SELECT privilege_type, grantee FROM pg_class, aclexplode(relacl) WHERE oid = 'animal_store.pets'::regclass
+  LOOP
+    EXECUTE format('GRANT %s ON animal_store.removed TO %s', one.privilege,
+      CASE one.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.role)) END);
+  END LOOP;
+END $$;
 `,
 ];

@@ -8,7 +8,7 @@ import type { MaybePromise } from "../base/when-ready.ts";
 import { batchLength } from "../pets/add-in-batches.ts";
 import {
   type ChangeOutcome, IdempotencyConflictError, type JsonText, type PetPage, type PetQuery, type PetStore,
-  type StatusChange, StorageUnavailableError, type StoredPet,
+  type Removal, type RemovalOutcome, type StatusChange, StorageUnavailableError, type StoredPet,
 } from "../pets/pet-store.ts";
 import { type NewPet, newPetToJson, type PetStatus, petToJson } from "../pets/pet.ts";
 import { type Database, whyNotWait } from "./database.ts";
@@ -25,16 +25,21 @@ interface Addition {
 type Added = StoredPet & { readonly isReplay: boolean };
 
 interface Change {
-  /** As it was read before. */
-  readonly pet: PetRow;
-  readonly change: StatusChange;
+  readonly id: number;
+  /** As it was read before; undefined if it was not there. */
+  readonly pet: PetRow | undefined;
+  readonly status: PetStatus | "removed";
+  readonly from: readonly PetStatus[];
   readonly hash: string | undefined;
 }
 
-type Changed = ChangeOutcome | { readonly kind: "conflict" };
+type Changed = ChangeOutcome | RemovalOutcome;
 
-/** What came of a change that stored nothing: a status is a mismatch. */
-type Verdict = "replay" | "conflict" | "absent" | PetStatus;
+/**
+ * What came of a change that stored nothing: a status is a mismatch. A row is the animal of a replay that was removed
+ * since.
+ */
+type Verdict = "replay" | "conflict" | "absent" | PetStatus | PetRow;
 
 const getsMax = 500;
 /** A statement writes a row for each change while it holds the counter: 100 of them take 10 ms. */
@@ -70,8 +75,8 @@ export class PostgresPetStore implements PetStore {
   });
   #listedMax = listedMax;
   readonly #waitingLists = new Map<string, Promise<PetPage>>();
-  /** The adds and changes under way. */
-  readonly #storing = new Set<Promise<StoredPet | ChangeOutcome>>();
+  /** The adds, changes and removals under way. */
+  readonly #storing = new Set<Promise<StoredPet | Changed>>();
   #isClosing = false;
 
   constructor(database: Database, clock: Clock, options?: CommitsOptions) {
@@ -83,8 +88,12 @@ export class PostgresPetStore implements PetStore {
     return this.#store(() => this.#add(newPet, hash));
   }
 
-  changeStatus(id: number, change: StatusChange, hash?: string): Promise<ChangeOutcome> {
-    return this.#store(() => this.#change(id, change, hash));
+  changeStatus(id: number, { status, from }: StatusChange, hash?: string): Promise<ChangeOutcome> {
+    return this.#store(() => this.#change<ChangeOutcome>({ id, status, from, hash }));
+  }
+
+  remove(id: number, { from }: Removal, hash?: string): Promise<RemovalOutcome> {
+    return this.#store(() => this.#change<RemovalOutcome>({ id, status: "removed", from, hash }));
   }
 
   async get(id: number): Promise<JsonText | undefined> {
@@ -117,7 +126,7 @@ export class PostgresPetStore implements PetStore {
     await Promise.allSettled(this.#storing);
   }
 
-  async #store<Result extends StoredPet | ChangeOutcome>(run: () => Promise<Result>): Promise<Result> {
+  async #store<Result extends StoredPet | Changed>(run: () => Promise<Result>): Promise<Result> {
     if (this.#isClosing) {
       throw new StorageUnavailableError("the service is stopping");
     }
@@ -139,20 +148,18 @@ export class PostgresPetStore implements PetStore {
   }
 
   /** Reads the animal first: what is not there, or has another status, needs no write unless it may be a replay. */
-  async #change(id: number, change: StatusChange, hash: string | undefined): Promise<ChangeOutcome> {
+  async #change<Outcome extends Changed>(wanted: Omit<Change, "pet">): Promise<Outcome> {
+    const { id, from, hash } = wanted;
     const pet = await this.#gets.add(id);
-    if (pet === undefined) {
-      return { kind: "absent" };
+    const refusal = pet === undefined ? absent : ({ kind: "mismatch", status: pet[3] } as const);
+    if (hash === undefined && (pet === undefined || !from.includes(pet[3]))) {
+      return refusal as Outcome;
     }
-    const status = pet[3];
-    if (hash === undefined && !change.from.includes(status)) {
-      return { kind: "mismatch", status };
-    }
-    const outcome = await this.#changes.add({ pet, change, hash });
-    if (outcome.kind === "conflict") {
+    const outcome = await this.#changes.add({ ...wanted, pet });
+    if (outcome === "conflict") {
       throw conflict();
     }
-    return outcome;
+    return outcome as Outcome; // A removal and a change have outcomes of their own.
   }
 
   #addAll(items: readonly Addition[]): Promise<readonly MaybePromise<Added>[]> {
@@ -163,11 +170,11 @@ export class PostgresPetStore implements PetStore {
     return this.#commits.store(addText, values, items, addedOf);
   }
 
-  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed>[]> {
+  #changeAll(items: readonly Change[]): Promise<readonly MaybePromise<Changed | "conflict">[]> {
     const values = [
-      items.map(({ pet: [id] }) => id),
-      items.map(({ change }) => change.status),
-      items.map(({ change }) => change.from.join(" ")),
+      items.map(({ id }) => id),
+      items.map(({ status }) => status),
+      items.map(({ pet, from }) => (pet === undefined ? "" : from.join(" "))), // What was not there is only replayed.
       items.map(({ hash }) => hash ?? ""),
     ];
     return this.#commits.store(changeText, values, items, changedOf);
@@ -225,19 +232,25 @@ function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>):
   });
 }
 
-function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): readonly Changed[] {
-  return items.map(({ pet, change: { status } }, index) => {
+const absent = { kind: "absent" } as const;
+
+function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): readonly (Changed | "conflict")[] {
+  return items.map(({ pet, status }, index) => {
     const verdict = replays?.[index + 1];
-    switch (verdict) {
-      case undefined:
-      case "replay":
-        return { kind: "changed", json: petToJson({ ...petOf(pet), status }), isReplay: verdict === "replay" };
-      case "absent":
-      case "conflict":
-        return { kind: verdict };
-      default:
-        return { kind: "mismatch", status: verdict };
+    const row = pet ?? (replays?.[`${index + 1} added`] as PetRow | undefined);
+    if (verdict === "conflict") {
+      return verdict;
     }
+    if (row === undefined || verdict === "absent") {
+      return absent;
+    }
+    if (verdict !== undefined && verdict !== "replay") {
+      return { kind: "mismatch", status: verdict as PetStatus }; // No other is left.
+    }
+    const isReplay = verdict === "replay";
+    return status === "removed"
+      ? { kind: "removed", isReplay }
+      : { kind: "changed", json: petToJson({ ...petOf(row), status }), isReplay };
   });
 }
 

@@ -3,7 +3,7 @@
 import type { Query } from "./database.ts";
 
 /** The version of the schema that brought each table. */
-const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4 };
+const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4, removed: 5 };
 /** Those of one row have no primary key. */
 const tables = { ...keyedTables, counter: 4, version: 4 };
 

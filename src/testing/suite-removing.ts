@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
 
-import { IdempotencyConflictError, petToJson, StorageUnavailableError } from "../index.ts";
+import { IdempotencyConflictError, petToJson, type RemovalOutcome, StorageUnavailableError } from "../index.ts";
 import type { CreatePlace } from "./place.ts";
 import { seeded } from "./seeded-random.ts";
 import {
@@ -17,12 +17,17 @@ async function openRemoving(context: TestContext, createPlace: CreatePlace): Pro
   return removing(await openStore(context, createPlace));
 }
 
+function assertRemoved(outcome: RemovalOutcome, isReplay = false): void {
+  assert.ok(outcome.kind === "removed", outcome.kind);
+  assert.equal(outcome.isReplay === true, isReplay, "whether an earlier removal is said to have had this result");
+}
+
 export function testRemoving(name: string, createPlace: CreatePlace): void {
   test(`${name}: a removed animal is nowhere and stays so, and its id is not given again`, async (context) => {
     const store = await openRemoving(context, createPlace);
     await addAll(store, manyPets(3));
     for (const id of [3, 1]) {
-      assert.deepEqual(await store.remove(id, always), { kind: "removed" }, `id ${id}`);
+      assertRemoved(await store.remove(id, always));
       assert.equal(await store.get(id), undefined);
       assert.deepEqual(await store.changeStatus(id, free), { kind: "absent" });
       assert.deepEqual(await store.changeStatus(id, free, hashOf(id)), { kind: "absent" });
@@ -122,13 +127,12 @@ export function testRemovedReplays(name: string, createPlace: CreatePlace): void
       assert.deepEqual([id, textOf(json)], [1, petToJson({ ...rex, id: 1 })]);
       const pending = petToJson({ ...rex, id: 1, status: "pending" });
       assertChanged(await store.changeStatus(1, reserve, hashOf(2)), pending, isReplay);
-      const removed = await store.remove(1, { from: ["pending"] }, hashOf(3));
-      assert.deepEqual([removed.kind, "isReplay" in removed && removed.isReplay === true], ["removed", isReplay]);
+      assertRemoved(await store.remove(1, { from: ["pending"] }, hashOf(3)), isReplay);
 
       const again = await store.add(rex, hashOf(1));
       assert.deepEqual([again.id, textOf(again.json), again.isReplay], [1, petToJson({ ...rex, id: 1 }), true]);
       assertChanged(await store.changeStatus(1, { ...reserve, from: [] }, hashOf(2)), pending, true);
-      assert.deepEqual(await store.remove(1, { from: [] }, hashOf(3)), { kind: "removed", isReplay: true });
+      assertRemoved(await store.remove(1, { from: [] }, hashOf(3)), true);
 
       for (const hash of [1, 2, 3].map(hashOf)) {
         await assert.rejects(store.add({ ...rex, status: "sold" }, hash), IdempotencyConflictError);

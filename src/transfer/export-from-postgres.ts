@@ -9,7 +9,7 @@ import { keyFileName } from "../folder/key-file.ts";
 import { limitsFileName, snapshotPieces } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { members } from "../pets/members.ts";
-import { isPetStatus, type Pet, petStatuses, petToJson, type PetStatus, readPetId } from "../pets/pet.ts";
+import { isPetStatus, type Pet, petToJson, readPetId } from "../pets/pet.ts";
 import type { ChangedTo } from "../postgres/catalogue-functions.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
@@ -17,9 +17,10 @@ import { KeyEventReader } from "../postgres/key-event-reader.ts";
 import { readLimits } from "../postgres/limits-table.ts";
 import { petArray, petOf, type PetRow } from "../postgres/pet-columns.ts";
 import type { Row } from "../postgres/pool.ts";
+import { holds } from "../postgres/schema-checks.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
 import { petFileName } from "../store/load-pets.ts";
-import type { LineContent } from "../store/pet-line.ts";
+import { fileStatuses, type LineContent, removedIndex } from "../store/pet-line.ts";
 import type { Transferred } from "./import-to-postgres.ts";
 import { PetFileLines } from "./pet-file-lines.ts";
 
@@ -52,25 +53,48 @@ async function keyLines(query: Query, keyring: Keyring): Promise<string> {
 /** A hash counts from the end of its second, as an import takes it. */
 const onceColumns = "hash, (ceil(extract(epoch FROM at)) - 1)::text AS at_seconds";
 
+const counts = `once.at > now() - ${onceAge}`;
+
+interface Tables {
+  readonly changedTo: ChangedTo;
+  /** That of the removed animals, which the schema of release 2.1 lacks. */
+  readonly removed: string;
+}
+
+async function tablesOf(query: Query): Promise<Tables> {
+  const isThere = await holds(query, "to_regclass('animal_store.removed') IS NOT NULL");
+  const removed = isThere ? "animal_store.removed" : "(SELECT 0::bigint AS id, NULL::json AS added LIMIT 0)";
+  return { changedTo: await readChangedTo(query), removed };
+}
+
 /**
  * Animals have the statuses that they were added with, and one hash at most. The plan of a cursor begins with the first
- * rows instead of sorting all of them.
+ * rows instead of sorting all of them. A removed animal is there as long as a hash of it counts.
  */
-const addsText = (changedTo: ChangedTo): string => `SELECT pets.id::text AS id,
-    ${petArray("pets", "coalesce(added, pets.status)")}::text AS pet, coalesce(added, pets.status) AS status,
-    ${onceColumns}
-  FROM animal_store.pets LEFT JOIN animal_store.once
-    ON pet_id = pets.id AND once.${changedTo} IS NULL AND at > now() - ${onceAge}
-  ORDER BY pets.id`;
+const addsText = ({ changedTo, removed }: Tables): string => `SELECT one.id::text AS id, one.pet::text AS pet,
+    one.status AS status, ${onceColumns}
+  FROM (
+    SELECT id, ${petArray("pets", "coalesce(pets.added, pets.status)")} AS pet, coalesce(added, status) AS status
+      FROM animal_store.pets
+    UNION ALL SELECT id, added, added ->> 3 FROM ${removed} AS gone
+      WHERE EXISTS (SELECT FROM animal_store.once WHERE pet_id = gone.id AND ${counts})
+  ) AS one LEFT JOIN animal_store.once ON pet_id = one.id AND once.${changedTo} IS NULL AND ${counts}
+  ORDER BY one.id`;
 
-/** The changes whose hashes count, but of removed animals. */
-const changesText = (changedTo: ChangedTo): string => `SELECT pet_id::text AS id, ${changedTo} AS status, ${onceColumns}
-  FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND at > now() - ${onceAge}
-    AND EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id) ORDER BY at`;
+/** The changes whose hashes count, but of animals that somebody deleted. A removal stands behind all changes. */
+const changesText = ({ changedTo, removed }: Tables): string => `SELECT pet_id::text AS id,
+    ${changedTo} AS status, ${onceColumns}
+  FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND ${counts}
+    AND (EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)
+      OR EXISTS (SELECT FROM ${removed} AS gone WHERE gone.id = pet_id))
+  ORDER BY ${changedTo} = 'removed', at`;
 
-/** What has become of each animal that was changed. */
-const presentText = `SELECT id::text AS id, status, NULL AS hash, NULL AS at_seconds
-  FROM animal_store.pets WHERE added IS NOT NULL ORDER BY pets.id`;
+/** What has become of each animal that was changed or removed. */
+const presentText = ({ changedTo, removed }: Tables): string => `SELECT id::text AS id, status, NULL AS hash,
+    NULL AS at_seconds FROM animal_store.pets WHERE added IS NOT NULL
+  UNION ALL SELECT id::text, 'removed', NULL, NULL FROM ${removed} AS gone
+    WHERE EXISTS (SELECT FROM animal_store.once WHERE pet_id = gone.id AND ${counts})
+      AND NOT EXISTS (SELECT FROM animal_store.once WHERE pet_id = gone.id AND ${changedTo} = 'removed' AND ${counts})`;
 
 async function* rowsOf(query: Query, cursor: string, text: string): AsyncGenerator<Row> {
   await query(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${text}`);
@@ -87,10 +111,10 @@ async function* rowsOf(query: Query, cursor: string, text: string): AsyncGenerat
  * forgets the oldest hashes by their order in the file.
  */
 async function* rowsInOrder(query: Query): AsyncGenerator<{ readonly row: Row; readonly pet?: Pet }> {
-  const changedTo = await readChangedTo(query);
-  const changes = rowsOf(query, "changes", changesText(changedTo));
+  const tables = await tablesOf(query);
+  const changes = rowsOf(query, "changes", changesText(tables));
   let change = await changes.next();
-  for await (const row of rowsOf(query, "adds", addsText(changedTo))) {
+  for await (const row of rowsOf(query, "adds", addsText(tables))) {
     const pet = petOf(JSON.parse(String(row["pet"])) as PetRow);
     while (change.done !== true && row["hash"] !== null && isBefore(change.value, row)) {
       yield { row: change.value };
@@ -101,7 +125,7 @@ async function* rowsInOrder(query: Query): AsyncGenerator<{ readonly row: Row; r
   for (; change.done !== true; change = await changes.next()) {
     yield { row: change.value };
   }
-  for await (const row of rowsOf(query, "present", presentText)) {
+  for await (const row of rowsOf(query, "present", presentText(tables))) {
     yield { row };
   }
 }
@@ -140,14 +164,15 @@ function isValid(row: Row, pet: Pet | undefined): boolean {
     return length >= 1 && length <= codePointsMax;
   });
   const isHashValid = hash === null || (/^[\w-]{22}$/.test(String(hash)) && Number.isSafeInteger(Number(atSeconds)));
-  return readPetId(String(id)) !== undefined && isPetStatus(status) && areTextsValid && isHashValid;
+  const isStatusValid = isPetStatus(status) || (pet === undefined && status === fileStatuses[removedIndex]);
+  return readPetId(String(id)) !== undefined && isStatusValid && areTextsValid && isHashValid;
 }
 
 function contentOf({ id, status, hash }: Row, pet: Pet | undefined): LineContent {
   return {
     id: Number(id),
     kind: pet === undefined ? "change" : "create",
-    statusIndex: petStatuses.indexOf(status as PetStatus), // It is one.
+    statusIndex: fileStatuses.indexOf(String(status)),
     json: pet === undefined ? "" : petToJson(pet),
     idempotencyHash: hash === null ? undefined : String(hash),
   };

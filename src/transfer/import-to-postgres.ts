@@ -13,14 +13,15 @@ import { loadLimits } from "../folder/limits-file.ts";
 import { Keyring } from "../keys/keyring.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { damageText, type LogEnd, type TornEnd } from "../log/reader.ts";
-import { type PetStatus, petStatuses } from "../pets/pet.ts";
+import { petStatuses } from "../pets/pet.ts";
 import type { Query } from "../postgres/database.ts";
 import { onceAge } from "../postgres/functions.ts";
 import { writeLimits } from "../postgres/limits-table.ts";
-import { columnNames, recordOfJson } from "../postgres/pet-columns.ts";
+import { columnNames, petArray, recordOfJson } from "../postgres/pet-columns.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
 import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-hashes.ts";
 import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
+import { fileStatuses, removedIndex } from "../store/pet-line.ts";
 
 export interface Transferred {
   readonly animalCount: number;
@@ -99,6 +100,11 @@ const addText = `INSERT INTO animal_store.pets (${columnNames}, status, id)
   SELECT * FROM json_to_recordset($1) AS pet(${recordOfJson}, id bigint)`;
 const changeText = `UPDATE animal_store.pets SET status = one.status, added = coalesce(added, pets.status)
   FROM json_to_recordset($1) AS one(id bigint, status text) WHERE pets.id = one.id`;
+const removeText = `WITH gone AS (
+    DELETE FROM animal_store.pets WHERE id IN (SELECT one.id FROM json_to_recordset($1) AS one(id bigint)) RETURNING *
+  )
+  INSERT INTO animal_store.removed (id, added) SELECT gone.id, ${petArray("gone", "coalesce(gone.added, gone.status)")}
+  FROM gone`;
 /** A line has the second that its request began in: its 24 hours count from the end of that second. */
 const rememberText = (changedTo: string): string => `INSERT INTO animal_store.once (hash, pet_id, ${changedTo}, at)
   SELECT hash, id, status, least(now(), to_timestamp("atSeconds" + 1))
@@ -111,7 +117,7 @@ interface OnceRow {
   readonly hash: string;
   readonly id: number;
   /** Of a change. */
-  readonly status: PetStatus | null;
+  readonly status: string | null;
   readonly atSeconds: number;
 }
 
@@ -120,7 +126,7 @@ class CatalogueCopy implements PetSink {
   /** Each as `petToJson` writes it. */
   #pets: string[] = [];
   /** By the animal's id. The last one counts. */
-  #statuses = new Map<number, PetStatus>();
+  #statuses = new Map<number, string>();
   /** If a hash was used again, the later request counts. */
   #hashes = new Map<string, OnceRow>();
   /** Changed here only, as is `lastId`. */
@@ -138,21 +144,24 @@ class CatalogueCopy implements PetSink {
   }
 
   changeStatus(id: number, statusIndex: number): void {
-    this.#statuses.set(id, petStatuses[statusIndex]!); // One of the known statuses.
+    this.#statuses.set(id, fileStatuses[statusIndex]!); // One of the known statuses.
+    this.animalCount -= Number(statusIndex === removedIndex);
   }
 
   rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
     const { id, kind, statusIndex } = request;
     const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-    this.#hashes.set(hash, { hash, id, status: kind === "change" ? petStatuses[statusIndex]! : null, atSeconds });
+    this.#hashes.set(hash, { hash, id, status: kind === "change" ? fileStatuses[statusIndex]! : null, atSeconds });
   }
 
   async flush(query: Query, changedTo: string): Promise<void> {
     const statuses = Array.from(this.#statuses, ([id, status]) => ({ id, status }));
+    const isRemoval = ({ status }: { readonly status: string }): boolean => status === fileStatuses[removedIndex];
     const [pets, hashes] = [this.#pets, [...this.#hashes.values()]];
     [this.#pets, this.#statuses, this.#hashes] = [[], new Map(), new Map()];
     await query(addText, [`[${pets.join(",")}]`]);
-    await query(changeText, [JSON.stringify(statuses)]);
+    await query(changeText, [JSON.stringify(statuses.filter((one) => !isRemoval(one)))]);
+    await query(removeText, [JSON.stringify(statuses.filter(isRemoval))]);
     await query(rememberText(changedTo), [JSON.stringify(hashes)]);
   }
 }

@@ -266,10 +266,32 @@ test("an instance of release 2.1 and a new one read what the other stores, and t
   assert.deepEqual((await oldChange(2, "available", "sold", sale)).replays, { 1: "replay" });
   assert.deepEqual((await oldChange(1, "available", "sold", sale)).replays, { 1: "conflict" });
   const { last, replays } = await oldAdd(["Mimi"], [sale]);
-  assert.deepEqual([last, replays[1].slice(0, 2)], [4, [2, "Mimi"]]);
+  assert.deepEqual([last, replays[1].length], [4, 4]);
   assert.ok(!["available", "pending", "sold"].includes(replays[1][3]), "so the instance answers that the key is another request's");
   assert.equal((await store.add(mimi, create)).id, 5);
   assert.deepEqual((await oldAdd(["Mimi"], [create])).replays, { 1: [5, "Mimi", "2", "sold"] });
+});
+
+test("beside an instance of release 2.1 a removed animal is gone there, too, and what it repeats adds nothing", { skip }, async (context) => {
+  const url = await createOld(postgres);
+  const [pool, connection] = [openPool(context, url), new pg.Client({ connectionString: url })];
+  await connection.connect();
+  context.after(() => connection.end());
+  const old = async (text, values) => JSON.parse((await connection.query(`SELECT animal_store.${text}::text AS answer`, values)).rows[0].answer);
+  const database = new Database(pool, assert.fail);
+  await prepareSchema(database, () => undefined, "migrate");
+  const store = new PostgresPetStore(database, systemClock);
+  const sale = "s".repeat(22);
+  await store.changeStatus(2, { status: "available", from: ["sold"] }, sale);
+  assert.equal((await store.remove(2, { from: ["available"] })).kind, "removed");
+  assert.deepEqual(await old("get($1)", [[1, 2]]), [[1, "Rex", "1", "pending"]]);
+  assert.deepEqual(await old("list('{0,0}', '{9,9}', ARRAY[NULL,'available']::text[])"), [[[1, "Rex", "1", "pending"]], null]);
+  const oldChange = (once) => old("change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))",
+    [randomUUID(), [2], ["available"], ["available pending sold"], [once]]);
+  assert.deepEqual((await oldChange("")).replays, { 1: "absent" });
+  assert.equal((await oldChange(sale)).replays[1], "replay", "so it shows the animal that it has read before");
+  const repeated = [randomUUID(), ["Mimi", "New"], ["2", "1"], ["sold", "sold"], [hash, ""]];
+  assert.deepEqual(await old("add($1, $2, $3, $4, array_replace($5::text[], '', NULL))", repeated), { last: 3, replays: { 1: [2, "Mimi", "2", "sold"] } });
 });
 
 for (const [what, statement] of [

@@ -48,6 +48,22 @@ test("a key whose limits are purged while its request waits is served as a new o
   assert.ok(b.resetSeconds > Date.now() / 1_000);
 });
 
+test("a removed animal is purged 24 hours later, and neither sooner nor with the hashes that count", { skip }, async (context) => {
+  const { engine, query, purge } = await start(context);
+  const rex = { name: "Rex", categoryId: 1n, status: "available" };
+  const hashes = ["a", "b"].map((letter) => letter.repeat(22));
+  for (const [index, hash] of hashes.entries()) {
+    await engine.store.add(rex, hash);
+    await engine.store.remove(index + 1, { from: ["available"] });
+  }
+  await query("UPDATE animal_store.removed SET at = now() - interval '24 hours 1 second' WHERE id = 1");
+  await query("UPDATE animal_store.once SET at = now() - interval '24 hours 2 seconds' WHERE pet_id = 1");
+  purge();
+  await until("the first one is purged", async () => (await query("SELECT FROM animal_store.removed")).length === 1);
+  assert.equal((await engine.store.add(rex, hashes[1])).isReplay, true);
+  assert.equal((await engine.store.add(rex, hashes[0])).id, 3);
+});
+
 test("a minute that is open when the day ends is not purged", { skip }, async (context) => {
   const { engine, query, purge } = await start(context);
   await engine.limiter.take("a", plan);
