@@ -1,6 +1,6 @@
 /**
- * Commands of root on another user's folder. All that a command needs is loaded before, since the program may lie where
- * that user cannot read, and all that it reads from elsewhere is opened before.
+ * Lets a command that root runs on another user's folder become that user. Before that, all modules that the command
+ * needs are loaded, and all files from elsewhere opened: that user may not be able to read them.
  */
 
 import { lchown, lstat } from "node:fs/promises";
@@ -10,9 +10,9 @@ import { nodeDisk } from "./node-disk.ts";
 import { become, type Owner, pathOwner, userName } from "./owner.ts";
 
 /**
- * Becomes the user who owns the data folder, if this is root and the folder another user's: before the first file there
- * is touched. Resolves to that user.
- * @param target a folder that the command makes and fills: a new one becomes that user's
+ * If this process is root and the data folder another user's, becomes that user. Call it before the first file there is
+ * touched. Resolves to that user.
+ * @param target a folder that the command makes and fills; if it is missing, it will belong to that user
  * @throws {Error} that user cannot write to the target, or root cannot become that user
  */
 export async function becomeOwner(dataDir: string, target?: string): Promise<Owner | undefined> {
@@ -26,7 +26,7 @@ export async function becomeOwner(dataDir: string, target?: string): Promise<Own
   return owner;
 }
 
-/** Where only root decides what the path leads to. */
+/** Makes `target` and gives it to the owner. Safe only where root alone decides what the path leads to. */
 async function makeFor({ uid, gid }: Owner, target: string, dataDir: string): Promise<void> {
   const missing: string[] = [];
   for (let path = resolve(target); !(await isThere(path)); path = dirname(path)) {
@@ -38,7 +38,7 @@ async function makeFor({ uid, gid }: Owner, target: string, dataDir: string): Pr
   }
   await nodeDisk.makeFolder(target);
   for (const path of missing) {
-    await lchown(path, uid, gid); // From the last one up: until the first one is given away, only root is in there.
+    await lchown(path, uid, gid); // The deepest first: only root can enter until the topmost is given away.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * A folder that gets several files at once, or none. Their names cannot appear at one instant, so a commit marker is
- * there until all have theirs: nobody uses the folder meanwhile, nor after a crash.
+ * Fills a folder with several files at once, or with none. Their names cannot appear at one instant, so a marker file
+ * is in the folder until all have theirs. While it is there, also after a crash, nobody uses the folder.
  */
 
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { join } from "node:path";
 import type { Disk } from "./disk.ts";
 import { lockFolder } from "./lock.ts";
 
-/** While the marker is there, the folder's files are those of an earlier try. */
+/** While this file is there, the folder's other files belong to an attempt that has not finished. */
 export const markerName = "export.unfinished";
 
-/** @throws {Error} the folder is not whole */
+/** @throws {Error} the folder has not been filled completely */
 export async function checkWhole(disk: Disk, folder: string): Promise<void> {
   if (await disk.exists(join(folder, markerName))) {
     throw new Error(`Cannot use ${folder}: an export or a salvage into it was not finished; run it again`);
@@ -19,8 +19,8 @@ export async function checkWhole(disk: Disk, folder: string): Promise<void> {
 }
 
 /**
- * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier try left
- * is removed first.
+ * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier attempt
+ * left is removed first.
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(

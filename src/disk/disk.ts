@@ -9,19 +9,19 @@ import type { Clock } from "../base/clock.ts";
 import type { Report } from "../base/report.ts";
 
 /**
- * An open file. Errors have the `code` of Node's own (`ENOSPC`, `EIO` …). Each call may wait for the disk, and for as
- * long as that hangs or is frozen; the event loop goes on.
+ * An open file. Errors have the `code` of Node's own (`ENOSPC`, `EIO` …). Each call waits as long as the disk hangs or
+ * is frozen; the event loop goes on.
  */
 export interface DiskFile {
   /** Reads from `position`, in bytes. Resolves to the number of bytes read, 0 at the end of the file. */
   read(target: Uint8Array, position: number): Promise<number>;
   /** Writes at the end. Resolves to the number of bytes written: **fewer than given if the disk is full, no error**. */
   append(bytes: Uint8Array): Promise<number>;
-  /** Writes `bytes` over those at `position`, if the file is in place. Not durable before the next `sync`. */
+  /** Replaces the bytes at `position`, if the path leads to the file. Not durable before the next `sync`. */
   overwrite(bytes: Uint8Array, position: number): Promise<void>;
   /** Resolves when all that was written survives a loss of power (fdatasync: content and size). */
   sync(): Promise<void>;
-  /** Not durable before the next `sync`. */
+  /** Cuts the file to `size` bytes. Not durable before the next `sync`. */
   truncate(size: number): Promise<void>;
   /** Bytes in the file when it was opened. */
   size(): number;
@@ -33,8 +33,8 @@ export interface DiskFile {
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
   /**
-   * From now on `take` gets each connection of `reach`, also those that wait already.
-   * @param refusal what one gets that is too many, before it is closed
+   * From now on `take` gets each connection that is made by `reach`, and those that wait already.
+   * @param refusal sent to a connection that is one too many, before it is closed
    */
   answer(take: (connection: Duplex) => void, refusal: string): void;
   /** Whether the path still leads to this lock: its folder may have been renamed, or another one mounted over it. */
@@ -47,9 +47,9 @@ export interface Disk {
   openToRead(path: string): Promise<DiskFile | undefined>;
   /** Opens for reading and appending. Makes the file if there is none, mode 0600; its name is not durable yet. */
   openToAppend(path: string): Promise<DiskFile>;
-  /** Where the link at the path leads, an absolute path; undefined if no link is there. */
+  /** The absolute path that the link at `path` leads to; undefined if there is no link. */
   linkTarget(path: string): Promise<string | undefined>;
-  /** Rejects where `remove` would because of another user's right to the file. Removes nothing. */
+  /** Rejects if `remove` would be refused because the file is another user's. Removes nothing. */
   mustBeRemovable(path: string): Promise<void>;
   /** Whether there is such a file or folder. */
   exists(path: string): Promise<boolean>;
@@ -60,10 +60,10 @@ export interface Disk {
   makeFolder(path: string): Promise<void>;
   /** Resolves when the names in the folder survive a loss of power. */
   syncFolder(path: string): Promise<void>;
-  /** A dead process cannot keep it. Resolves to undefined if a living process holds the name. */
+  /** Locks the name. A dead process holds none. Resolves to undefined if a living process holds it. */
   lock(path: string): Promise<Lock | undefined>;
   isLocked(path: string): Promise<boolean>;
-  /** A connection to the process that holds the name; undefined if none does. It may be stopped, and never answer. */
+  /** Connects to the process that holds the name; undefined if none does. It may be stopped, and never answer. */
   reach(path: string): Promise<Duplex | undefined>;
 }
 

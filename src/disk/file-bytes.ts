@@ -1,3 +1,5 @@
+/** Reads and writes files over the interface of disk.ts, whatever their content. */
+
 import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
@@ -7,7 +9,7 @@ import type { Disk, DiskFile } from "./disk.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
 
-/** As `file.read`. A failure of the disk says where it is. */
+/** Reads as `file.read` does. An `EIO` names the byte where it happened. */
 export async function readAt(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
   try {
     return await file.read(target, position);
@@ -16,7 +18,7 @@ export async function readAt(file: ReadableFile, target: Uint8Array, position: n
   }
 }
 
-/** A failure of the disk, and where it is. */
+/** The disk's error, with the place before its message and the same code. */
 export function withPosition(place: string, cause: unknown): Error {
   return Object.assign(new Error(`${place} ${messageOf(cause)}`, { cause }), { code: codeOf(cause) });
 }
@@ -55,7 +57,7 @@ export function fileOf(bytes: Buffer): ReadableFile {
 
 const pieceBytes = 1_048_576;
 
-/** The bytes of the file up to its present end. A piece is overwritten by the next one. */
+/** Yields the bytes of the file up to the end that it has now. A piece is overwritten by the next one. */
 export async function* piecesOf(file: ReadableFile): AsyncGenerator<Uint8Array> {
   const whole = upTo(file, file.size());
   const piece = Buffer.allocUnsafe(Math.min(file.size(), pieceBytes));
@@ -67,9 +69,9 @@ export async function* piecesOf(file: ReadableFile): AsyncGenerator<Uint8Array> 
 const blockBytes = 4_096;
 
 /**
- * The file with zeros where the disk cannot read it, for who takes that as damage. Such a block is read once, since a
- * disk may try for seconds.
- * @param onUnreadable called once for each block, with where it begins
+ * The file with zeros in place of blocks that the disk cannot read, for callers that handle damage. Such a block is
+ * tried once, since a disk may take seconds to give up.
+ * @param onUnreadable called once for each such block, with its offset
  */
 export function readPastErrors(file: ReadableFile, onUnreadable: (offset: number) => void): ReadableFile {
   const unreadable = new Set<number>();
@@ -125,7 +127,7 @@ export async function* readLines(file: Pick<ReadableFile, "read">, lineBytesMax:
   }
 }
 
-/** Atomically: a reader finds the old content or the new one, also after a loss of power or a failure. */
+/** Replaces a file atomically: readers find the old content or the new, also after a loss of power or a failure. */
 export async function replaceFile(disk: Disk, path: string, pieces: Iterable<string>): Promise<void> {
   const newPath = `${path}.new`;
   await disk.remove(newPath); // A crash may have left half of one.
@@ -133,13 +135,13 @@ export async function replaceFile(disk: Disk, path: string, pieces: Iterable<str
     await writeFile(disk, newPath, pieces);
     await disk.rename(newPath, path);
   } catch (error) {
-    await disk.remove(newPath).catch(() => undefined); // If it fails, the next attempt begins with it.
+    await disk.remove(newPath).catch(() => undefined); // If this fails too, the next attempt removes it.
     throw error;
   }
   await disk.syncFolder(dirname(path));
 }
 
-/** Writes and syncs a new file. The event loop has a turn after each piece. The file's name is not synced. */
+/** Writes and syncs a new file, with a turn of the event loop after each piece. Does not sync the file's name. */
 export async function writeFile(
   disk: Disk,
   path: string,

@@ -1,6 +1,6 @@
 /**
- * Says of an error of the system whom it refused what, and which file or folder is why. A running service explains
- * errors, too, so the file system is asked through the pool: the event loop goes on while a disk does not answer.
+ * Turns an error of the system into a sentence: which user was refused what, and which file or folder is why. A running
+ * service needs this, too, so all calls are asynchronous: the event loop goes on while a disk hangs.
  */
 
 import { constants, type Stats } from "node:fs";
@@ -23,7 +23,7 @@ export async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise
   }
 }
 
-/** What the system refused, in a sentence: whom, and which file or folder is why. Its cause is Node's own error. */
+/** A refusal of the system. The message names the user and the file or folder at fault; the cause is Node's error. */
 export class RefusedError extends Error {
   override readonly name = "RefusedError";
   readonly code: unknown;
@@ -36,14 +36,14 @@ export class RefusedError extends Error {
   }
 }
 
-/** As the promise, but rejects with a `RefusedError` where there is a sentence for it. */
+/** Settles as the promise does, but rejects with a `RefusedError` if there is a sentence for the error. */
 export async function withPath<Found>(path: string, pending: Promise<Found>): Promise<Found> {
   return pending.catch(async (error: unknown) => {
     throw await explain(error, path);
   });
 }
 
-/** Resolves to a `RefusedError`, or the error itself if there is no sentence. @param usedPath if it names none */
+/** Resolves to a `RefusedError`, or the error itself if there is no sentence. @param usedPath if it has none */
 export async function explain(error: unknown, usedPath?: string): Promise<unknown> {
   const code = systemCode(error);
   if (code === undefined || error instanceof RefusedError) {
@@ -65,10 +65,10 @@ function systemCode(error: unknown): unknown {
   return names.find(([, number]) => number === -((error as NodeJS.ErrnoException).errno ?? 0))?.[0] ?? code;
 }
 
-/** They need a right to the folder, whatever has the name. */
+/** System calls that need a right to the folder, whatever the name leads to. */
 const callsOnNames: ReadonlySet<string> = new Set(["link", "listen", "mkdir", "rename", "unlink"]);
 
-/** Looks at the disk only where there is a sentence: after a time-out each look may take as long. */
+/** Looks at the disk only for codes with a sentence: after a time-out, each look may take as long again. */
 async function sentenceOf(code: unknown, path: string, isName: boolean): Promise<string | undefined> {
   const place = async (): Promise<string> => (isName || !(await exists(path)) ? dirname(path) : path);
   switch (code) {
@@ -94,7 +94,7 @@ async function sentenceOf(code: unknown, path: string, isName: boolean): Promise
   }
 }
 
-/** Undefined if it is not a mode that refuses: the rules of a container or a security module may. */
+/** Undefined if no file mode is the reason: the rules of a container or a security module may be. */
 async function whoCannot(place: string): Promise<string | undefined> {
   const { R_OK, W_OK, X_OK } = constants;
   const isFolder = (await statOf(place))?.isDirectory() === true;
@@ -117,7 +117,7 @@ async function whoCannot(place: string): Promise<string | undefined> {
   return `user ${user} cannot ${verb} ${path} (mode ${mode}, owner ${owner})`;
 }
 
-/** From the root on. */
+/** The folders that the path goes through, from the root on. */
 function foldersAbove(path: string): string[] {
   const folder = dirname(path);
   return folder === path ? [] : [...foldersAbove(folder), folder];
@@ -127,17 +127,17 @@ function mayUse(path: string, right: number): Promise<boolean> {
   return access(path, right).then(() => true, () => false);
 }
 
-/** False also of what is behind a folder that cannot be entered. */
+/** Also false for a path behind a folder that cannot be entered. */
 function exists(path: string): Promise<boolean> {
   return mayUse(path, constants.F_OK);
 }
 
-/** Undefined also of what is behind a folder that cannot be entered. */
+/** Also undefined for a path behind a folder that cannot be entered. */
 function statOf(path: string): Promise<Stats | undefined> {
   return stat(path).catch(() => undefined);
 }
 
-/** The first part of the path that is not there, or of where its link leads. */
+/** The first part of the path, or of its link's target, that does not exist; undefined if all of it does. */
 async function absentOf(path: string): Promise<string | undefined> {
   if (await exists(path)) {
     return undefined;

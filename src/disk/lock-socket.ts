@@ -18,25 +18,25 @@ import { userName } from "./owner.ts";
 
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
 
-/** For the longest name that callers use, with its separator: if this fits, no handle is needed. */
+/** Bytes for a separator and the longest name that callers use: a path that leaves so many needs no handle. */
 const nameBytesReserved = 64;
 
-/** These errors say nothing about the other process. */
+/** Errors that are this process's own, and say nothing about the other one. */
 const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
 
-/** Those beyond it are refused at once. They are of processes that may write to the folder. */
+/** Further connections are refused at once. Only processes that may write to the folder can connect. */
 const connectionsMax = 32;
 
-/** How long one that is refused may take to hear it. */
+/** How long a refused process may take to read the refusal. */
 const refusedMs = 1_000;
 
 /**
- * A socket that listens to hold the name `path`, or to contend for it. Connections that nobody takes stay open until it
- * closes.
+ * A socket that listens, and so holds the name `path`, or contends for it. Connections that nobody takes stay open
+ * until it closes.
  */
 export class LockSocket implements Lock {
   readonly server: Server;
-  /** Undefined until it is known. */
+  /** As `identityOf` gives it; undefined until then. */
   identity: string | undefined;
   readonly #path: string;
   readonly #connections = new Set<Socket>();
@@ -54,7 +54,7 @@ export class LockSocket implements Lock {
         this.#take?.(connection);
         return;
       }
-      // Not ended at once: whoever then writes its request would get an error before it has read the refusal.
+      // Not destroyed at once: a process that is writing its request would get an error in place of the refusal.
       connection.end(this.#refusal).resume().setTimeout(refusedMs, () => connection.destroy());
     });
   }
@@ -88,13 +88,13 @@ export class LockSocket implements Lock {
   }
 }
 
-/** Which socket the path leads to: inodes are reused, but not at the same nanosecond. */
+/** Identifies the socket that the path leads to: inodes are reused, but not at the same nanosecond. */
 export async function identityOf(path: string): Promise<string | undefined> {
   const found = await undefinedIfAbsent(fs.lstat(path, { bigint: true }));
   return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
-/** Calls `use` with the folder of the name `path`. Sockets that it opens stay open. */
+/** Calls `use` with the folder of the name `path`. Sockets that `use` opens stay open. */
 export async function inFolderOf<Result>(
   path: string,
   use: (folder: SocketFolder, name: string) => Promise<Result>,
@@ -115,7 +115,7 @@ export class SocketFolder {
     this.#handle = handle;
   }
 
-  /** The socket does not keep the process alive. @param heldPath the name that it is for */
+  /** The socket does not keep the process alive. @param heldPath the name that it holds or contends for */
   async listen(name: string, heldPath: string): Promise<LockSocket> {
     const socket = new LockSocket(heldPath);
     const { server } = socket;
@@ -125,7 +125,7 @@ export class SocketFolder {
     } catch (error) {
       throw await this.failure(error, name);
     }
-    // From now on only accepting can fail. Even then the other process is connected, and needs no more.
+    // From now on only accepting can fail. Even then the other process has connected, and so knows that this one lives.
     server.on("error", () => undefined);
     server.unref();
     return socket;
@@ -136,7 +136,7 @@ export class SocketFolder {
    *
    * Only a refused connection shows that no process listens: if the process is stopped or overloaded, connecting fails
    * in other ways.
-   * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if the name is no socket's
+   * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if something else has the name
    */
   async stateOf(name: string): Promise<"alive" | "stale" | "absent"> {
     const code = await this.#connect(name);
@@ -153,7 +153,7 @@ export class SocketFolder {
     const path = join(this.path, name);
     const status = await undefinedIfAbsent(fs.lstat(path));
     if (status?.isSocket() === false) {
-      throw new Error(`Cannot lock ${path}: it is not a socket`); // A file refuses connections too, a link to nothing.
+      throw new Error(`Cannot lock ${path}: it is not a socket`); // For instance a plain file, or a dangling link.
     }
     return status === undefined || code === "ENOENT" ? "absent" : "stale"; // It may have been made meanwhile.
   }
@@ -164,7 +164,7 @@ export class SocketFolder {
     return typeof connection === "string" ? undefined : connection;
   }
 
-  /** Resolves to the code of the error if it cannot be connected. */
+  /** Resolves to the error's code if no connection can be made. */
   #connect(name: string): Promise<Socket | string> {
     const path = this.#address(name);
     return new Promise((resolve, reject) => {
@@ -180,7 +180,7 @@ export class SocketFolder {
     });
   }
 
-  /** Node's own message names a temporary file, and a call as for the network. */
+  /** Replaces Node's own message, which names a temporary file, and a call of the network. */
   async failure(error: unknown, name: string): Promise<Error> {
     const refused = await explain(error, join(this.path, name));
     if (refused instanceof RefusedError) {

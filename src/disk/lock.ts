@@ -33,11 +33,11 @@ export class FolderInUseError extends Error {
   override readonly name = "FolderInUseError";
 }
 
-/** A command that changes a key holds the folder for a moment, which is no reason for a start to fail. */
+/** How long a start waits for the lock: a command that changes a key holds the folder for a moment only. */
 const commandMsMax = 1_000;
 const retryMs = 50;
 
-/** @internal The name that whoever serves or changes a data folder holds. */
+/** @internal The name that a process holds while it serves or changes the data folder. */
 export function folderLockPath(dataDir: string): string {
   return join(dataDir, "server.lock");
 }
@@ -45,7 +45,7 @@ export function folderLockPath(dataDir: string): string {
 /** An attempt fails if another process changes the name during it. After so many the name counts as held. */
 const attemptsMax = 100;
 
-/** @internal Makes the data folder if it is missing, and locks it: one server each. @throws {FolderInUseError} */
+/** @internal Makes the data folder if it is missing, and locks it for this process. @throws {FolderInUseError} */
 export async function lockFolder(disk: Disk, dataDir: string): Promise<Lock> {
   await disk.makeFolder(dataDir);
   for (let waitedMs = 0; waitedMs < commandMsMax; waitedMs += retryMs) {
@@ -110,8 +110,8 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
 }
 
 /**
- * Connecting to a socket needs the right to write to it. Whoever may write to the folder has it: they must see whether
- * the lock's owner lives, and may ask it. Nobody else has it.
+ * Connecting to a socket needs the right to write to it. All users who may write to the folder get it: they must see
+ * whether the lock's owner lives, and may ask it. Nobody else gets it.
  */
 async function openToWriters(path: string, folder: string): Promise<void> {
   const owner = await folderOwner(folder);
@@ -132,7 +132,7 @@ async function openToWriters(path: string, folder: string): Promise<void> {
 /** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */
 type Attempt = "ours" | "held" | "swept";
 
-/** Gives the socket at `temporaryPath` the name `target`: `name`, or the right to replace a socket there. */
+/** Gives the socket at `temporaryPath` the name `target`, which is `name` or the right to replace a stale one. */
 async function take(folder: SocketFolder, name: string, temporaryPath: string, target = name): Promise<Attempt> {
   const path = join(folder.path, target);
   for (let attempts = 0; attempts < attemptsMax; attempts++) {
@@ -176,7 +176,7 @@ async function sweep(folder: SocketFolder, name: string): Promise<void> {
   for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
     if (entry.isSocket() && entry.name.startsWith(`${name}.`)) {
       const state = await folder.stateOf(entry.name).catch((error: unknown) => {
-        if (!hasCode(error, "EACCES")) { // Another user's stays.
+        if (!hasCode(error, "EACCES")) { // A socket of another user stays.
           throw error;
         }
       });

@@ -28,7 +28,7 @@ function promised<Value = void>(call: (done: Callback<Value>) => void): Promise<
   return new Promise((resolve, reject) => call((error, value) => (error ? reject(error) : resolve(value))));
 }
 
-/** @throws {Error} it is not a number of bytes of which `byteCount` is the most */
+/** @throws {Error} the call has returned something else than a number of bytes, `byteCount` at most */
 async function checkedCount(call: string, byteCount: number, counting: Promise<number>): Promise<number> {
   const count = await counting;
   if (!Number.isInteger(count) || count < 0 || count > byteCount) {
@@ -70,14 +70,14 @@ export const nodeDisk: Disk = {
   reach,
 };
 
-/** @param opened what was found when it was opened */
+/** @param stats those of the file when it was opened */
 function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats): DiskFile {
   const descriptor = handle.fd; // The methods of a FileHandle take longer.
   const isSame = (found: fs.Stats): boolean => found.ino === ino && found.dev === dev;
   return {
     read: (target, position) => read(descriptor, target, position),
     append: (bytes) => withPath(path, write(descriptor, bytes, null)),
-    /** Through another handle: on Linux, one with O_APPEND writes at the end at any position. */
+    /** Writes through another handle: on Linux, one with O_APPEND writes at the end whatever the position. */
     async overwrite(bytes, position) {
       const other = await open(path, O_WRONLY | O_NONBLOCK);
       try {
@@ -107,7 +107,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
-/** Where this is root in another user's folder, a new file becomes that user's, and a link is not followed. */
+/** If this process is root and the folder another user's, a new file becomes that user's, and no link is followed. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
   const owner = await folderOwner(dirname(path));
@@ -160,7 +160,7 @@ async function linkTarget(path: string): Promise<string | undefined> {
   return found?.isSymbolicLink() === true ? resolve(dirname(path), await readlink(path)) : undefined;
 }
 
-/** In a folder with the sticky bit only the owner of a file, or of the folder, removes it. */
+/** In a folder with the sticky bit only the owner of a file, or of the folder, may remove it. */
 async function mustBeRemovable(path: string): Promise<void> {
   const [uid, file] = [process.geteuid?.() ?? 0, await undefinedIfAbsent(lstat(path))];
   if (uid !== 0 && file !== undefined && file.uid !== uid) {
@@ -176,8 +176,8 @@ async function mustBeRemovable(path: string): Promise<void> {
 const stickyBit = 0o1000;
 
 /**
- * The folder above a new one must be synced, or a loss of power removes the new one with all its files. One by one:
- * Node's `recursive` never returns in a place like /proc, where no folder can be made.
+ * The folder above a new one must be synced, or a loss of power removes the new one with all its files. Folders are
+ * made one by one, since Node's `recursive` never returns in a place like /proc, where none can be made.
  */
 async function makeFolder(path: string): Promise<void> {
   const folder = resolve(path);
@@ -189,7 +189,7 @@ async function makeFolder(path: string): Promise<void> {
     await mkdir(folder, folderMode);
   } catch (error) {
     if (!(await isFolder(folder))) {
-      // A link whose volume is not mounted is one of these too.
+      // For instance a link to a volume that is not mounted.
       const reason = `${folder} is not a folder, nor a link to one`;
       throw hasCode(error, "EEXIST") ? Object.assign(new Error(reason), { code: "EEXIST", path: folder }) : error;
     }

@@ -1,10 +1,10 @@
 /**
- * A disk over another one that keeps what is written in memory: whoever works on it does what they would do, and
- * nothing is changed. Files are read as they were when they were first opened, so other writers do not disturb.
+ * A disk for dry runs over another one, which stays as it is: what is written here stays in memory. Files have the
+ * length that they had when they were first opened, so other writers do not disturb.
  *
- * Permissions and free space are checked on the real disk. A file that is there is opened as it would be. In place of
- * one that would be made, or get more bytes, a nameless one beside it is written. The lock is taken and released, and
- * another socket kept in its place.
+ * Permissions and free space are checked on the real disk. An existing file is opened as it would be. In place of a
+ * file that would be made, or get more bytes, a nameless one beside it is written. The lock is taken and released, and
+ * a socket of another name is held in its place.
  */
 
 import { randomBytes } from "node:crypto";
@@ -13,23 +13,23 @@ import { dirname, join, resolve } from "node:path";
 import type { Disk, DiskFile, Lock } from "./disk.ts";
 import { readBytes } from "./file-bytes.ts";
 
-/** The first `keptBytes` of the real file, if there is one, and what follows them. */
+/** The content of a file: the first `keptBytes` of the real one, if there is one, and then `added`. */
 interface Content {
   readonly realPath: string | undefined;
-  /** A nameless file on the disk, which takes as much room as this one would. */
+  /** A nameless file on the disk, which takes as much space as this one would. */
   readonly trial: DiskFile | undefined;
   keptBytes: number;
   added: Buffer;
 }
 
 export class OverlayDisk implements Disk {
-  /** Whether a living process holds a name that was locked here. Changed here only. */
+  /** Whether `lock` has found that a living process holds the name. Changed here only. */
   isHeld = false;
   readonly #disk: Disk;
-  /** By the absolute path. Undefined: it was removed. */
+  /** By absolute path; undefined for a file that was removed. */
   readonly #contents = new Map<string, Content | undefined>();
   readonly #madeFolders = new Set<string>();
-  /** Kept until the lock is released: a start would have all of them at once. */
+  /** Open until the lock is released, since a start would need the space of all of them at once. */
   readonly #trials = new Set<DiskFile>();
 
   constructor(disk: Disk) {
@@ -41,7 +41,7 @@ export class OverlayDisk implements Disk {
     const isKnown = this.#contents.has(absolute);
     const realPath = isKnown ? this.#contents.get(absolute)?.realPath : path;
     const real = realPath === undefined ? undefined : await this.#disk.openToRead(realPath);
-    if (!isKnown && real !== undefined) { // Opened once: a server may replace it now.
+    if (!isKnown && real !== undefined) { // Its length counts from now on: a server may be writing to it.
       this.#contents.set(absolute, { realPath, trial: undefined, keptBytes: real.size(), added: Buffer.alloc(0) });
     }
     const content = this.#contents.get(absolute);
@@ -100,10 +100,10 @@ export class OverlayDisk implements Disk {
         if (lock === undefined) {
           return undefined;
         }
-        await lock.release(); // So that it keeps nobody away.
+        await lock.release(); // So that no server finds it taken.
       }
     }
-    // Takes as much room as the lock. Should this process die, the next owner of the lock removes the name.
+    // It takes as much space as the lock. Should this process die, the next owner of the lock removes the name.
     const trial = this.isHeld
       ? undefined
       : await this.#disk.lock(join(folder, `server.lock.${randomBytes(8).toString("hex")}`));
@@ -197,7 +197,7 @@ export class OverlayDisk implements Disk {
     return file;
   }
 
-  /** The name loses the file that it has. */
+  /** Prepares for the name to lose its file: checks that it may, or closes the file's trial. */
   async #end(path: string): Promise<void> {
     const content = await this.#find(path);
     if (content?.realPath !== undefined) {
@@ -208,7 +208,7 @@ export class OverlayDisk implements Disk {
     }
   }
 
-  /** The folder of the path, or the nearest above it that is not one of those that would be made. */
+  /** The folder of the path, or the nearest one above it that is on the disk, and not only in `#madeFolders`. */
   #realFolder(path: string): string {
     const folder = dirname(resolve(path));
     return this.#madeFolders.has(folder) ? this.#realFolder(folder) : folder;

@@ -1,7 +1,7 @@
 /**
- * What root has to know of the owners of folders. Whoever owns a folder may put a link in the place of any file there,
- * and root's rights must not follow it: a command of root becomes that user (`become`). A server keeps its ids, since
- * it may need them later; it opens no link there, and gives away only what it has just made.
+ * Finds out who owns a folder, for a process of root. The owner of a folder may put a link in the place of any file
+ * there, and root's rights must not follow it. So a command becomes that user (`become`). A server stays root, since it
+ * may need that later; it opens no link there, and gives away only what it has just made.
  */
 
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
@@ -21,19 +21,19 @@ export async function folderOwner(folder: string): Promise<Owner | undefined> {
 }
 
 /**
- * Who, other than root, decides what the path leads to, if this process is root: the owner of a link, of the folder, or
- * of the nearest folder above where there is none yet.
+ * If this process is root, the other user who decides what the path leads to: the owner of a link, of the folder, or,
+ * if it does not exist yet, of the nearest folder above.
  */
 export async function pathOwner(path: string): Promise<Owner | undefined> {
   return isRoot() ? ownerOf(resolve(path), linksMax) : undefined;
 }
 
-/** What a start of root says there. */
+/** What a server that root starts on this path reports. */
 export async function rootRemark(path: string, { uid }: Owner): Promise<string> {
   return `root serves ${path}, which user ${await userName(uid)} can change: start it as that user`;
 }
 
-/** As many as Linux follows. */
+/** How many links are followed, as on Linux. */
 const linksMax = 40;
 
 async function ownerOf(path: string, linksLeft: number): Promise<Owner | undefined> {
@@ -56,8 +56,8 @@ function notRoot({ uid, gid }: Owner): Owner | undefined {
 
 /**
  * Gives up being root, for good: as this user the process can do nothing that the user could not. Supplementary groups
- * go first, since root's would stay, and read root's files. All ids change, not the effective ones alone: by the real
- * ones access(2) answers, which tells why a file is refused.
+ * go first, since root's would stay, and read root's files. All ids change, not only the effective ones: access(2),
+ * which says why a file is refused, goes by the real ones.
  * @throws {Error} this root may not, as in a container without that right
  */
 export async function become({ uid, gid }: Owner): Promise<void> {
@@ -77,7 +77,7 @@ export async function userName(uid: number): Promise<string> {
   return entry?.[0] ?? ownName(uid) ?? String(uid);
 }
 
-/** Of this process: its user may be kept elsewhere, as in a directory of the network. */
+/** The name of this process's own user, who may be in a directory of the network instead of /etc/passwd. */
 function ownName(uid: number): string | undefined {
   try {
     const own = userInfo();

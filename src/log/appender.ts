@@ -6,8 +6,8 @@
  *   piece is absent. If the cut fails, its outcome is unknown, and the next piece begins with another cut.
  * - If a sync fails, the outcome is unknown, and nothing more is written: the kernel may have dropped the pages, so a
  *   later sync that succeeds proves nothing. Nothing is cut off: another process may have read the piece.
- * - If another process changed the file's length, or its path leads to another file, nothing more is written. The same
- *   if the end that a start read has other bytes before the first write.
+ * - If another process changed the file's length, or its path leads to another file, nothing more is written. Nor is
+ *   anything if, before the first write, the file's end differs from what the start read.
  */
 
 import { type Clock, systemClock } from "../base/clock.ts";
@@ -19,7 +19,7 @@ import type { DiskFile } from "../disk/disk.ts";
 import { appendAll } from "../disk/file-bytes.ts";
 import type { Tail } from "./tail.ts";
 
-/** "absent": it is not in the log. "unknown": it may be. */
+/** "absent": the piece is not in the log. "unknown": it may be. */
 export interface WriteFailure {
   readonly kind: "absent" | "unknown";
   readonly reason: string;
@@ -37,15 +37,15 @@ export interface AppenderOptions {
   readonly path: string;
   readonly lengthBytes: number;
   readonly report: Report;
-  /** Settled before the first piece. Undefined if the file is empty. */
+  /** The file's end as the start read it, settled before the first piece. Undefined if the file is empty. */
   readonly tail: Tail | undefined;
   readonly clock?: Clock | undefined;
 }
 
 /**
- * A look at the file counts for so long, if nothing has failed since: the one after a piece is then the one before the
- * next, and a trip through the pool is saved. An older one is worth nothing. What another process had written meanwhile
- * would be followed by ours, and no start takes a file with that in its middle.
+ * How long a check of the file stays valid, if nothing fails meanwhile: the check after a piece is then also the one
+ * before the next, which saves a call of the file system. After that, another process may have written to the file. Our
+ * piece must not follow that, since no start accepts a file with that in its middle.
  */
 const lookMsMax = 100;
 
@@ -56,19 +56,19 @@ export class Appender {
   readonly #path: string;
   readonly #report: Report;
   readonly #clock: Clock;
-  /** Until it is settled and synced. */
+  /** Undefined once it is settled and synced. */
   #tail: Tail | undefined;
-  /** Of the pieces that are on disk. Changed here only, as is the next one. */
+  /** The length of the pieces that are on disk. Changed here only, as is `ended`. */
   lengthBytes: number;
   /** Why nothing more is written; undefined while writing is possible. */
   ended: string | undefined;
-  /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next one. */
+  /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next piece. */
   #excessBytesMax: number;
-  /** When the last look at the file ended. */
+  /** When the file was last checked. */
   #lookedMs = -Infinity;
   /** A failure has been reported, and nothing has succeeded since. */
   #isFailing = false;
-  /** A look at the file during a write would find a part of the piece. */
+  /** Separates writes from checks, which would find a part of the piece during a write. */
   readonly #queue = new SerialQueue();
 
   constructor(options: AppenderOptions) {
@@ -81,12 +81,12 @@ export class Appender {
     this.lengthBytes = options.lengthBytes;
   }
 
-  /** Whether the end of the file is as it was written, and synced since. */
+  /** Whether the file's end, as the start read it, has been settled and synced. */
   get isPrepared(): boolean {
     return this.#tail === undefined;
   }
 
-  /** Not durable. Never rejects: a failure is reported. */
+  /** Settles the file's end, not yet durably. Never rejects: a failure is reported. */
   async prepare(): Promise<void> {
     try {
       await this.#settleTail();
@@ -96,7 +96,7 @@ export class Appender {
     }
   }
 
-  /** Never rejects. An empty piece makes what was read durable. */
+  /** Never rejects. An empty piece makes durable what the start read. */
   append(bytes: Uint8Array): Promise<AppendOutcome> {
     return this.#queue.run(() => this.#append(bytes));
   }
@@ -116,7 +116,7 @@ export class Appender {
       if (this.ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
       }
-      // The piece is on disk, and a look that failed says nothing of another file. The next piece begins with a look.
+      // The piece is on disk, and a failed check does not prove another process. The next piece begins with a check.
     }
     this.lengthBytes += bytes.length;
     this.#tail = undefined;
@@ -135,14 +135,14 @@ export class Appender {
     }
   }
 
-  /** Says so, and writes nothing more, if another process has changed the file since the last piece. Never rejects. */
+  /** Reports, and ends writing, if another process has changed the file since the last piece. Never rejects. */
   checkUnchanged(effect?: string): Promise<void> {
     return this.#queue.run(async () => {
       try {
         await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax, effect);
       } catch (error) {
         if (this.ended === undefined) {
-          this.#report(messageOf(error), "warning"); // Of a look that failed.
+          this.#report(messageOf(error), "warning"); // The check itself failed.
         }
       }
     });
@@ -202,7 +202,7 @@ export class Appender {
     await tail.rewrite();
   }
 
-  /** By another process. What is written to a file without a path is lost at the next start. */
+  /** Throws if another process changed the file. What is written to a file without a path is lost at the next start. */
   async #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0, effect?: string): Promise<void> {
     const { isInPlace, byteCount: foundBytes } = await this.#file.stat();
     if (!isInPlace) {
@@ -217,7 +217,7 @@ export class Appender {
 
   async #cutExcess(): Promise<void> {
     const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.lengthBytes : 0;
-    // If there are more bytes than the piece had, another process wrote some: all are kept.
+    // If there are more bytes than the piece had, another process wrote some: all of them stay.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
       await this.#file.truncate(this.lengthBytes);
       await this.#sync();

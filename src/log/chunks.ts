@@ -16,7 +16,7 @@ export function createChunk(byteCount: number): Chunk {
 }
 
 /**
- * Reads a file with two buffers: while one is parsed, the other is filled. Each has room before `start` for the
+ * Reads a file with two buffers: while one is parsed, the other is filled. Each has space before `start` for the
  * beginning of a line that the previous chunk cut, so that every line is in one piece.
  */
 export class Chunks {
@@ -29,7 +29,7 @@ export class Chunks {
   #pending: Promise<number>;
   #lastCount = 0;
 
-  /** @param restBytesMax how many bytes of a chunk the next one may begin with */
+  /** @param restBytesMax the most bytes of a chunk that can be copied before the next one */
   constructor(file: ReadableFile, restBytesMax: number) {
     this.start = restBytesMax;
     this.#file = file;

@@ -52,7 +52,7 @@ export class GroupWriter<Item, Result> {
     return this.#closed === undefined && this.#appender.ended === undefined;
   }
 
-  /** Resolves when the item is on disk. Rejects with an error of the owner's. */
+  /** Resolves when the item is on disk. Rejects with the owner's error. */
   add(item: Item): Promise<Result> {
     return this.#batcher.add(item);
   }
@@ -74,7 +74,7 @@ export class GroupWriter<Item, Result> {
     return failure === undefined ? results : results.map(() => Promise.reject(this.#owner.errorOf(failure)));
   }
 
-  /** If it fails, memory and file differ, and ids could be given twice. */
+  /** If this fails, memory and file differ, so writing ends: ids could be given twice. */
   #publish(publish: () => void): WriteFailure | undefined {
     try {
       publish();

@@ -3,10 +3,10 @@
  * corruption.
  *
  * Lines are written in groups, and a group is synced before the next one begins. So an intact line that begins a group,
- * or belongs to a later group than the damage, proves that all lines before its group were synced: that damage is no
- * crash's work, and the log is corrupt. Damage with no such line after it is a torn tail, from the first damage on.
- * Lines in it may look intact, since the pages of a group reach the disk in any order. A crash cannot damage more than
- * one group either.
+ * or belongs to a later group than the damage, proves that all lines before its group were synced: no crash caused that
+ * damage, and the log is corrupt. Damage with no such line after it is a torn tail, from the first damage on. Lines in
+ * it may look intact, since the pages of a group reach the disk in any order. A crash cannot damage more than one group
+ * either.
  */
 
 import type { LineFault } from "../base/checksum.ts";
@@ -58,7 +58,7 @@ export interface ReadLogOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A longer line is damage. Without the newline. */
+/** The longest line, without its newline. A longer one is damage. */
 export const lineBytesMax = 65_536;
 
 const newline = 0x0a;
@@ -66,7 +66,7 @@ const objectStart = Buffer.from('{"', "latin1");
 
 /**
  * Gives each line to `reader` in order, up to the end that the file has now, or the first fault.
- * @throws {Error} of the disk, naming line and byte: it may pass, so it is no torn tail; or the reason of `signal`
+ * @throws {Error} the disk's, with line and byte: it may pass, so this is no torn tail; or the reason of `signal`
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
   const scan = new LineScan(reader);
@@ -84,7 +84,7 @@ async function scanLog(
   reader: LineReader,
   options: ReadLogOptions,
 ): Promise<LogEnd> {
-  const file = upTo(log, log.size()); // A half-written line of a running server is no damage if more lines follow it.
+  const file = upTo(log, log.size()); // A running server's half-written line would look damaged if more followed.
   const chunks = new Chunks(file, lineBytesMax);
   try {
     for (let count = await chunks.next(0); count > 0; count = await chunks.next(scan.restBytes)) {
@@ -126,10 +126,10 @@ export function damageText(path: string, { lineNumber, offset, reason }: Corrupt
 /** Cuts chunks into lines, up to the first fault. */
 class LineScan {
   readonly #reader: LineReader;
-  /** Of the intact lines' end in the file. */
+  /** Where the intact lines end in the file. */
   offset = 0;
   lineCount = 0;
-  /** At the end of the last chunk, without a newline. */
+  /** How many bytes at the end of the last chunk have no newline yet. */
   restBytes = 0;
   fault: LineFault | undefined;
 
@@ -180,7 +180,7 @@ async function findProof(
     // A line that begins further on may be cut by the window's end: the next window has it whole.
     const startsEnd = isLast ? count : count - lineBytesMax;
     const seen = window.subarray(0, count);
-    let lineEnd = -1; // Searched once a line: junk may be full of bytes that look like starts.
+    let lineEnd = -1; // Searched only once for each line: junk may be full of bytes that look like starts.
     for (let start = seen.indexOf(objectStart); start >= 0 && start < startsEnd; ) {
       if (lineEnd < start) {
         const found = seen.indexOf(newline, start);

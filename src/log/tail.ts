@@ -1,7 +1,7 @@
 /**
  * The end of a log as a start read it: its last group, and the torn tail after it, if a crash left one. Before the
- * first write the torn tail is set aside, and the last group written again. On a full disk that waits, perhaps for
- * hours, so the file may be another one by then: `isUnchanged` has to say first that it is not.
+ * first write the torn tail is set aside, and the last group written again. On a full disk that has to wait, perhaps
+ * for hours, and the file may be replaced meanwhile: ask `isUnchanged` first.
  */
 
 import { dirname } from "node:path";
@@ -15,7 +15,7 @@ export interface TailOptions {
   readonly disk: Disk;
   readonly path: string;
   readonly file: DiskFile;
-  /** Of the intact part. */
+  /** The length of the intact part. */
   readonly lengthBytes: number;
   /** What follows the intact part, also in words. Undefined if nothing does. */
   readonly torn: { readonly bytes: number; readonly text: string } | undefined;
@@ -44,12 +44,12 @@ export class Tail {
     return bytes.length === 0 ? undefined : new Tail(options, position, bytes);
   }
 
-  /** Not set aside yet. */
+  /** How many bytes of the torn tail have not been set aside yet. */
   get tornBytes(): number {
     return this.#torn.length;
   }
 
-  /** Whether the file still has what was read, as far as that was not set aside. */
+  /** Whether the file still ends in the bytes that were read, except for a torn tail that was set aside. */
   async isUnchanged(): Promise<boolean> {
     const expected = Buffer.concat([this.#lastGroup, this.#torn]);
     return (await readBytes(this.#options.file, expected.length, this.#position)).equals(expected);
@@ -95,8 +95,8 @@ export class Tail {
    * Writes the last group over itself. Not durable before a sync.
    *
    * A failed sync leaves its bytes in the kernel's memory, marked as written, and later syncs skip them (PostgreSQL's
-   * "fsyncgate"). Whoever opens a log does not know whether that happened to the last group, and an intact line after a
-   * hole would look like corruption. Bytes that are written again belong to the next sync.
+   * "fsyncgate"). A process that opens a log cannot know whether that happened to the last group, and an intact line
+   * after a hole would look like corruption. Bytes that are written again belong to the next sync.
    */
   async rewrite(): Promise<void> {
     if (this.#lastGroup.length > 0) {

@@ -1,12 +1,12 @@
 /**
- * The animals in memory, as the exact text that clients get up to the status, which is the last member and the only one
- * that changes.
+ * Holds the animals in memory, each as the exact text that clients get, up to the status: that is the last member, and
+ * the only one that changes.
  *
- * They are in blocks of 4,096: one Buffer with the texts, and a word for each, with its offset and its status. What
- * follows the text depends on the status only. A set of ids for each status finds the animals of filtered pages. So
- * nothing is scanned: a page costs the same with ten million animals, and a change writes a word and two bits. An id
- * without an animal, because it is in a gap or its animal was removed, has a word with a status of its own, and no bit.
- * The text of a removed animal stays, for requests that are repeated.
+ * They are in blocks of `blockLength`: one Buffer with the texts, and for each animal a word with the offset of its
+ * text and its status. What follows the text depends on the status only. A set of ids for each status finds the animals
+ * of filtered pages. So nothing is scanned: a page costs the same with ten million animals, and a change writes a word
+ * and two bits. An id without an animal, because it is in a gap or its animal was removed, has a word with a status of
+ * its own, and no bit. The text of a removed animal stays, for requests that are repeated.
  *
  * A page is put together in a buffer that all pages share, and leaves it as a string: a Buffer for each would cost the
  * collector more than everything else here.
@@ -18,27 +18,27 @@ import type { PetPage } from "../pets/pet-store.ts";
 import { HierarchicalBitSet } from "./hierarchical-bit-set.ts";
 import { petLineBytesMax } from "./pet-line.ts";
 
-/** The upper bits of an index are a block, and the lower 12 a place in it. */
+/** The upper bits of an index are a block, and the lower ones a place in it. */
 const blockBits = 12;
 const blockLength = 1 << blockBits;
 const placeMask = blockLength - 1;
-/** The upper bits of a word are the status, the lower an offset: a block of the longest texts has fewer bytes. */
+/** The upper bits of a word are the status, the lower ones an offset: enough for a block of the longest texts. */
 const offsetBits = Math.ceil(Math.log2(blockLength * petLineBytesMax));
 const offsetMask = 2 ** offsetBits - 1;
-/** A page walks over so many ids without an animal: finding the next animal by the sets takes as long. */
+/** A page walks over so many ids without an animal: finding the next one by the sets would take as long. */
 const skippedMax = 32;
 const closingBracket = 0x5d;
 const openingBracket = 0x5b;
 
-/** A gap ends here at most. Here ids are below 2 ** 31: as many are left for the animals after it. */
+/** The largest id of a gap. Ids in memory are below 2 ** 31, so as many are left for the animals after it. */
 export const gapIdMax = 2 ** 30;
 
 interface Block {
-  /** Grows. */
+  /** Replaced by a longer one when it is full. */
   texts: Chunk;
   /** Where each text begins, with the status of its animal; and where the next one will begin. */
   readonly words: Uint32Array;
-  /** Of its ids. */
+  /** How many ids it has. */
   count: number;
 }
 
@@ -56,11 +56,11 @@ export class Catalogue {
   readonly #byStatus: readonly HierarchicalBitSet[];
   readonly #counts: number[];
   #page: Chunk = createChunk(0);
-  /** Of the animals. Changed here only, as is `lastId`. */
+  /** How many animals there are. Changed here only, as is `lastId`. */
   count = 0;
   lastId = 0;
 
-  /** @param statuses ASCII; 511 at most */
+  /** @param statuses ASCII; the index after the last one must fit into the upper bits of a word */
   constructor(statuses: readonly string[]) {
     this.#endings = statuses.map(endingOf);
     this.#byStatus = statuses.map(() => new HierarchicalBitSet());
@@ -70,14 +70,14 @@ export class Catalogue {
   /** Adds the next animal: `[start, end)` of `bytes` is its text up to its status, 16 bytes or more. */
   append(bytes: DataView, start: number, end: number, statusIndex: number): void {
     const block = this.#blockWithRoom(end - start);
-    copyText(bytes, start, end, block.texts.view, block.words[block.count]!); // One more than a block has ids.
+    copyText(bytes, start, end, block.texts.view, block.words[block.count]!); // A block has one word more than ids.
     this.#take(block, end - start, statusIndex);
     this.count++;
     this.#byStatus[statusIndex]!.add(this.lastId); // There is a set for every status.
     this.#counts[statusIndex]!++;
   }
 
-  /** The next animal's id is the one after `id`. All blocks without an animal are one. */
+  /** Leaves the ids up to `id` without an animal. All blocks without an animal are one object. */
   skipTo(id: number): void {
     const none = this.#endings.length;
     let empty: Block | undefined;
@@ -94,7 +94,7 @@ export class Catalogue {
 
   /** Gives the next id to the text that the block ends in. */
   #take(block: Block, byteCount: number, statusIndex: number): void {
-    const at = block.words[block.count]!; // As above.
+    const at = block.words[block.count]!; // A block has one word more than ids.
     block.words[block.count] = wordOf(at, statusIndex);
     block.count++;
     block.words[block.count] = at + byteCount;
@@ -116,7 +116,7 @@ export class Catalogue {
 
   /**
    * @param id of an animal
-   * @param statusIndex the number of statuses removes it for good
+   * @param statusIndex the number of statuses removes the animal for good
    */
   changeStatus(id: number, statusIndex: number): void {
     const { words } = this.#blockOf(id);
@@ -135,7 +135,7 @@ export class Catalogue {
 
   /**
    * The animal's text with the status that it has; undefined if no animal has the id.
-   * @param statusIndex another one, with which the animal may also have been removed
+   * @param statusIndex shown in place of the animal's own status; the animal may also have been removed
    */
   get(id: number, statusIndex: number | undefined = this.statusOf(id)): string | undefined {
     if (statusIndex === undefined) {
@@ -220,13 +220,13 @@ export class Catalogue {
   #blockWithRoom(byteCount: number): Block {
     let block = this.#blocks[this.#blocks.length - 1];
     if (block === undefined || block.count === blockLength) {
-      // Most likely as long as the previous block, and so never copied to grow. What is not written takes no memory.
+      // Most likely enough, so that it is never copied to grow. Memory that is not written costs nothing.
       const expectedBytes = block === undefined ? 65_536 : Math.ceil(block.words[blockLength]! * 1.05);
       block = { texts: createChunk(expectedBytes), words: new Uint32Array(blockLength + 1), count: 0 };
       this.#blocks.push(block);
     }
     const { bytes } = block.texts;
-    const used = block.words[block.count]!; // One more than a block has animals.
+    const used = block.words[block.count]!; // A block has one word more than ids.
     if (used + byteCount > bytes.length) {
       block.texts = createChunk(Math.max(bytes.length * 2, used + byteCount));
       bytes.copy(block.texts.bytes);
@@ -239,12 +239,12 @@ function placeOf(id: number): number {
   return (id - 1) & placeMask;
 }
 
-/** The sum may have 32 bits: no operator on bits makes it, since its result would be negative. */
+/** The sum may need all 32 bits, so it is not made with bitwise operators: their result would be negative. */
 function wordOf(offset: number, statusIndex: number): number {
   return offset + statusIndex * 2 ** offsetBits;
 }
 
-/** Of a block of ids that all have the status, and no text. */
+/** The words of a block whose ids all have the status, and no text. */
 function wordsOf(statusIndex: number): Uint32Array {
   return new Uint32Array(blockLength + 1).fill(wordOf(0, statusIndex), 0, blockLength);
 }
@@ -254,7 +254,7 @@ function endingOf(status: string): Ending {
   return { text, byteCount: text.length + 1, padded: viewOf(Buffer.from(`${text},`.padEnd(16))) };
 }
 
-/** Sixteen bytes at a time, the last sixteen again: half the time of `Buffer.copy` for so few bytes. */
+/** Copies 16 bytes at a time, some of the last ones twice: half the time of `Buffer.copy` for so few bytes. */
 function copyText(from: DataView, start: number, end: number, to: DataView, at: number): void {
   const last = end - 16;
   for (let place = start; place < last; place += 16) {
@@ -263,7 +263,7 @@ function copyText(from: DataView, start: number, end: number, to: DataView, at: 
   copySixteen(from, last, to, at + last - start);
 }
 
-/** Doubles are the widest numbers. Only a NaN might change on its way, and no text is one: F0 to FF, then 7F or FF. */
+/** Doubles are the widest numbers. Only a NaN might change, and no UTF-8 has its bytes: F0 to FF, then 7F or FF. */
 function copySixteen(from: DataView, start: number, to: DataView, at: number): void {
   to.setFloat64(at, from.getFloat64(start, true), true);
   to.setFloat64(at + 8, from.getFloat64(start + 8, true), true);

@@ -5,7 +5,7 @@
 
 const wordBits = 5;
 const wordMask = 31;
-/** 32 ** 7 is more than all ids. */
+/** So many levels that the highest one has a single word. */
 const levelCount = 7;
 
 export class HierarchicalBitSet {
@@ -17,7 +17,7 @@ export class HierarchicalBitSet {
     for (let level = 0, bit = id; level < levelCount; level++, bit >>>= wordBits) {
       const index = bit >>> wordBits;
       const words = this.#wordsWithRoom(level, index);
-      const before = words[index]!; // There is room for it.
+      const before = words[index]!; // It is long enough now.
       words[index] = before | (1 << (bit & wordMask));
       if (before !== 0) {
         return; // The bits above are set already.

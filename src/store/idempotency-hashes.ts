@@ -1,17 +1,17 @@
 /**
- * Which idempotency hash belongs to which request, for the last 24 hours and at least the last million hashes.
+ * Maps idempotency hashes to requests, for `idempotencyHours`, and at least the newest `idempotencyHashesMin`.
  *
  * The table is a list of segments. Hashes are added to the newest one. The oldest is dropped whole once all its hashes
  * are too old, or the others hold enough. So no request has to clean up.
  *
- * A segment is a list of entries, and a hash table of their numbers with open addressing. What is not written of it
- * takes no memory. A slot also has 16 bits of its entry's sum, so that nearly no other entry is read, which would be in
- * no processor cache. Hashes are read through a DataView, as lines of the log are: a start adds a million of them
+ * A segment is a list of entries, and a hash table of their numbers with open addressing. The parts of it that are not
+ * written take no memory. A slot also has 16 bits of its entry's sum, so hardly any other entry is read, which would be
+ * in no processor cache. Hashes are read through a DataView, as lines of the log are, so that a start adds all of them
  * without allocating.
  *
- * The slot comes from a sum of all characters, each pair times a random number of this table. So whoever chose the
- * hashes, two of them share a slot with the probability 1 / slots (Dietzfelbinger's multiply-shift), and nobody can
- * make the table slow.
+ * The slot comes from a sum of all characters, each pair times a random number of this table. So, however a client
+ * chooses its hashes, two of them share a slot with the probability 1 / slots (Dietzfelbinger's multiply-shift), and
+ * nobody can make the table slow.
  */
 
 import { viewOf } from "../base/checksum.ts";
@@ -19,7 +19,7 @@ import type { Clock } from "../base/clock.ts";
 import { idempotencyHours } from "../pets/idempotency-key.ts";
 
 export const idempotencyHashCharacters = 22;
-/** With 2 s for the rounding of the times to whole seconds. */
+/** Includes 2 s for the rounding of the times to whole seconds. */
 export const idempotencySecondsMax = idempotencyHours * 3_600 + 2;
 /** How many hashes are known at least, if they are not too old. */
 export const idempotencyHashesMin = 1_000_000;
@@ -28,12 +28,12 @@ export const idempotencyHashesMin = 1_000_000;
 const entryNumberMax = 0xffff;
 /** A power of two: twice as many as entries. */
 const slotCount = 0x20000;
-/** A slot is from the first bits of the sum: those of a product depend on all bits of its factors. */
+/** The highest bits of the sum choose the slot: those of a product depend on all bits of its factors. */
 const slotShift = 15;
 const segmentsMax = Math.ceil(idempotencyHashesMin / entryNumberMax) + 1;
 
 const entryWords = 8;
-/** An entry begins with the hash's 22 characters: four in each word, two in the last, whose upper half has the rest. */
+/** An entry begins with the hash: four characters a word, two in the last, whose upper half has kind and status. */
 const hashWords = 6;
 const lastHashWord = hashWords - 1;
 const restShift = 16;
@@ -44,17 +44,17 @@ const atSecondsWord = 7;
 /** A random number of four bytes for each pair of characters. */
 export const seedBytes = (idempotencyHashCharacters / 2) * 4;
 
-/** A create with its status, which may have changed since; or a change to the status. */
+/** A create with the animal's status then, which may have changed since; or a change to the status. */
 export interface StoredRequest {
-  /** Of the animal. */
+  /** The animal's. */
   readonly id: number;
-  /** Of its line; no gap has a hash. */
+  /** The kind of the request's line; never a gap, which has no hash. */
   readonly kind: "create" | "change" | "gap";
   readonly statusIndex: number;
 }
 
 /**
- * How old the hashes of the stored requests are. While the process runs, 24 hours are measured on the monotonic clock,
+ * How old the hashes of the stored requests are. While the process runs, their age is measured on the monotonic clock,
  * so that a step of the system clock never adds an animal twice. Lines on disk hold Unix seconds, because only those
  * outlive the process.
  */
@@ -67,7 +67,7 @@ export class IdempotencyHashes {
   readonly #openedWallSeconds: number;
   readonly #openedSeconds: number;
 
-  /** @param seed of the table */
+  /** @param seed as `IdempotencyTable` takes it */
   constructor(clock: Clock, seed: Uint8Array) {
     this.#clock = clock;
     this.#table = new IdempotencyTable(seed);
@@ -80,7 +80,7 @@ export class IdempotencyHashes {
     return Math.max(0, Math.floor(this.#clock.wallMs() / 1_000));
   }
 
-  /** The request that carried the hash, if it was stored less than 24 hours ago. */
+  /** The request that carried the hash, if it was stored within the last `idempotencyHours`. */
   find(idempotencyHash: string): StoredRequest | undefined {
     this.#text.write(idempotencyHash, "latin1");
     return this.#table.find(this.#textView, 0, this.#nowSeconds());
@@ -121,7 +121,7 @@ export class IdempotencyTable {
   /** The hash that is searched for. */
   readonly #sought = new Int32Array(hashWords);
 
-  /** @param seed `seedBytes` random ones */
+  /** @param seed `seedBytes` random bytes */
   constructor(seed: Uint8Array) {
     this.#multipliers = viewOf(seed);
   }
@@ -131,7 +131,7 @@ export class IdempotencyTable {
     return this.#segments.reduce((total, { count }) => total + count, 0);
   }
 
-  /** The request that was stored less than 24 hours ago with the hash whose characters are in `bytes` at `start`. */
+  /** The request with the hash in `bytes` at `start`, if it is not older than `idempotencySecondsMax`. */
   find(bytes: DataView, start: number, nowSeconds: number): StoredRequest | undefined {
     const sum = this.#seek(bytes, start);
     for (const segment of this.#segments) {
@@ -185,7 +185,7 @@ export class IdempotencyTable {
     return segment;
   }
 
-  /** Makes it the hash that is searched for. Returns its sum. */
+  /** Makes the hash in `bytes` at `start` the one that is searched for. Returns its sum. */
   #seek(bytes: DataView, start: number): number {
     const multipliers = this.#multipliers;
     const last = bytes.getUint16(start + lastHashWord * 4);
@@ -228,7 +228,7 @@ function entryStart(slot: number): number {
   return (slot & entryNumberMax) * entryWords;
 }
 
-/** The 16 bits beside the entry's number: those of the sum that the slot is not from. */
+/** The upper half of a slot: the lower bits of the sum, which do not choose the slot. */
 function markOf(sum: number): number {
   return sum << 16;
 }

@@ -1,10 +1,10 @@
 /**
- * The catalogue in memory over its log on disk, `pets.jsonl`.
+ * The pet store of a data folder: the catalogue in memory over its log on disk, `pets.jsonl`.
  *
  * Opening reads the log once and checks every line. A torn tail is set aside. Any other damage stops the start and
  * leaves the file as it was. What was read is synced before it is served, so that no reader sees what a loss of power
- * could undo. The last group is rewritten first (`Tail`). On a disk without room for that, reads are served
- * nevertheless, and an add tries it again.
+ * could undo. The last group is rewritten first (`Tail`). On a disk without space for that, reads are served
+ * nevertheless, and the next write tries it again.
  */
 
 import { randomBytes as secureBytes } from "node:crypto";
@@ -90,7 +90,7 @@ export class JsonLinesPetStore implements PetStore {
   readonly #hashes: IdempotencyHashes;
   readonly #appender: Appender;
   readonly #writer: GroupWriter<GroupItem, ItemResult>;
-  /** Of the file's lines that readers see. */
+  /** How many of the file's lines readers see. */
   #lineCount: number;
   #closing: Promise<void> | undefined;
 
@@ -115,7 +115,7 @@ export class JsonLinesPetStore implements PetStore {
     return this.#catalogue.count;
   }
 
-  /** By status. */
+  /** How many animals have each status. */
   get animalCounts(): Record<string, number> {
     return Object.fromEntries(petStatuses.map((status, index) => [status, this.#catalogue.countOf(index)]));
   }
@@ -176,7 +176,7 @@ export class JsonLinesPetStore implements PetStore {
     return (this.#closing ??= this.#writer.close("the service is stopping"));
   }
 
-  /** Whoever repeats a request is told that its result is kept: not before it is. */
+  /** The answer to a repeated request says that its result is stored, so it waits until that is durable. */
   #whenKept<Kept extends ItemResult>(result: Kept): Promise<Kept> {
     return this.#appender.isPrepared ? Promise.resolve(result) : this.#write({ kind: "stored", result });
   }

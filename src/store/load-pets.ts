@@ -2,10 +2,10 @@
  * Reads the animals of pets.jsonl, their changes and removals, and says what is wrong with it. Here are the rules
  * between lines; pet-line.ts has those within one.
  *
- * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change has
- * an animal, which no earlier line has removed. A line's group is its own number, which begins a group, or the group of
- * the line before it. If a line with a right checksum breaks these rules, a line is missing, doubled or moved, which no
- * crash does.
+ * Lines are numbered 1, 2, 3, …, and so are animals, in the order of their creation, but for ids in gaps. A change is
+ * of an animal that an earlier line created and none removed. A line's group is its own number, which begins a group,
+ * or the group of the line before it. If a line with a right checksum breaks these rules, a line is missing, doubled or
+ * moved, which no crash does.
  */
 
 import { endOfChecksummedLine, type LineFault } from "../base/checksum.ts";
@@ -114,8 +114,8 @@ class PetLineReader implements LineReader {
     }
     // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
     const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
-    // Of the group that was under way when the lines ended, only the first proves anything. A later group proves that
-    // it was synced. A torn tail may hold old pages: an earlier group proves nothing.
+    // Of the group that was being written, only the first line proves anything. A line of a later group proves that it
+    // was synced. A line of an earlier group proves nothing, since a torn tail may hold old pages.
     const nextNumber = this.#lastNumber + 1;
     return !isKnown || line.group > nextNumber || (line.group === nextNumber && line.number === nextNumber);
   }
@@ -123,7 +123,7 @@ class PetLineReader implements LineReader {
 
 /** The ids that have no animal. */
 export class Gaps {
-  /** Ascending: a file may have as many of them as animals. */
+  /** In ascending order, for a binary search: a file may have as many gaps as animals. */
   readonly #gaps: Pick<PetLine, "id" | "after">[] = [];
 
   /** Adds a gap beyond all others. */
@@ -132,7 +132,7 @@ export class Gaps {
   }
 
   has(id: number): boolean {
-    let index = 0; // Of the first gap that does not end before the id.
+    let index = 0; // The index of the first gap that does not end before the id.
     for (let end = this.#gaps.length; index < end; ) {
       const middle = (index + end) >>> 1;
       if (this.#gaps[middle]!.id < id) { // The index is within the array.

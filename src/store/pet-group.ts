@@ -12,14 +12,14 @@ import {
   createPetLine, encodePetLine, type LineContent, type PetLine, petLineBytesMax, removedIndex,
 } from "./pet-line.ts";
 
-/** What waits to be written; or to be durable, as it is in the file already. */
+/** An item of the next group: something to write, or something already written that must become durable. */
 export type GroupItem =
   | { readonly kind: "add"; readonly newPet: NewPet; readonly idempotencyHash: string | undefined }
   | {
       readonly kind: "change";
-      /** Of an animal that readers see. */
+      /** The id of an animal that readers see. */
       readonly id: number;
-      /** Of the status that it gets, or `removedIndex`. */
+      /** The index of the status that it gets, or `removedIndex`. */
       readonly statusIndex: number;
       readonly from: readonly PetStatus[];
       readonly idempotencyHash: string | undefined;
@@ -40,7 +40,7 @@ export class PetGroup {
   /** The statuses that the group changes, by id. */
   readonly #statuses = new Map<number, number>();
   #nextId: number;
-  /** Of the lines. Changed here only. */
+  /** The length of the lines. Changed here only. */
   byteCount = 0;
 
   /** @param firstNumber the place in the file of the group's first line, from 1 */
@@ -130,7 +130,7 @@ export function refusalOf(present: number | undefined, from: readonly PetStatus[
   return from.includes(status) ? undefined : { kind: "mismatch", status };
 }
 
-/** What came of a change of the animal to the status, or of its removal. */
+/** The outcome of a change of the animal to the status, or of its removal. */
 export function changedOutcome(
   catalogue: Catalogue,
   id: number,

@@ -29,8 +29,8 @@
  * `line` is the line's place in the file, from 1. `group` is that of the first line written with the same fdatasync. So
  * a file without changes has no `line`, and the `group` of an animal is the id of another. `once` is the idempotency
  * hash of a request that carried one, and `at` its time in Unix seconds. A client gets the line of a create up to its
- * status, with the animal's last one. The checksum proves that this program wrote the bytes, so reading only has to
- * find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
+ * status, and then the animal's present one. The checksum proves that this program wrote the bytes, so reading only has
+ * to find the members, and to see that there are no others. It allocates nothing: a start reads millions of lines.
  */
 
 import { checksumBytes, hasChecksum, type LineFault, Literal, writeChecksum } from "../base/checksum.ts";
@@ -45,7 +45,7 @@ export const removedIndex = petStatuses.length;
 
 const statusCharactersMax = Math.max(...fileStatuses.map((status) => status.length));
 
-/** No line is longer: all but the members takes 167 at most. */
+/** No line is longer. The number is for all but the members and the status, at its longest. */
 export const petLineBytesMax = membersBytesMax + 167 + statusCharactersMax;
 
 /** What a line does: creates an animal, changes or removes one that an earlier line created, or is a gap. */
@@ -55,7 +55,7 @@ export type LineKind = "create" | "change" | "gap";
 export interface PetLine {
   id: number;
   kind: LineKind;
-  /** Of a gap: the id before its first. */
+  /** Only set on a gap: the id before its first. */
   after: number;
   /** Its place in the file, from 1. */
   number: number;
@@ -63,13 +63,13 @@ export interface PetLine {
   group: number;
   /** Index in `fileStatuses`. */
   statusIndex: number;
-  /** Where the status begins: the end of the text that the catalogue keeps of a create. */
+  /** Where the status begins: the end of the text that the catalogue stores of a create. */
   statusStart: number;
   /** Start of the idempotency hash; 0 if the line has none. */
   hashStart: number;
-  /** Of a line with a hash, in Unix seconds. */
+  /** Unix seconds; only set on lines with an idempotency hash. */
   atSeconds: number;
-  /** Of the integer that was read last. */
+  /** Where the integer ends that was read last. */
   integerEnd: number;
 }
 
@@ -80,7 +80,7 @@ export function createPetLine(): PetLine {
 
 /** What a line is about. */
 export type LineContent = Pick<PetLine, "id" | "kind" | "statusIndex"> & {
-  /** The text of the animal as it was created; of a change not used. */
+  /** The text of the animal as it was created; not used for a change. */
   readonly json: string;
   readonly idempotencyHash: string | undefined;
 };
@@ -105,7 +105,7 @@ export function encodePetLine({ bytes, view }: Chunk, start: number, content: Li
   return writeChecksum(view, start, end);
 }
 
-/** Writes a gap likewise, a group of its own: the ids behind `after`, up to `id`, have no animal. */
+/** Writes a gap as `encodePetLine` does, a group of its own: the ids after `after`, up to `id`, have no animal. */
 export function encodeGap({ bytes, view }: Chunk, start: number, { id, after, number }: PetLine): number {
   const text = `{"id":${id},"after":${after},"line":${number},"group":${number}`;
   return writeChecksum(view, start, start + bytes.write(text, start));
@@ -125,7 +125,7 @@ const groupStart = new Literal('group":');
 const groupAfterNumber = new Literal(',"group":');
 const beforeHash = new Literal(',"once":"');
 const beforeAt = new Literal('","at":');
-/** With what follows a status, so that none is taken for a longer one that begins with it. */
+/** Each with the characters after it, so that no status is found at the beginning of a longer one. */
 const statusLiterals: readonly Literal[] = fileStatuses.map((status) => new Literal(`${status}","`));
 
 /** Reads the line `[start, end)`, its newline excluded, into `line`. Returns undefined if it is intact. */
@@ -197,7 +197,7 @@ function readStatus(bytes: DataView, end: number, line: PetLine): number {
   return -1;
 }
 
-/** Whether the line's number and its group are at `at`. A create has no number if that is its id, others always. */
+/** Whether the line's number and its group are at `at`. A create leaves out a number that is its id. */
 function readPlace(bytes: DataView, at: number, line: PetLine): boolean {
   line.number = line.id;
   let groupAt = at + groupStart.length;
