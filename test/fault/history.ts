@@ -5,7 +5,7 @@
  * for each animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start:
  * the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
  * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
- * Each animal has a status that the changes can have left, whatever their order was (status-model.ts).
+ * Each animal has a status that the changes can have left, whatever their order was, or is removed (status-model.ts).
  * A request that carried a hash may be sent again in any life: it still happens only once, and has its first result.
  * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a
  * start that could not write, up to the first request that succeeds, also one that was sent again.
@@ -13,13 +13,13 @@
 
 import assert from "node:assert/strict";
 
-import { type JsonText, OutcomeUnknownError, type PetStore, type StatusChange, StorageUnavailableError } from "../../src/pets/pet-store.ts";
+import { type JsonText, OutcomeUnknownError, type PetStore, StorageUnavailableError } from "../../src/pets/pet-store.ts";
 import { type NewPet, type PetStatus, petStatuses } from "../../src/pets/pet.ts";
 import { shareOutcomes } from "../../src/pets/shared-outcomes.ts";
 import { type JsonLinesPetStore, openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
 import { type Fault, SimulatedDisk } from "../support/simulated-disk.ts";
-import { StatusModel } from "./status-model.ts";
+import { type Attempted, type State, StatusModel } from "./status-model.ts";
 
 export const dataDir = "/pets";
 export const logPath = "/pets/pets.jsonl";
@@ -41,6 +41,9 @@ export interface Counts {
   /** Changes that were sent again after they had succeeded, in the same life and in a later one. */
   rechanged: number;
   rechangedLater: number;
+  removed: number;
+  /** Adds, changes and removals that were sent again after their animal was removed. */
+  afterRemoval: number;
   deaths: number;
   tornTails: number;
   /** Starts that could not write. */
@@ -49,7 +52,7 @@ export interface Counts {
 
 export function noCounts(): Counts {
   const added = { acknowledged: 0, refused: 0, unknown: 0, unknownSeen: 0, repeated: 0 };
-  const changes = { changed: 0, mismatched: 0, unchanged: 0, rechanged: 0, rechangedLater: 0 };
+  const changes = { changed: 0, mismatched: 0, unchanged: 0, rechanged: 0, rechangedLater: 0, removed: 0, afterRemoval: 0 };
   return { lives: 0, ...added, ...changes, deaths: 0, tornTails: 0, unsure: 0 };
 }
 
@@ -58,7 +61,7 @@ interface Sent {
   readonly hash: string | undefined;
 }
 
-interface SentChange extends StatusChange {
+interface SentChange extends Attempted {
   readonly id: number;
   readonly hash: string | undefined;
   /** The life in which it succeeded. */
@@ -81,6 +84,8 @@ export class History {
   /** How many adds of an animal are in progress. */
   readonly #inProgress = new Map<string, number>();
   readonly #statuses = new StatusModel();
+  /** Ids that a reader has missed, or a client was told of. */
+  readonly #removed = new Set<number>();
   /** Changes that carried a hash, as `#repeatable`. */
   readonly #repeatableChanges: SentChange[] = [];
   #names = 0;
@@ -153,16 +158,23 @@ export class History {
   async compare(store: JsonLinesPetStore): Promise<void> {
     const page = await store.list({ after: 0, limit: 1_000_000, status: undefined });
     const texts = textsOf(page.json);
-    assert.ok(texts.length >= this.#acknowledged.length, `${this.#acknowledged.length} acknowledged, ${texts.length} kept`);
-    for (const [index, text] of texts.entries()) {
-      const expected = this.#acknowledged[index];
+    const ids = new Set(texts.map(idOf));
+    for (let id = 1; id <= Math.max(this.#acknowledged.length, ...ids); id++) {
+      if (!ids.has(id)) {
+        assert.ok(this.#acknowledged[id - 1] !== undefined, "ids have a gap");
+        this.#statuses.see(id, "removed", !this.#isUnsure);
+        void (!this.#isUnsure && this.#removed.add(id));
+      }
+    }
+    for (const text of texts) {
       const { id, name, status } = JSON.parse(text) as { id: number; name: string; status: PetStatus }; // The store's own JSON.
+      const index = id - 1;
+      const expected = this.#acknowledged[index];
       if (expected !== undefined) {
         assert.equal(text, withStatus(expected, status), "an acknowledged animal has changed");
         this.#statuses.see(id, status, !this.#isUnsure);
         continue;
       }
-      assert.equal(id, index + 1, "ids have a gap");
       assert.ok(!this.#refused.has(name), `animal ${id}, which was refused, is there`);
       const newPet = this.#unknown.get(name);
       assert.ok(newPet !== undefined, `animal ${id} is there twice, or was never added`);
@@ -228,9 +240,11 @@ export class History {
     if (this.#isUnsure) {
       return;
     }
-    const animals: string[] = [];
+    const animals: (string | undefined)[] = [];
+    const seen: (string | undefined)[] = [];
+    texts.forEach((text) => (seen[idOf(text) - 1] = text));
     let unlikeCount = texts.length;
-    const isUnlike = (index: number): number => (animals[index] === texts[index] ? 0 : 1);
+    const isUnlike = (index: number): number => (animals[index] === seen[index] ? 0 : 1);
     for (const line of this.disk.kept(logPath).toString().split(/(?<=\n)/)) {
       if (unlikeCount === 0) {
         return;
@@ -239,7 +253,8 @@ export class History {
       const index = Number(id) - 1;
       unlikeCount -= isUnlike(index);
       const text = animals[index];
-      animals[index] = text === undefined ? line.replace(/,"(line|group)":\d+,.*\n/, "}") : withStatus(text, status ?? "");
+      const changed = text === undefined ? line.replace(/,"(line|group)":\d+,.*\n/, "}") : withStatus(text, status ?? "");
+      animals[index] = status === "removed" ? undefined : changed;
       unlikeCount += isUnlike(index);
     }
     assert.equal(unlikeCount, 0, `a reader sees [${texts.join()}] before it is durable: ${animals.join()}`);
@@ -261,6 +276,7 @@ export class History {
     try {
       const { id, json } = await store.add(newPet, hash);
       this.#isUnsure = false;
+      this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
       this.#acknowledge(id, textOf(id, newPet), json, newPet);
     } catch (error) {
       if (error instanceof StorageUnavailableError) {
@@ -279,7 +295,7 @@ export class History {
     }
   }
 
-  /** Changes an animal that is there, or sends an earlier change again with its hash. */
+  /** Changes or removes an animal, or sends an earlier change or removal again with its hash. */
   async #change(store: PetStore): Promise<void> {
     const isAgain = this.#repeatableChanges.length > 0 && this.#random.oneIn(3);
     const sent = isAgain ? this.#random.pick(this.#repeatableChanges) : this.#newChange();
@@ -287,17 +303,25 @@ export class History {
     const attempt = this.#statuses.attempt(id, sent);
     const { changedIn } = sent;
     try {
-      const outcome = await store.changeStatus!(id, sent, hash); // Our store has it.
-      assert.ok(outcome.kind !== "absent", `animal ${id} is absent`);
-      if (outcome.kind === "mismatch") {
+      const { from } = sent;
+      // Our store has both.
+      const outcome = await (status === "removed" ? store.remove!(id, { from }, hash) : store.changeStatus!(id, { status, from }, hash));
+      if (outcome.kind === "mismatch" || outcome.kind === "absent") {
         assert.ok(changedIn === undefined, "a change that has succeeded is refused when it is repeated");
+        const found = outcome.kind === "absent" ? ({ kind: "mismatch", status: "removed" } as const) : outcome;
         // Until something was written, this is about what a loss of power may undo.
-        attempt.outcome = this.#isUnsure ? { kind: "absent" } : outcome;
+        attempt.outcome = this.#isUnsure ? { kind: "absent" } : found;
         this.#counts.mismatched++;
         return;
       }
       this.#isUnsure = false;
-      assert.equal(outcome.json.toString(), withStatus(this.#acknowledged[id - 1] ?? "", status));
+      this.#counts.afterRemoval += this.#removed.has(id) ? 1 : 0;
+      if (outcome.kind === "removed") {
+        this.#removed.add(id);
+        this.#counts.removed++;
+      } else {
+        assert.equal(outcome.json.toString(), withStatus(this.#acknowledged[id - 1] ?? "", status));
+      }
       if (outcome.isReplay === true) {
         assert.ok(isAgain, "a new change is taken for an earlier one");
         this.#counts[changedIn === undefined || changedIn === this.#lives ? "rechanged" : "rechangedLater"]++;
@@ -322,7 +346,8 @@ export class History {
     const id = random.integer(1, this.#acknowledged.length);
     const from = random.pick([["available"], ["pending", "sold"], petStatuses] as const);
     const hash = random.oneIn(2) ? `change-${this.#names++}`.padEnd(22, "_") : undefined;
-    const sent = { id, status: random.pick(petStatuses), from, hash, changedIn: undefined };
+    const status: State = random.oneIn(5) ? "removed" : random.pick(petStatuses);
+    const sent = { id, status, from, hash, changedIn: undefined };
     if (hash !== undefined) {
       this.#repeatableChanges.push(sent);
     }
@@ -373,6 +398,10 @@ export class History {
 
 function textOf(id: number, { name, categoryId, status }: NewPet): string {
   return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId},"status":"${status}"}`;
+}
+
+function idOf(text: string): number {
+  return Number(/^\{"id":(\d+)/.exec(text)?.[1]);
 }
 
 function withStatus(text: string, status: string): string {

@@ -1,5 +1,5 @@
 /**
- * Which statuses animals may have, after changes that went on at once.
+ * Which statuses animals may have, or whether they may be removed, after changes that went on at once.
  *
  * Of the changes of a round nobody knows the order. So each animal has a set of possible statuses: those that some order
  * leaves in which every change that succeeded found one of its statuses, and every one that was refused found the status
@@ -12,21 +12,29 @@ import assert from "node:assert/strict";
 import type { StatusChange } from "../../src/pets/pet-store.ts";
 import type { PetStatus } from "../../src/pets/pet.ts";
 
+/** A removal is a change after which nothing finds one of its statuses. */
+export type State = PetStatus | "removed";
+
 /** "unknown": it has no result yet, or will never have one. "absent": it has not happened, and never will. */
 export type Outcome =
   | { readonly kind: "changed" | "unknown" | "absent" }
-  | { readonly kind: "mismatch"; readonly status: PetStatus };
+  | { readonly kind: "mismatch"; readonly status: State };
+
+/** As a `StatusChange`, or a removal. */
+export interface Attempted extends Pick<StatusChange, "from"> {
+  readonly status: State;
+}
 
 /** A change of the animal, with what became of it so far. */
 export interface Attempt {
   readonly id: number;
-  readonly change: StatusChange;
+  readonly change: Attempted;
   outcome: Outcome;
 }
 
 export class StatusModel {
   /** By id - 1. */
-  readonly #possible: ReadonlySet<PetStatus>[] = [];
+  readonly #possible: ReadonlySet<State>[] = [];
   /** Of this round. */
   #attempts: Attempt[] = [];
   /** Of this life, in earlier rounds. */
@@ -36,7 +44,7 @@ export class StatusModel {
     this.#possible[id - 1] ??= new Set([status]);
   }
 
-  attempt(id: number, change: StatusChange): Attempt {
+  attempt(id: number, change: Attempted): Attempt {
     const attempt: Attempt = { id, change, outcome: { kind: "unknown" } };
     this.#attempts.push(attempt);
     return attempt;
@@ -57,7 +65,7 @@ export class StatusModel {
   }
 
   /** @param isFinal a loss of power does not undo what was seen */
-  see(id: number, status: PetStatus, isFinal: boolean): void {
+  see(id: number, status: State, isFinal: boolean): void {
     const possible = this.#possible[id - 1] ?? new Set();
     assert.ok(possible.has(status), `animal ${id} is ${status}, but can only be ${[...possible].join(" or ")}`);
     if (isFinal) {
@@ -77,11 +85,11 @@ export class StatusModel {
   }
 }
 
-function statusesAfter(before: ReadonlySet<PetStatus>, attempts: readonly Attempt[]): Set<PetStatus> {
-  const after = new Set<PetStatus>();
+function statusesAfter(before: ReadonlySet<State>, attempts: readonly Attempt[]): Set<State> {
+  const after = new Set<State>();
   const tried = new Set<string>();
   const mustHappen = attempts.reduce((bits, { outcome }, index) => (outcome.kind === "unknown" ? bits : bits | (1 << index)), 0);
-  const tryFrom = (status: PetStatus, done: number): void => {
+  const tryFrom = (status: State, done: number): void => {
     const state = `${status} ${done}`;
     if (tried.has(state)) {
       return;
@@ -92,13 +100,17 @@ function statusesAfter(before: ReadonlySet<PetStatus>, attempts: readonly Attemp
     }
     attempts.forEach(({ change, outcome }, index) => {
       const next = done | (1 << index);
-      if (next !== done && outcome.kind === "mismatch" && outcome.status === status && !change.from.includes(status)) {
+      if (next !== done && outcome.kind === "mismatch" && outcome.status === status && !isFrom(change, status)) {
         tryFrom(status, next);
-      } else if (next !== done && outcome.kind !== "mismatch" && change.from.includes(status)) {
+      } else if (next !== done && outcome.kind !== "mismatch" && isFrom(change, status)) {
         tryFrom(change.status, next);
       }
     });
   };
   before.forEach((status) => tryFrom(status, 0));
   return after;
+}
+
+function isFrom({ from }: Attempted, status: State): boolean {
+  return status !== "removed" && from.includes(status);
 }
