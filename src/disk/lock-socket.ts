@@ -21,8 +21,8 @@ const addressBytesMax = process.platform === "linux" ? 107 : 103;
 /** Bytes for a separator and the longest name that callers use: a path that leaves so many needs no handle. */
 const nameBytesReserved = 64;
 
-/** Errors that are this process's own, and say nothing about the other one. */
-const ownFaults: ReadonlySet<string | undefined> = new Set(["EACCES", "EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
+/** What a failure to connect says about the other process: that it lives and is busy (EAGAIN), is dead, or is none. */
+const answers: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNREFUSED", "ENOENT", "ENOTDIR"]);
 
 /** Further connections are refused at once. Only processes that may write to the folder can connect. */
 const connectionsMax = 32;
@@ -134,9 +134,8 @@ export class SocketFolder {
   /**
    * Alive: a process listens. Stale: the socket file exists, but its process is dead.
    *
-   * Only a refused connection shows that no process listens: if the process is stopped or overloaded, connecting fails
-   * in other ways.
-   * @throws {Error} if this process may not connect, or lacks descriptors or memory, or if something else has the name
+   * Only a refused connection shows that no process listens: one that is stopped or overloaded still has its backlog.
+   * @throws {Error} if connecting fails in a way that says nothing about the other process, or the name is no socket's
    */
   async stateOf(name: string): Promise<"alive" | "stale" | "absent"> {
     const code = await this.#connect(name);
@@ -171,10 +170,10 @@ export class SocketFolder {
       const connection = connect({ path, allowHalfOpen: true });
       connection.on("connect", () => resolve(connection));
       connection.on("error", (error: NodeJS.ErrnoException) => {
-        if (error.code === undefined || ownFaults.has(error.code)) {
-          void this.failure(error, name).then(reject);
-        } else {
+        if (error.code !== undefined && answers.has(error.code)) {
           resolve(error.code);
+        } else {
+          void this.failure(error, name).then(reject);
         }
       });
     });

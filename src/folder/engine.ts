@@ -41,7 +41,11 @@ export async function openLockedFolder(lock: Lock, options: FolderOptions): Prom
     limiter,
     keys,
     gauges: () => ({
-      ...(ownStore && { animalCounts: ownStore.animalCounts, logBytes: ownStore.logBytes }),
+      ...(ownStore && {
+        animalCounts: ownStore.animalCounts,
+        logBytes: ownStore.logBytes,
+        isWriteFailing: ownStore.isWriteFailing,
+      }),
       banCount: limiter.banCount,
       bannedKeyCount: limiter.bannedKeyCount,
     }),

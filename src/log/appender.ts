@@ -49,6 +49,9 @@ export interface AppenderOptions {
  */
 const lookMsMax = 100;
 
+/** Failures and recoveries are reported at most so often: on a full disk a small piece still fits now and then. */
+const reportMsMin = 10_000;
+
 const otherProcess = "another process modified or replaced it";
 
 export class Appender {
@@ -66,8 +69,11 @@ export class Appender {
   #excessBytesMax: number;
   /** When the file was last checked. */
   #lookedMs = -Infinity;
-  /** A failure has been reported, and nothing has succeeded since. */
-  #isFailing = false;
+  /** Whether the last piece failed. Changed here only. */
+  isFailing = false;
+  /** The last report about that, and when it was made. */
+  #isReportedFailing = false;
+  #reportedMs = -Infinity;
   /** Separates writes from checks, which would find a part of the piece during a write. */
   readonly #queue = new SerialQueue();
 
@@ -120,10 +126,7 @@ export class Appender {
     }
     this.lengthBytes += bytes.length;
     this.#tail = undefined;
-    if (this.#isFailing) {
-      this.#isFailing = false;
-      this.#report(`${this.#path} can be written again`);
-    }
+    this.#noteFailing(false, `${this.#path} can be written again`);
     const times = { appendMs: writtenMs - startMs, syncMs: this.#clock.monotonicMs() - writtenMs };
     return { kind: "appended", times };
   }
@@ -181,11 +184,20 @@ export class Appender {
 
   #reportFailure(error: unknown): string {
     const reason = this.ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
-    if (!this.#isFailing && this.ended === undefined) {
-      this.#isFailing = true;
-      this.#report(`${reason}; nothing can be added until writing works again`, "warning");
+    if (this.ended === undefined) {
+      this.#noteFailing(true, `${reason}; nothing can be added until writing works again`);
     }
     return reason;
+  }
+
+  #noteFailing(isFailing: boolean, message: string): void {
+    this.isFailing = isFailing;
+    const nowMs = this.#clock.monotonicMs();
+    if (isFailing !== this.#isReportedFailing && nowMs - this.#reportedMs >= reportMsMin) {
+      this.#isReportedFailing = isFailing;
+      this.#reportedMs = nowMs;
+      this.#report(message, isFailing ? "warning" : "info");
+    }
   }
 
   async #settleTail(): Promise<void> {

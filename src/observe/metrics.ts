@@ -16,6 +16,8 @@ export interface Gauges {
   readonly banCount: number;
   readonly bannedKeyCount?: number;
   readonly isHealthy: boolean;
+  /** Whether the last write to the catalogue's log failed, or no more can follow. */
+  readonly isWriteFailing?: boolean;
   /** In Unix time; only with HTTPS, as the next. */
   readonly certificateEndSeconds?: number;
   readonly failedHandshakeCount?: number;
@@ -87,7 +89,8 @@ export class Metrics {
       counter("animal_store_bans_total", "Bans since the start.", banCount),
       byStatus("animal_store_animals", "Animals in the catalogue.", animalCounts),
       gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes),
-      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy ? 1 : 0),
+      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", toNumber(isHealthy)),
+      gauge("animal_store_write_failing", "Whether writing to the log fails, 1 or 0.", toNumber(gauges.isWriteFailing)),
       histogram("animal_store_append_duration_seconds", "Writing one group of animals to the log.", [
         { value: this.#appends },
       ]),
@@ -121,6 +124,10 @@ export class Metrics {
 function byStatus(name: string, help: string, counts: Readonly<Record<string, number>> | undefined): string {
   const samples = Object.entries(counts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
   return samples.length === 0 ? "" : family(name, "gauge", help, samples);
+}
+
+function toNumber(value: boolean | undefined): number | undefined {
+  return value === undefined ? undefined : Number(value);
 }
 
 function gauge(name: string, help: string, value: number | undefined): string {

@@ -124,6 +124,10 @@ export class JsonLinesPetStore implements PetStore {
     return this.#appender.lengthBytes;
   }
 
+  get isWriteFailing(): boolean {
+    return this.#appender.isFailing || !this.#writer.isWritable;
+  }
+
   add(newPet: NewPet, idempotencyHash?: string): Promise<StoredPet> {
     const earlier = idempotencyHash === undefined ? undefined : this.#hashes.find(idempotencyHash);
     if (earlier === undefined) {

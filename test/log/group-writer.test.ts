@@ -8,6 +8,7 @@ import { test } from "node:test";
 
 import { Appender } from "../../src/log/appender.ts";
 import { type GroupOwner, GroupWriter } from "../../src/log/group-writer.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { SeededRandom } from "../support/seeded-random.ts";
 import { SimulatedDisk } from "../support/simulated-disk.ts";
 
@@ -18,6 +19,8 @@ interface Setting {
   readonly writer: GroupWriter<string, string>;
   readonly reports: string[];
   readonly published: string[];
+  readonly appender: Appender;
+  readonly clock: ManualClock;
 }
 
 /** An owner of lines, each of which is its own result. */
@@ -29,6 +32,7 @@ interface TestOwner {
 async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, Buffer.alloc(0));
+  const clock = new ManualClock();
   const reports: string[] = [];
   const published: string[] = [];
   const file = await disk.boot().openToAppend(path);
@@ -41,9 +45,9 @@ async function setUp(owner: Partial<TestOwner> = {}): Promise<Setting> {
     errorOf: ({ kind, reason }) => new Error(`${kind}: ${reason}`),
   };
   const report = (message: string): void => void reports.push(message);
-  const appender = new Appender({ file, path, lengthBytes: 0, report, tail: undefined});
+  const appender = new Appender({ file, path, lengthBytes: 0, report, tail: undefined, clock });
   const writer = new GroupWriter(wholeOwner, appender, () => undefined);
-  return { disk, writer, reports, published };
+  return { disk, writer, reports, published, appender, clock };
 }
 
 test("GroupWriter.add() rejects if encoding throws, and the next add is written", async () => {
@@ -87,14 +91,22 @@ test("GroupWriter.add() says that the outcome is unknown if the log is replaced 
   await writer.close("closing");
 });
 
-test("GroupWriter.add() reports once that writing fails, and once that it works again", async () => {
-  const { writer, disk, reports } = await setUp();
+test("on a disk that is full again and again, a failure or its end is reported once in ten seconds at most", async () => {
+  const { writer, disk, reports, appender, clock } = await setUp();
   disk.plan = (_, name) => (name === "append" ? "error" : "none");
   await assert.rejects(writer.add("a\n"), /^Error: absent: /);
   await assert.rejects(writer.add("b\n"), /^Error: absent: /);
+  assert.equal(appender.isFailing, true);
   disk.plan = () => "none";
   await writer.add("c\n");
+  assert.equal(appender.isFailing, false);
+  clock.advance(9_999);
   await writer.add("d\n");
+  assert.equal(reports.length, 1, reports.join("; "));
+  clock.advance(1);
+  await writer.add("e\n");
+  disk.plan = (_, name) => (name === "append" ? "error" : "none");
+  await assert.rejects(writer.add("f\n"), /^Error: absent: /);
   assert.equal(reports.length, 2, reports.join("; "));
   assert.match(reports[0] ?? "", /^\/log\/log\.jsonl cannot be written: EIO.*; nothing can be added until writing works again$/);
   assert.equal(reports[1], "/log/log.jsonl can be written again");
