@@ -7,9 +7,9 @@ import { type IntervalHistogram, monitorEventLoopDelay, performance } from "node
 
 import { release } from "../base/release.ts";
 
-/** Values that the service provides at each scrape. What is undefined is not exposed. */
+/** Values that the service provides at each scrape. Those that are undefined are not exposed. */
 export interface Gauges {
-  /** By status. */
+  /** The number of animals of each status. */
   readonly animalCounts?: Readonly<Record<string, number>>;
   readonly logBytes?: number;
   /** Since the start. */
@@ -18,19 +18,19 @@ export interface Gauges {
   readonly isHealthy: boolean;
   /** Whether the last write to the catalogue's log failed, or no more can follow. */
   readonly isWriteFailing?: boolean;
-  /** In Unix time; only with HTTPS, as the next. */
+  /** In Unix time. This and `failedHandshakeCount` are there only with HTTPS. */
   readonly certificateEndSeconds?: number;
   readonly failedHandshakeCount?: number;
 }
 
 const knownMethods: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE"]);
 
-/** Seconds. From a request that needs no disk to one that waits for a slow disk. */
+/** Upper bounds of the buckets, in seconds: from a request that needs no disk to one that waits for a slow disk. */
 const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const diskBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 export class Metrics {
-  /** Of the Prometheus text format. */
+  /** The media type of the Prometheus text format. */
   readonly contentType: string = "text/plain; version=0.0.4; charset=utf-8";
   readonly #eventLoopDelay: IntervalHistogram;
   readonly #requests = new Map<string, Sample<Histogram>>();

@@ -1,4 +1,4 @@
-/** The observers of each response: the request log and the metrics, if an operator has turned them on. */
+/** Observes each response: for the request log and the metrics, if an operator has turned them on. */
 
 import { clearTimeout, setTimeout } from "node:timers";
 
@@ -14,7 +14,7 @@ export interface ObservedRequest {
   readonly keyId: string | undefined;
   readonly address: string;
   readonly trace: string | undefined;
-  /** Monotonic. Undefined only if nobody observes the request. */
+  /** On the monotonic clock. Undefined only if nothing observes requests. */
   readonly receivedMs: number | undefined;
   readonly rate: { readonly kind?: "allowed" | "rate_limited" | "key_banned" | "unavailable" } | undefined;
 }
@@ -22,11 +22,11 @@ export interface ObservedRequest {
 export interface ObservedResponse {
   /** 0 if the connection broke before the response. */
   readonly status: number;
-  /** Of an error of the service. */
+  /** The code, if the response is an error of the service. */
   readonly code?: string | undefined;
-  /** Those that are its own: name, value, name, value, … */
+  /** The fields besides the common ones: name, value, name, value, … */
   readonly fields?: readonly string[];
-  /** What the request has added or changed, or a replayed one before it. */
+  /** What the request has added or changed; for a replay, what the first request had. */
   readonly effect?: { readonly pet: number; readonly to?: string } | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface ObserverOptions {
   readonly writeRequests: ((text: string) => void) | undefined;
 }
 
-/** A write for each line would cost more than its request. */
+/** Lines are written together, because a write for each line would cost more than its request. */
 const flushDelayMs = 100;
 const pendingCharactersMax = 65_536;
 

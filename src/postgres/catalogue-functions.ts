@@ -1,6 +1,6 @@
 /**
- * The functions of the catalogue. All that change it lock the row of the counter first, so that they run one after the
- * other.
+ * The database's functions of the catalogue. Those that change it lock the row of the counter first, so that they run
+ * one after the other.
  */
 
 import { boundWaits, durable, indexPlans, onceAge } from "./functions.ts";
@@ -8,15 +8,15 @@ import { columnNames, petArray, recordOfJson } from "./pet-columns.ts";
 
 const presentArray = petArray("pet", "pet.status");
 
-/** The column of `once` with the status that a change was to: its name depends on who added it (migrations.ts). */
+/** The name of the column of `once` with a change's new status: it depends on the release that added it. */
 export type ChangedTo = "changed_to" | "status";
 
 const addedArray = petArray("pet", "coalesce(pet.added, pet.status)");
 
-/** For a hash that belongs to a change, which no animal that is added is equal to. */
+/** The answer for a hash that belongs to a change: no animal that is added is equal to it. */
 const noArray = "json_build_array(pet_id, '', '0', '')";
 
-/** Whether the animal of a hash is there, or was removed by the service: somebody may have deleted it by hand. */
+/** Whether the animal of a hash is there, or was removed through the service and not by hand in the database. */
 const isKnown = `(EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)
         OR EXISTS (SELECT FROM animal_store.removed WHERE id = pet_id))`;
 

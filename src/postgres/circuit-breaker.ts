@@ -1,5 +1,5 @@
 /**
- * Whether the database is away, as a circuit breaker. It decides nothing itself: connections.ts says what it has seen.
+ * A circuit breaker: whether the database is away. It decides nothing itself: connections.ts opens and closes it.
  */
 
 import { performance } from "node:perf_hooks";
@@ -9,15 +9,15 @@ import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 
 /**
- * "closed": statements are sent. "half-open": one is not answered, and a trial decides; statements are sent meanwhile.
- * "open": the database is away for that reason, and requests fail at once.
+ * "closed": statements are sent. "half-open": one has had no answer, and a trial decides whether the database is away;
+ * others are sent meanwhile. "open": it is away, for the reason in `cause`, and requests fail at once.
  */
 type State =
   | { readonly kind: "closed" }
   | { readonly kind: "half-open"; readonly trial: Promise<void> }
   | { readonly kind: "open"; readonly cause: unknown };
 
-/** Between two lines about the state. The second one is about the state by then. */
+/** The least time between two lines about the state. A line that has to wait tells the state at its end. */
 const lineMs = 10_000;
 
 export class CircuitBreaker {
@@ -27,7 +27,7 @@ export class CircuitBreaker {
   #reported = { isOpen: false, atMs: -Infinity };
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param report takes a line when it opens, and when it closes after that */
+  /** @param report takes a line when the breaker opens, and when it closes after that */
   constructor(report: Report) {
     this.#report = report;
   }
@@ -46,7 +46,7 @@ export class CircuitBreaker {
     this.#reportState();
   }
 
-  /** Resolves when the trial has opened it, or has not; joins one that is under way. @param trial never rejects */
+  /** Resolves at the end of the trial, or of the one that is under way already. @param trial never rejects */
   halfOpen(trial: () => Promise<void>): Promise<void> {
     if (this.#state.kind === "closed") {
       this.#state = { kind: "half-open", trial: trial() };

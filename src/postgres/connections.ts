@@ -1,9 +1,9 @@
 /**
  * The connections of the user's pool, and what their failures say of the database.
  *
- * It is *away* only if nothing works: no connection is in use, and a new one fails; or a statement got no answer, and
- * then no other connection gives one either. Before that, a connection that is refused, ended or silent fails its own
- * caller at most. A server that only reads does not work.
+ * The database is *away* only if nothing works: no connection is in use, and a new one fails; or a statement got no
+ * answer, and then no other connection gives one either; or the server only reads. Otherwise a connection that is
+ * refused, ended or silent fails nobody but its own caller.
  */
 
 import { performance } from "node:perf_hooks";
@@ -16,17 +16,17 @@ import { CircuitBreaker } from "./circuit-breaker.ts";
 import { DatabaseError, isTimeout, TimeoutError } from "./database-error.ts";
 import type { DatabasePool, PoolClient } from "./pool.ts";
 
-/** To open a connection, or until one is free. One begun while the database was away delays the recovery as long. */
+/** How long to wait for a new or free connection. A wait that began while the database was away delays recovery. */
 const connectMs = 1_500;
-/** Between two tries for a connection, after one was refused. */
+/** The pause between two tries for a connection, after one was refused. */
 const connectPauseMs = 50;
 /** How long the answer to a trial may take. */
 export const trialMs = 1_000;
-/** Between two lines about the same refusal. */
+/** The least time between two lines about the same refusal. */
 const refusalLineMs = 60_000;
 /**
- * If all is well, the look for new key events is answered more often. So if a server is silent from one moment on, an
- * answer in the first second after a statement was sent says nothing of the others.
+ * For so long after a statement was sent, answers to others do not show that the server still works: it may have fallen
+ * silent since. If all is well, the poll for key events is answered more often than this.
  */
 const quietMs = 1_000;
 
@@ -35,12 +35,12 @@ export class Connections {
   readonly #report: Report;
   readonly #breaker: CircuitBreaker;
   #heldCount = 0;
-  /** When a connection was given back that goes on, by performance.now(). */
+  /** When a connection was last given back in working order, by performance.now(). */
   #givenBackMs = -Infinity;
-  /** When a statement was answered, and when one that only a server that writes answers. */
+  /** When a statement was last answered; then, when one was that only a writing server can answer. */
   #answeredMs = -Infinity;
   #writerAnsweredMs = -Infinity;
-  /** When no connection gave an answer. Those that were opened before may be dead. */
+  /** When a trial last failed. Connections that were opened before may be dead. */
   #lostMs = -Infinity;
   readonly #openedMs = new WeakMap<PoolClient, number>();
   readonly #opening = new Set<Promise<unknown>>();
@@ -50,7 +50,7 @@ export class Connections {
     this.#pool = pool;
     this.#report = report;
     this.#breaker = new CircuitBreaker(report);
-    pool.on("error", ignore); // A connection that breaks while nobody uses it: the pool drops it.
+    pool.on("error", ignore); // An unused connection has broken: the pool drops it by itself.
     pool.on("connect", listen);
   }
 
@@ -58,7 +58,7 @@ export class Connections {
     return !this.#breaker.isOpen;
   }
 
-  /** Closes connections that may be dead, instead of trying them. @throws {DatabaseError} there is none */
+  /** Closes connections that may be dead, instead of trying them. @throws {DatabaseError} none can be had */
   async take(): Promise<PoolClient> {
     const endMs = performance.now() + connectMs;
     for (;;) {
@@ -72,7 +72,7 @@ export class Connections {
     }
   }
 
-  /** @param destroy closes it */
+  /** @param destroy closes the connection */
   giveBack(client: PoolClient, destroy: boolean): void {
     this.#heldCount -= 1;
     this.#givenBackMs = destroy ? this.#givenBackMs : performance.now();
@@ -81,7 +81,7 @@ export class Connections {
 
   /**
    * A statement was answered, if only by a refusal.
-   * @param kind a replica, too, answers a read: that does not show that the database can be used
+   * @param kind "read" if a replica could have answered, which does not show that the database can be used
    */
   noteAnswer(kind: "read" | "write"): void {
     this.#answeredMs = performance.now();
@@ -91,7 +91,7 @@ export class Connections {
     }
   }
 
-  /** A statement is not answered. Unless another one was meanwhile, a trial decides whether the database is away. */
+  /** A statement has had no answer. If no other one was answered late enough, a trial decides. */
   async doubt(error: unknown, sentMs: number): Promise<void> {
     if (this.#answeredMs < sentMs + quietMs) {
       await this.#breaker.halfOpen(() => this.#try(error));
@@ -121,21 +121,21 @@ export class Connections {
     }
   }
 
-  /** A server has answered that it only reads. Others may work, as during a failover. */
+  /** A server answered that it only reads. During a failover, another one may still write. */
   noteReplica(error: unknown): void {
     if (this.#writerAnsweredMs < performance.now() - quietMs) {
       this.#breaker.open(error);
     }
   }
 
-  /** Every statement fails, wherever it is sent. */
+  /** A statement failed as all others would, whichever connection they are sent on. */
   noteFailure(error: unknown): void {
     this.#breaker.open(error);
   }
 
   /**
-   * The operator has to do something, as about a full disk or a missing right.
-   * @param kind one line a minute is written of each
+   * Reports a refusal that the operator has to do something about, such as a full disk or a missing right.
+   * @param kind lines about one kind are `refusalLineMs` apart
    */
   reportRefusal(what: string, kind: string, error: unknown): void {
     const nowMs = performance.now();
@@ -152,7 +152,7 @@ export class Connections {
     void Promise.allSettled(this.#opening).then(() => this.#pool.off("connect", listen));
   }
 
-  /** Where a new connection is refused, one that works may become free. */
+  /** Tries again if a new connection is refused, because one that works may become free. */
   async #takeAny(endMs: number): Promise<PoolClient> {
     for (;;) {
       const beganMs = performance.now();
@@ -161,11 +161,11 @@ export class Connections {
       opening.finally(() => this.#opening.delete(opening)).catch(ignore);
       try {
         const client = await within(endMs - beganMs, opening);
-        listen(client); // The pool may be older than this object.
+        listen(client); // The pool may have opened it before this object was made.
         this.#heldCount += 1;
         return client;
       } catch (error) {
-        opening.then((client) => client.release(), ignore); // It may come too late.
+        opening.then((client) => client.release(), ignore); // A connection that comes too late is not lost.
         if (this.#heldCount === 0 && this.#givenBackMs < beganMs) {
           this.#breaker.open(error);
           throw new DatabaseError("none", error);
@@ -180,7 +180,7 @@ export class Connections {
   }
 }
 
-/** Rejects if the promise takes longer. Its value, or failure, is then ignored. */
+/** Rejects if the promise takes longer than the limit. What becomes of the promise is then ignored. */
 export async function within<Value>(limitMs: number, promise: Promise<Value>): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_resolve, reject) => {
@@ -198,9 +198,9 @@ export function noAnswer(limitMs: number): TimeoutError {
 }
 
 /**
- * The pool takes its own listener off before it hands a connection over, and an error may come in the same packet as
- * the end of the opening: without a listener it would end the process. So this one stays for the connection's life.
- * Whoever waits for a statement learns of the error from that.
+ * The pool removes its own listener before it hands a connection over, and an error may come in the same packet as the
+ * end of the opening: without a listener it would end the process. So this one stays for the connection's life. A
+ * caller that waits for a statement learns of the error because its statement fails.
  */
 function listen(client: PoolClient): void {
   client.off("error", ignore);

@@ -1,8 +1,8 @@
-/** Why a statement failed, and what that says of its effect. */
+/** Why a statement failed, and what the error says about its effect. */
 
 import { messageOf } from "../base/error-message.ts";
 
-/** The database could not be used, when the service was opened or a key was changed. */
+/** The database could not be used. Embedders get this error when they open the service or change a key. */
 export class DatabaseError extends Error {
   override readonly name = "DatabaseError";
   /** Whether the statement may have taken effect: "unknown" if its answer was lost. */
@@ -10,7 +10,7 @@ export class DatabaseError extends Error {
 
   constructor(effect: "none" | "unknown", cause: unknown) {
     const message = messageOf(cause);
-    // The client of PostgreSQL says it in the words of its code.
+    // The package `pg` says in words for programmers that no password was given.
     const isPasswordMissing = message.includes("client password must be a string");
     super(isPasswordMissing ? "the database asks for a password" : message, { cause });
     this.effect = effect;
@@ -21,7 +21,7 @@ export class TimeoutError extends Error {
   override readonly name = "TimeoutError";
 }
 
-/** By our limit, or by a shorter `query_timeout` of the pool, whose error has no code. */
+/** Whether our limit was reached, or a shorter `query_timeout` of the pool, whose error has no code. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof TimeoutError || messageOf(error) === "Query read timeout";
 }
@@ -37,8 +37,8 @@ export function isVictim(error: unknown): boolean {
 }
 
 /**
- * Whether the database says that the statement was rolled back. It does not if it ends the connection or fails itself
- * (08, 57P, 25P, 58, XX), or does not know (40003).
+ * Whether the database says that the statement was rolled back. Codes that leave it open are those of an ended
+ * connection or of a failure of the database itself (08, 57P, 25P, 58, XX), and "unknown" (40003).
  */
 export function isRolledBack(error: unknown): boolean {
   const state = sqlState(error);

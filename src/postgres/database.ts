@@ -1,6 +1,6 @@
 /**
- * What is sent over the connections. While the database is away, statements fail at once, so that requests do not pile
- * up. Only probes are sent: the log of keys sends one four times a second.
+ * Sends statements and transactions over the connections. While the database is away, statements fail at once, so that
+ * requests do not pile up. Only `attempt` sends them even then, as the poll for key events does.
  */
 
 import { hash } from "node:crypto";
@@ -16,14 +16,14 @@ import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./da
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
 
 const statementMs = 3_000;
-/** After that a trial begins, which is over when the statement is given up. */
+/** How long after a statement was sent a trial begins, so that it is over when the statement is given up. */
 const doubtMs = statementMs - trialMs - 100;
-/** After that a read ends in the database, before it is given up here. */
+/** How long a read may take in the database, so that it ends there before it is given up here. */
 const readMs = 2_500;
 export const lockMs = 2_000;
-/** Between two statements of a transaction: this process may read a file meanwhile. */
+/** The longest pause between two statements of a transaction, in which this process may read a file. */
 const idleMs = 30_000;
-/** To learn what became of a statement whose answer was lost. */
+/** How long to try to learn what became of a statement whose answer was lost. */
 export const decisionMs = 10_000;
 const decisionPauseMs = 100;
 /**
@@ -34,8 +34,8 @@ export const setDurable = `set_config('client_min_messages', 'warning', true),
   set_config('synchronous_commit', coalesce(substring(current_setting('synchronous_commit'), 'remote.*'), 'on'), true)`;
 
 /**
- * PostgreSQL does not notice that a client has given up. The bound is for the transaction alone, and only holds in a
- * statement that comes after, in the same message: that has no values. A read that row security would filter fails.
+ * PostgreSQL does not notice that a client has given up, so a read has a bound, which holds from the next statement of
+ * the transaction on: both go in one message, which has no values. A read that row security would filter fails.
  */
 export const boundedRead = (text: string): string =>
   `SELECT set_config('statement_timeout', '${readMs}', true), set_config('row_security', 'off', true); ${text}`;
@@ -43,10 +43,10 @@ export const boundedRead = (text: string): string =>
 const replicaState = "25006";
 const schemaMissingState = "3F000";
 
-/** Behind a pooler in transaction mode, the next transaction may be on a connection that has other names. */
+/** SQLSTATEs of a pooler in transaction mode: the next connection may lack a prepared statement, or have it already. */
 const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P05"]);
 
-/** Of a transaction. */
+/** Sends a statement of a transaction. */
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
@@ -63,8 +63,8 @@ export class Database {
   }
 
   /**
-   * Runs a statement as a transaction of its own, twice if it is rolled back for others.
-   * @param kind what a replica answers, too, is a read
+   * Runs a statement as a transaction of its own, and once more if it was rolled back so that others could go on.
+   * @param kind "read" if a replica could answer, too
    * @throws {DatabaseError}
    */
   async run(text: string, values: unknown[] = [], kind: "read" | "write" = "write"): Promise<readonly Row[]> {
@@ -82,18 +82,18 @@ export class Database {
       return await this.attempt(text, values, kind);
     } catch (error) {
       if (error instanceof DatabaseError && isVictim(error.cause)) {
-        this.#connections.reportRefusal("a statement", "victim", error); // As with another isolation level.
+        this.#connections.reportRefusal("a statement", "victim", error); // The isolation level may be wrong.
       }
       throw error;
     }
   }
 
-  /** A read, which ends in the database, too, when it is given up here. @throws {DatabaseError} */
+  /** Runs a read that ends in the database before it is given up here. @throws {DatabaseError} */
   read(text: string): Promise<readonly Row[]> {
     return this.run(boundedRead(text), [], "read");
   }
 
-  /** As `run`, but once, and even if the database is away: so it finds out when it is back. */
+  /** Runs a statement once, even while the database is away: so it shows when the database is back. */
   async attempt(text: string, values: unknown[] = [], kind: "read" | "write" = "write"): Promise<readonly Row[]> {
     const connections = this.#connections;
     const client = await connections.take();
@@ -131,13 +131,13 @@ export class Database {
   }
 
   /**
-   * A connection prepares a statement once, and then only executes it, in four fifths of the time if it is a short one.
-   * Where that fails, the statement has not run: it is sent without a name, as all later ones.
+   * A connection prepares a statement once and then only executes it, which takes a short one four fifths of the time.
+   * If a pooler makes that fail, the statement has not run. Then it and all later ones are sent without a name.
    */
   async #send(client: PoolClient, text: string, values: unknown[]): Promise<readonly Row[]> {
     if (this.#canPrepare && values.length > 0) {
       try {
-        // Made from the text, so that the name never means the statement of another release.
+        // The name is made from the text, so that it never means a statement of another release.
         return await sendReplicated(client, { name: hash("sha256", text, "base64url"), text, values });
       } catch (error) {
         if (!otherNamesStates.has(sqlState(error))) {
@@ -149,7 +149,7 @@ export class Database {
     return sendReplicated(client, { text, values });
   }
 
-  /** As `attempt`, again and again until it succeeds. Returns undefined if it has not when `end` is aborted. */
+  /** Calls `attempt` until it succeeds. Returns undefined if it has not succeeded when `end` is aborted. */
   async retryUntil(text: string, values: unknown[], end: AbortSignal): Promise<readonly Row[] | undefined> {
     const ended = new Promise<void>((resolve) => end.addEventListener("abort", () => resolve()));
     while (!end.aborted) {
@@ -163,7 +163,7 @@ export class Database {
   }
 
   /**
-   * Only for starts and commands: its locks last as long as this process takes, or, if it is stopped, 30 s.
+   * Only for starts and commands: its locks last as long as this process takes, or, if it is stopped, `idleMs`.
    * @param eachMs how long an answer may take
    * @param end "ROLLBACK" for a rehearsal
    * @throws {DatabaseError} the connection was lost @throws {Error} after a wait, with the beginning of the statement
@@ -177,7 +177,7 @@ export class Database {
       const query: Query = async (text, values = [], limitMs = eachMs) => {
         return within(limitMs, sendReplicated(client, { text, values })).catch((error: unknown) => {
           const [start] = text.replaceAll(/^--.*\n/gm, "").trim().split("\n");
-          const isWait = isTimeout(error) || sqlState(error) === "55P03"; // The latter for a lock.
+          const isWait = isTimeout(error) || sqlState(error) === "55P03"; // The code of a wait for a lock.
           throw isWait
             ? new Error(`${messageOf(error)}: ${start}`, { cause: error })
             : isRolledBack(error) ? error : new DatabaseError("unknown", error);
@@ -203,10 +203,10 @@ export class Database {
   }
 }
 
-/** Items that wait for it at most: while it is slow, each request takes about 4 kB. */
+/** The most items that wait for the database: while it is slow, each takes about 4 kB. */
 export const waitingMax = 10_000;
 
-/** Why one more is not to wait for it: nothing works, or too many do. */
+/** Returns why no more items may wait for the database: it is away, or too many wait. Undefined if one may. */
 export function whyNotWait({ isAvailable }: Database, waitingCount: number): Error | undefined {
   if (isAvailable && waitingCount < waitingMax) {
     return undefined;

@@ -1,7 +1,7 @@
 /**
- * The functions of keys and limits, and what all functions have in common; catalogue-functions.ts has those of animals.
- * A start that migrates the schema makes all of them anew: a change of them needs a migration, if only an empty one.
- * They are functions because only a function can bound how long its statement waits.
+ * The database's functions of keys and limits, and what all its functions have in common. Those of animals are in
+ * catalogue-functions.ts. A start that migrates the schema makes all of them anew, so a change of them needs a
+ * migration, if only an empty one. They are functions because only a function can bound how long its statement waits.
  */
 
 import { banRule } from "../limits/ban.ts";
@@ -15,9 +15,9 @@ export const onceAge = `interval '${idempotencyHours} hours'`;
 const { refusalCount, secondMs, durationMinMs, durationMaxMs, memoryMs } = banRule;
 
 /**
- * PostgreSQL does not notice that a client has given up, so without these bounds statements would pile up. That of the
- * transaction, from release 17 on, also ends one whose client stopped in the middle of a message. And a statement that
- * row security would filter fails, instead of taking animals for absent.
+ * PostgreSQL does not notice that a client has given up, so without these bounds statements would pile up. The bound of
+ * the transaction, from release 17 on, also ends one whose client stopped in the middle of a message. A statement that
+ * row security would filter fails, because it would take animals for absent.
  */
 export const boundWaits = `PERFORM set_config('lock_timeout', '2s', true), set_config('row_security', 'off', true);
   PERFORM set_config('transaction_timeout', '3s', true)
@@ -26,8 +26,8 @@ export const boundWaits = `PERFORM set_config('lock_timeout', '2s', true), set_c
 export const durable = `PERFORM ${setDurable};`;
 
 /**
- * A connection plans its statements once, perhaps on small tables, and keeps the plans while the tables grow. So only
- * plans by an index are allowed. A table without one then seems so costly that it would be compiled: hence no `jit`.
+ * A connection plans its statements once, perhaps on small tables, and uses the plans while the tables grow. So only
+ * plans by an index are allowed. A scan without one then seems so costly that PostgreSQL would compile it: so no `jit`.
  */
 export const indexPlans = `SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off`;

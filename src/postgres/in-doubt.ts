@@ -1,8 +1,8 @@
 /**
- * Batches that are stored once, whatever becomes of their answers.
+ * Stores each batch once, whatever becomes of the database's answers.
  *
- * A batch carries a random id that is stored with it. If the answer is lost, storing that id once more decides: if it
- * is new, the batch was not stored and never will be. If not, the row says what came of the batch.
+ * A batch carries a random id that is stored with it. If the answer is lost, the id alone is stored once more: if it is
+ * new, the batch was not stored and never will be. If not, the row of the id says what came of the batch.
  */
 
 import { randomUUID } from "node:crypto";
@@ -17,24 +17,24 @@ import { DatabaseError } from "./database-error.ts";
 import { type Database, decisionMs } from "./database.ts";
 import { answerOf, type Row } from "./pool.ts";
 
-/** A batch that was stored, or given up: then `last` is null. */
+/** What came of a batch. If it was not stored and never will be, `last` is null. */
 export interface Commit<Replay> {
   /** The last id in the catalogue. */
   readonly last: number | null;
-  /** What came of the items that stored nothing themselves, by their places in the batch, from 1. */
+  /** The results of the items that stored nothing themselves, by their places in the batch, counted from 1. */
   readonly replays: Readonly<Record<string, Replay>> | null;
 }
 
-/** A purge removes the commit of a batch after an hour. So if this process was paused, a missing one proves nothing. */
+/** For so long a missing commit proves that its batch was not stored. Later a purge may have removed it. */
 const commitMs = 1_800_000;
 
-/** How long a batch may stay in doubt after a stop began: 2 s are left to send its responses. */
+/** How long a batch may stay in doubt after a stop began, so that there is time left to send its responses. */
 const stopDecisionMs = bounds.stopMs - 2_000;
 
 const decideText = "SELECT animal_store.decide_commit($1)::text AS answer";
 
 export interface CommitsOptions {
-  /** Takes a line if animals that were confirmed are gone. */
+  /** Takes a line if the database has lost animals that were confirmed. */
   readonly report?: Report;
   /** Aborted when the server begins to stop. */
   readonly stopping?: AbortSignal | undefined;
@@ -44,7 +44,7 @@ export class Commits {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #report: Report;
-  /** The last id that was confirmed here. */
+  /** The highest id that this instance has confirmed. */
   #lastId = 0;
   /** Resolves when a stop has no time left for decisions. */
   readonly #stopEnd: Promise<undefined>;
@@ -59,9 +59,9 @@ export class Commits {
   }
 
   /**
-   * Stores a batch, and resolves to the result of each item. One in doubt is decided later, while the next batch is
-   * sent, so that others do not wait for it.
-   * @param text a statement whose first value is the commit's id, and the others are `values`
+   * Stores a batch, and resolves to the result of each item. A batch in doubt is decided while the next one is sent, so
+   * that others do not wait for it.
+   * @param text a statement whose first value is the commit's id, followed by `values`
    * @throws {StorageUnavailableError} nothing was stored
    */
   async store<Item, Replay, Result>(
@@ -76,7 +76,7 @@ export class Commits {
       this.#noteLast(Number(commit.last), knownId);
       return resultsOf(items, commit);
     };
-    const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock it goes on while a machine sleeps.
+    const sentMs = this.#clock.wallMs(); // Unlike the monotonic clock, it goes on while the machine sleeps.
     let rows: readonly Row[];
     try {
       rows = await this.#database.run(text, [id, ...values]);
@@ -85,7 +85,7 @@ export class Commits {
         throw notStored(error);
       }
       const deciding = this.#decide<Replay>(id, sentMs, error).then(take);
-      return items.map(async (_item, index) => (await deciding)[index]!); // One for each item.
+      return items.map(async (_item, index) => (await deciding)[index]!); // It has a result for each item.
     }
     return take(answerOf(rows) as Commit<Replay>);
   }
@@ -96,7 +96,7 @@ export class Commits {
       const loss = `animals up to ${knownId} were confirmed, and the database has them up to ${last} only`;
       const advice = "a failover or a restore lost the others, and may have undone revocations of keys";
       this.#report(`${loss}: ${advice}`, "warning");
-      this.#lastId = last; // It is reported once.
+      this.#lastId = last; // So the loss is reported once.
     }
     this.#lastId = Math.max(this.#lastId, last);
   }

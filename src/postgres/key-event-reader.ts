@@ -7,7 +7,7 @@ import type { Row } from "./pool.ts";
 
 export class KeyEventReader {
   readonly keyring: Keyring;
-  /** The number of the last event, and its line. Changed here only. */
+  /** The number of the last event that was applied, and its line. Only this class changes them. */
   seq = 0;
   lastLine: string | undefined;
 
@@ -16,9 +16,9 @@ export class KeyEventReader {
   }
 
   /**
-   * Applies those that are new.
+   * Applies the events that are new.
    * @param rows with the columns `seq` and `line`
-   * @throws {KeyError} `key_file_damaged`: one cannot be read, or is missing, so no later one may be applied
+   * @throws {KeyError} `key_file_damaged`: an event cannot be read, or is missing, so no later one may be applied
    */
   applyAll(rows: readonly Row[]): void {
     for (const row of rows) {
@@ -34,13 +34,13 @@ export class KeyEventReader {
     }
   }
 
-  /** Takes the keys of another reader, which is not to be used any more. */
+  /** Takes the keys of another reader, which must not be used after that. */
   takeOver({ keyring, seq, lastLine }: KeyEventReader): void {
     this.keyring.takeOver(keyring);
     [this.seq, this.lastLine] = [seq, lastLine];
   }
 
-  /** Returns why it cannot be applied. */
+  /** Returns why the event cannot be applied; undefined if it was. */
   #apply(line: string): string | undefined {
     const reading = decodeKeyText(line);
     return reading.kind === "event" ? this.keyring.apply(reading.event) : reading.reason;

@@ -1,6 +1,6 @@
 /**
- * The limits of all keys, between the table and a limiter in memory. The instants of the table are on the database's
- * clock, those of a limiter on its own.
+ * Converts the limits of keys between the rows of the table and a limiter in memory. The table's instants are on the
+ * database's clock, a limiter's on its own.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -14,7 +14,7 @@ const columns = [
 
 export const limitsColumns = columns.join(", ");
 
-/** The values of these columns, as `take` of functions.ts returns them, too. Instants are Unix milliseconds. */
+/** The values of the columns, in order, as `take` of functions.ts returns them. Instants are Unix milliseconds. */
 export type LimitsNumbers = readonly [number, number, number, number, number, number, number, number, number];
 
 const readText = `SELECT key_id, to_json(ARRAY[${limitsColumns}])::text AS numbers FROM animal_store.limits`;
@@ -31,12 +31,12 @@ export async function readLimits(query: Query, clock: Clock): Promise<MemoryLimi
   return limiter;
 }
 
-/** Adds the limits of the limiter to the table, which has no rows of these keys. */
+/** Writes the limits of a limiter to the table, which must not have rows of these keys yet. */
 export async function writeLimits(query: Query, { keys, clockMapping }: MemoryLimiter): Promise<void> {
   const aheadMs = (await databaseNowMs(query)) - clockMapping.nowMs();
   const rows = Array.from(keys, ([keyId, limits]) => {
     const numbers = numbersOf(withInstants(limits, (ms) => ms + aheadMs));
-    const entries = columns.map((name, place) => [name, Math.max(0, numbers[place]!)]); // 0 or less is never.
+    const entries = columns.map((name, place) => [name, Math.max(0, numbers[place]!)]); // 0 or less means never.
     return { key_id: keyId, ...Object.fromEntries(entries) };
   });
   await query(writeText, [JSON.stringify(rows)]);

@@ -1,6 +1,6 @@
 /**
- * The tables, and how those of an earlier release become them. What is published never changes: a database that has it
- * never runs it again. A change is a new migration at the end.
+ * The tables of the oldest version, and the migrations that bring them up to date. A published script never changes,
+ * because a database that has run it never runs it again: a change of the tables is a new migration at the end.
  */
 
 /** The version of the schema that release 2.1 left, which is the oldest that a start migrates. */
@@ -60,8 +60,8 @@ CREATE TABLE animal_store.limits (
 `;
 
 /**
- * The first one makes version 5 of 4, the next one 6 of 5: statements that end with a semicolon. All functions are made
- * anew after the last one. A new table needs the rights that roles have on the others: an administrator granted them.
+ * Each is a text of statements that end with a semicolon. The first one follows `oldestVersion`. All functions are made
+ * anew after the last one. A new table needs the rights that roles have on the others, which an administrator granted.
  */
 export const migrations: readonly string[] = [
   `

@@ -1,4 +1,4 @@
-/** The members of an animal as columns of the database, and as the functions take and return them. */
+/** The members of an animal, as columns of the database and as its functions take and return them. */
 
 import { members } from "../pets/members.ts";
 import type { Pet, PetStatus } from "../pets/pet.ts";
@@ -18,7 +18,7 @@ const columns: readonly Column[] = members.map(({ name, kind }) => ({
 /** For an INSERT of animals, without the id and the status. */
 export const columnNames: string = columns.map(({ name }) => name).join(", ");
 
-/** A NewPet for `json_to_recordset`: `columnNames`, and the status. */
+/** The record of a NewPet for `json_to_recordset`: the columns of `columnNames`, and the status. */
 export const recordOfJson: string = [
   ...columns.map(({ member, type }) => `"${member}" ${type}`),
   "status text",
@@ -37,7 +37,7 @@ const rowColumns: readonly Column[] = [
   ...columns.slice(2),
 ];
 
-/** A `PetRow` in SQL. @param table its name in the statement @param status in SQL */
+/** The SQL that makes a `PetRow`. @param table its name in the statement @param status SQL for the status */
 export function petArray(table: string, status: string): string {
   const values = rowColumns.map(({ name, type }) => {
     return name === "status" ? status : `${table}.${name}${type === "text" ? "" : "::text"}`;
@@ -53,5 +53,5 @@ export function petOf([id, ...values]: PetRow): Pet {
       pet[member] = type === "text" ? value : BigInt(value);
     }
   });
-  return pet as unknown as Pet; // It has what the functions return.
+  return pet as unknown as Pet; // The database's functions return all of its members.
 }

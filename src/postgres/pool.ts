@@ -1,9 +1,9 @@
-/** The part of a connection pool that is used, which `Pool` of the package `pg` fits, and how statements are sent. */
+/** The part of a connection pool that the engine uses, which `Pool` of the package `pg` has, and how it is used. */
 
 export type Row = Readonly<Record<string, unknown>>;
 
 export interface Notice {
-  /** The function of PostgreSQL that says it, in every language. */
+  /** The function of PostgreSQL that wrote the notice: it does not depend on the server's language. */
   readonly routine?: string | undefined;
 }
 
@@ -12,14 +12,14 @@ export interface Result {
 }
 
 export interface Statement {
-  /** Without values, several may be one text: then there is a result of each. */
+  /** One statement; or, if there are no values, several, each of which has a result. */
   readonly text: string;
   readonly values: unknown[];
   readonly name?: string;
 }
 
 export interface PoolClient {
-  /** The connection prepares a statement with a name when the name is new to it. */
+  /** Sends a statement. If it has a name that is new to the connection, it is prepared under that name. */
   query(statement: Statement): Promise<Result | readonly Result[]>;
   on(event: "error", listener: (error: Error) => void): unknown;
   on(event: "notice", listener: (notice: Notice) => void): unknown;
@@ -32,13 +32,13 @@ export interface PoolClient {
 export interface DatabasePool {
   connect(): Promise<PoolClient>;
   on(event: "error", listener: (error: Error) => void): unknown;
-  /** Before it hands a new connection over, and in the same turn. */
+  /** The listener is called before the pool hands over a new connection, in the same turn. */
   on(event: "connect", listener: (client: PoolClient) => void): unknown;
   off(event: "error", listener: (error: Error) => void): unknown;
   off(event: "connect", listener: (client: PoolClient) => void): unknown;
 }
 
-/** If the wait for a standby is canceled, PostgreSQL commits and only warns. @throws {Error} the standby may lack it */
+/** If its wait for a standby is canceled, PostgreSQL commits and only warns. @throws {Error} a standby may lack it */
 export async function sendReplicated(client: PoolClient, statement: Statement): Promise<readonly Row[]> {
   let isReplicated = true;
   const hear = ({ routine }: Notice): void => {
@@ -56,7 +56,7 @@ export async function sendReplicated(client: PoolClient, statement: Statement): 
   }
 }
 
-/** What a statement returned as JSON, in the column "answer" of its one row. Clients read rows and columns slowly. */
+/** Parses the JSON in the column "answer" of the one row: `pg` reads that faster than many rows and columns. */
 export function answerOf([row]: readonly Row[]): unknown {
   return JSON.parse(String(row?.["answer"]));
 }

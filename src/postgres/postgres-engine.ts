@@ -20,19 +20,19 @@ export interface PostgresOptions {
   readonly pool: DatabasePool;
   readonly clock: Clock;
   readonly report: Report;
-  /** Ends the opening: it rejects with the signal's reason. Later, it bounds how long creates stay in doubt. */
+  /** If aborted, ends the opening, which rejects with its reason. Later it bounds how long creates stay in doubt. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** How often each instance looks for new key events. It applies changes within 1 s. */
+/** How often each instance looks for new key events, so that a change works everywhere within a second. */
 const keyPollMs = 250;
 const purgeMs = 3_600_000;
-/** Blocks of 8 kB, of each table: about 10,000 rows. So no statement takes long, and no batch waits long for rows. */
+/** How many blocks of 8 kB of a table a purge looks at in one statement, so that no batch waits long for rows. */
 const pieceBlocks = 100;
 
 /** @throws {Error} the database cannot be reached, or cannot be used */
 export async function openPostgres({ pool, clock, report, signal }: PostgresOptions): Promise<Engine> {
-  let isOpen = false; // Until then, the error says that the database cannot be reached.
+  let isOpen = false; // Until it is, errors say that the database cannot be reached.
   const database = new Database(pool, (message, level) => (isOpen ? report(message, level) : undefined));
   try {
     signal?.throwIfAborted();
@@ -72,7 +72,7 @@ export async function openPostgres({ pool, clock, report, signal }: PostgresOpti
   }
 }
 
-/** A piece of each table at a time. Stops between two pieces. Never rejects: the next purge does what fails. */
+/** Purges the tables piece by piece, and may stop between two. Never rejects: the next purge does what this leaves. */
 export async function purge(database: Database, stopping: AbortSignal): Promise<void> {
   let blockCount = 1;
   for (let block = 0; block < blockCount && !stopping.aborted; block += pieceBlocks) {

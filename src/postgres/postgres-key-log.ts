@@ -1,12 +1,11 @@
 /**
  * The log of key events in the database: the lines of keys.jsonl, numbered from 1.
  *
- * An event is decided on what was read, and appended with the next number. If another instance has taken that number,
- * or the event before it is another one, the decision is made again on what is new. So no lock is needed. If the answer
- * is lost, the same event is appended once more: then the line of that number shows whose it is.
- *
- * A database that was restored, or that took over too early, may lack events that are known here. Then all are read
- * again, so that every instance has the same keys.
+ * An event is decided on the events that were read, and appended with the next number. If another instance has taken
+ * that number, or the event before it is not the one that was read, the new ones are read and the decision is made
+ * again. So no lock is needed. If the answer is lost, the same event is appended once more: then the line of that
+ * number shows whether it was stored. A database that was restored, or that took over too early, may lack events that
+ * this instance has read. Then it reads all of them again, so that every instance has the same keys.
  */
 
 import { randomUUID } from "node:crypto";
@@ -31,11 +30,11 @@ export interface PostgresKeyLogOptions {
   readonly report: Report;
 }
 
-/** After so long without a look, a key that is not known here may have been made elsewhere. */
+/** If the last poll was longer ago, a key that this instance does not know may have been made by another one. */
 const currentMs = 1_000;
-/** Events that are applied in one turn of the event loop: about 1 ms. */
+/** The most events that are applied in one turn of the event loop, in about 1 ms. */
 const readMax = 1_000;
-/** Numbers alone: nothing has to be quoted. */
+/** The values are numbers alone, so nothing has to be quoted. */
 const readText = (after: number, count: number): string =>
   boundedRead("SELECT seq::text AS seq, line, animal_store.clock_ms()::text AS now_ms " +
     `FROM animal_store.key_events_after(${after}, ${count})`);
@@ -43,8 +42,8 @@ const commitText = "SELECT animal_store.decide_commit($1)";
 const appendText = "SELECT animal_store.append_key_event($1, $2, $3, $4)::text AS is_appended";
 
 /**
- * The database's clock, by which keys expire, so that all instances agree. It is read with each look for new key
- * events; in between, and while the database is away, it goes on as this machine's monotonic clock does.
+ * The database's clock, by which keys expire, so that all instances agree. It is read with each poll for key events; in
+ * between, and while the database is away, it goes on as this machine's monotonic clock does.
  */
 class DatabaseClock implements Clock {
   readonly #own: Clock;
@@ -63,7 +62,7 @@ class DatabaseClock implements Clock {
     return this.#own.monotonicMs();
   }
 
-  /** @param nowMs what a statement has just returned @param sentMs when it was sent, by `monotonicMs` */
+  /** @param nowMs the time that a statement has returned @param sentMs when it was sent, by `monotonicMs` */
   set(nowMs: number, sentMs: number): void {
     this.#startMs = nowMs - (sentMs + this.#own.monotonicMs()) / 2;
   }
@@ -71,11 +70,11 @@ class DatabaseClock implements Clock {
 
 export class PostgresKeyLog implements KeyLog {
   readonly keyring: Keyring;
-  /** By which the keys expire. */
+  /** The clock by which keys expire. */
   readonly clock: DatabaseClock;
   readonly #options: PostgresKeyLogOptions;
   readonly #events: KeyEventReader;
-  /** When the last look has read all events, by performance.now(). */
+  /** When the last poll had read all events, by performance.now(). */
   #readMs = -Infinity;
   #fault: string | undefined;
   #polling: Promise<void> | undefined;
@@ -111,10 +110,10 @@ export class PostgresKeyLog implements KeyLog {
       }
       isStored = await this.#appendNext(event);
     }
-    await this.refresh(); // If it fails, the next look applies the event.
+    await this.refresh(); // If this fails, the next poll applies the event.
   }
 
-  /** Resolves to false if the event on which this one was decided is not the last one. @throws {DatabaseError} */
+  /** Resolves to false if there are events on which this one was not decided. @throws {DatabaseError} */
   async #appendNext(event: KeyEvent): Promise<boolean> {
     const { database } = this.#options;
     const seq = this.#events.seq + 1;
@@ -132,7 +131,7 @@ export class PostgresKeyLog implements KeyLog {
         return true;
       }
       const [stored] = (await database.retryUntil(readText(seq - 1, 1), [], end)) ?? [];
-      // A read waits for no standby. A later commit does, and shows that it has the event, too.
+      // A read does not show whether a standby has the event. A commit that waits for the standby does.
       if (stored === undefined || (await database.retryUntil(commitText, [randomUUID()], end)) === undefined) {
         const fault = "the answer was lost, so the change may have been made: list the keys";
         throw new DatabaseError("unknown", new Error(fault, { cause: error }));
@@ -141,7 +140,7 @@ export class PostgresKeyLog implements KeyLog {
     }
   }
 
-  /** Applies what other instances have appended, or joins the look that is under way. Never rejects. */
+  /** Applies the events that other instances have appended, or joins the poll that is under way. Never rejects. */
   poll(): Promise<void> {
     this.#polling ??= this.#poll().finally(() => {
       this.#polling = undefined;
@@ -149,7 +148,7 @@ export class PostgresKeyLog implements KeyLog {
     return this.#polling;
   }
 
-  /** By a look that begins after this call, so that it sees everything written before. */
+  /** Polls once more, after a poll that is under way, so that everything written before this call is seen. */
   async refresh(): Promise<void> {
     while (this.#polling !== undefined) {
       await this.#polling;
@@ -157,7 +156,7 @@ export class PostgresKeyLog implements KeyLog {
     await this.poll();
   }
 
-  /** Resolves when no look is under way. */
+  /** Resolves when no poll is under way. */
   async close(): Promise<void> {
     await this.#polling;
   }
@@ -171,7 +170,7 @@ export class PostgresKeyLog implements KeyLog {
       }
     } catch (error) {
       if (error instanceof DatabaseError && (this.#isCurrent || !this.#options.database.isAvailable)) {
-        return; // It happens once, or `Database` reports it.
+        return; // The next poll tries again; if the database stays away, `Database` reports that.
       }
       const fault = error instanceof DatabaseError ? `Cannot read keys: ${messageOf(error)}` : messageOf(error);
       if (this.#fault !== fault) {
@@ -192,7 +191,7 @@ export class PostgresKeyLog implements KeyLog {
         this.clock.set(Number(rows[0]["now_ms"]), sentMs);
       }
       if (this.#events.lastLine !== knownLine) {
-        continue; // Another look was faster.
+        continue; // Another poll has applied events meanwhile.
       }
       // The last event is read again, to see whether it is still the same.
       if (knownSeq > 0 && (Number(rows[0]?.["seq"]) !== knownSeq || rows[0]?.["line"] !== knownLine)) {
@@ -205,11 +204,11 @@ export class PostgresKeyLog implements KeyLog {
     this.#readMs = performance.now();
   }
 
-  /** Until it is done, the keys known so far work. @throws {KeyError} one cannot be read, or there is none */
+  /** Until all events are read, the keys known so far work. @throws {KeyError} one cannot be read, or none is there */
   async #readAgain(): Promise<void> {
     const knownLine = this.#events.lastLine;
     const other = await PostgresKeyLog.open(this.#options);
-    if (!other.exists) { // As during a restore, which makes the tables before it fills them.
+    if (!other.exists) { // A restore makes the tables before it fills them.
       throw new KeyError("key_file_damaged", "Cannot read keys: there are no key events in the database any more");
     }
     if (this.#events.lastLine === knownLine) {

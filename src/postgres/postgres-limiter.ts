@@ -1,6 +1,6 @@
 /**
- * Decides which request of which key is served, with the limits in the database, on its clock. One statement decides
- * all requests that wait: of those of a key it grants the first ones.
+ * Decides which requests are served, by the limits in the database and on the database's clock. One statement decides
+ * all requests that wait; if a key has more than it may, the first ones are served.
  */
 
 import { Batcher } from "../base/batcher.ts";
@@ -20,11 +20,11 @@ import { answerOf } from "./pool.ts";
 interface Request {
   readonly keyId: string;
   readonly plan: Plan;
-  /** 0 to look only. */
+  /** 0 for a request that only reads the limits. */
   readonly tokens: 0 | 1;
 }
 
-/** The limits are by the plan of the batch: it may have just changed. */
+/** The limits of a key, and the plan that the batch applied, which may have just changed. */
 interface Decided {
   readonly isAllowed: boolean;
   readonly state: LimitsState;
@@ -37,14 +37,14 @@ interface KeyBatch {
   asked: number;
 }
 
-/** What `take` in functions.ts returns. */
+/** The answer of `take` in functions.ts. */
 interface Answer {
   readonly keys: readonly string[];
   readonly limits: readonly (readonly [granted: number, nowMs: number, ...limits: LimitsNumbers])[];
 }
 
 const batchRequestsMax = 1_000;
-/** Keys whose limits are remembered for the time when the database is away: about 4 MB. */
+/** How many keys' limits are remembered, in about 4 MB, to be shown while the database is away. */
 const lastKnownMax = 10_000;
 
 const unixWallClock: WallClock = { unixSeconds: (unixMs) => Math.ceil(unixMs / 1_000) };
@@ -60,10 +60,10 @@ export class PostgresLimiter implements Limiter {
     refusal: (count) => whyNotWait(this.#database, count),
   });
   readonly #lastKnown = new Map<string, KeyLimits>();
-  /** Bans set off by this instance since it started. Changed here only. */
+  /** The bans that this instance has set off since it started. Only this class changes the number. */
   banCount = 0;
 
-  /** @param clock for the status that is shown while the database is away; all else follows the database's */
+  /** @param clock for the status shown while the database is away; everything else follows the database's clock */
   constructor(database: Database, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
@@ -85,13 +85,13 @@ export class PostgresLimiter implements Limiter {
     return decided === undefined ? this.#lastStatus(keyId, plan) : statusOf(decided.state, unixWallClock);
   }
 
-  /** Returns undefined if the database cannot be used. It is not asked again, because that might take two tokens. */
+  /** Returns undefined if the database fails. It is not asked again, because that might take two tokens. */
   async #ask(request: Request): Promise<Decided | undefined> {
     try {
       let decided: Decided | undefined;
       do {
         decided = await this.#batcher.add(request);
-      } while (decided === undefined); // The first request of a key, or of one that was purged, made its row.
+      } while (decided === undefined); // Then the key had no row, and the statement has made it.
       return decided;
     } catch (error) {
       if (error instanceof DatabaseError || error instanceof StorageUnavailableError) {
@@ -113,7 +113,7 @@ export class PostgresLimiter implements Limiter {
       const batch = batches.get(keyId) ?? { places: [], plan, asked: 0 };
       batches.set(keyId, batch);
       batch.places.push(place);
-      batch.plan = plan; // If it has just changed, the later one counts.
+      batch.plan = plan; // If the key's plan has just changed, the later request has the new one.
       batch.asked += tokens;
     });
     const columns = [...batches.values()];
@@ -133,7 +133,7 @@ export class PostgresLimiter implements Limiter {
       }
       const limits = limitsOf(numbers);
       this.#remember(keyId, limits, granted < asked ? nowMs : undefined);
-      // Each request gets the limits as they were after it.
+      // Each request gets the limits as they were right after it was decided.
       let left = granted;
       for (const place of places) {
         const isAllowed = requests[place]?.tokens === 1 && left > 0;
@@ -145,7 +145,7 @@ export class PostgresLimiter implements Limiter {
     return results;
   }
 
-  /** @param refusedMs when requests were refused, if any were */
+  /** @param refusedMs when requests were refused; undefined if none were */
   #remember(keyId: string, limits: KeyLimits, refusedMs: number | undefined): void {
     const { untilMs, durationMs } = limits.ban;
     if (untilMs - durationMs === refusedMs && untilMs !== this.#lastKnown.get(keyId)?.ban.untilMs) {

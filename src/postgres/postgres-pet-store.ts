@@ -1,4 +1,4 @@
-/** The catalogue in the database. */
+/** The catalogue in the database. Requests that wait share statements; in-doubt.ts stores each of their writes once. */
 
 import { performance } from "node:perf_hooks";
 
@@ -21,12 +21,12 @@ interface Addition {
   readonly hash: string | undefined;
 }
 
-/** A replay may be of another animal than was sent. */
+/** A replay has the animal that the first request added, which may be another one than was sent. */
 type Added = StoredPet & { readonly isReplay: boolean };
 
 interface Change {
   readonly id: number;
-  /** As it was read before; undefined if it was not there. */
+  /** The animal as it was read before the change; undefined if it was absent. */
   readonly pet: PetRow | undefined;
   readonly status: PetStatus | "removed";
   readonly from: readonly PetStatus[];
@@ -36,20 +36,20 @@ interface Change {
 type Changed = ChangeOutcome | RemovalOutcome;
 
 /**
- * What came of a change that stored nothing: a status is a mismatch. A row is the animal of a replay that was removed
- * since.
+ * What came of a change that stored nothing. A status is that of an animal that the preconditions do not allow. A row
+ * is an animal that was changed, and removed since: the change was a replay.
  */
 type Verdict = "replay" | "conflict" | "absent" | PetStatus | PetRow;
 
 const getsMax = 500;
-/** A statement writes a row for each change while it holds the counter: 100 of them take 10 ms. */
+/** The most changes in a statement, which writes a row for each while it locks the counter. So many take 10 ms. */
 const changesMax = 100;
-/** Animals in the lists of a statement: at most about 1 MB, so that a slow network brings them in time. */
+/** The most animals in the lists of one statement: about 1 MB, so that a slow network brings them in time. */
 const listedMax = 1_000;
-/** While a long transaction of others is open, a list may take long. Then a statement has fewer, down to one. */
+/** Lists that took longer make the next statement have fewer, down to one: others' long transactions slow them down. */
 const slowMs = 300;
 
-// An empty text stands for no hash, or no status: a setting of the database may make a text of a null in an array.
+// An empty text stands for no hash, or no status: a setting of the database may turn a null in an array into a text.
 const addText = "SELECT animal_store.add($1, $2, array_replace($3::text[], '', NULL))::text AS answer";
 const changeText =
   "SELECT animal_store.change_statuses($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
@@ -101,7 +101,7 @@ export class PostgresPetStore implements PetStore {
     return pet && textOf(pet);
   }
 
-  /** Joins an equal one that waits, too. */
+  /** Equal lists that wait share one result. */
   list(query: PetQuery): Promise<PetPage> {
     const key = keyOf(query);
     const waiting = this.#waitingLists.get(key);
@@ -110,7 +110,7 @@ export class PostgresPetStore implements PetStore {
     }
     const list = this.#lists.add(query).finally(() => {
       if (this.#waitingLists.get(key) === list) {
-        this.#waitingLists.delete(key); // It was refused before it was sent.
+        this.#waitingLists.delete(key); // The list was refused before it was sent.
       }
     });
     this.#waitingLists.set(key, list);
@@ -147,7 +147,7 @@ export class PostgresPetStore implements PetStore {
     return { id, json, isReplay };
   }
 
-  /** Reads the animal first: what is not there, or has another status, needs no write unless it may be a replay. */
+  /** Reads the animal first: one that is absent or has another status needs no write, unless this may be a replay. */
   async #change<Outcome extends Changed>(wanted: Omit<Change, "pet">): Promise<Outcome> {
     const { id, from, hash } = wanted;
     const pet = await this.#gets.add(id);
@@ -174,14 +174,14 @@ export class PostgresPetStore implements PetStore {
     const values = [
       items.map(({ id }) => id),
       items.map(({ status }) => status),
-      items.map(({ pet, from }) => (pet === undefined ? "" : from.join(" "))), // What was not there is only replayed.
+      items.map(({ pet, from }) => (pet === undefined ? "" : from.join(" "))), // An absent one may be a replay.
       items.map(({ hash }) => hash ?? ""),
     ];
     return this.#commits.store(changeText, values, items, changedOf);
   }
 
   async #get(ids: readonly number[]): Promise<readonly (PetRow | undefined)[]> {
-    // Numbers alone: nothing has to be quoted.
+    // The ids are numbers, so nothing has to be quoted.
     const text = `SELECT animal_store.get('{${ids.join()}}')::text AS answer`;
     const answer = await this.#database.read(text).then(answerOf, readFailed);
     const rows = answer as readonly PetRow[] | null;
@@ -189,12 +189,12 @@ export class PostgresPetStore implements PetStore {
     return ids.map((id) => pets.get(id));
   }
 
-  /** One animal more than a page holds shows whether there is a next page. */
+  /** Reads one animal more than a page holds, which shows whether there is a next page. */
   async #list(queries: readonly PetQuery[]): Promise<readonly PetPage[]> {
     queries.forEach((query) => this.#waitingLists.delete(keyOf(query)));
     const [afters, lengths] = [queries.map(({ after }) => after), queries.map(({ limit }) => limit + 1)];
     const statuses = queries.map(({ status }) => (status === undefined ? "NULL" : `'${status}'`)).join();
-    // Numbers and known words alone: nothing has to be quoted.
+    // The values are numbers and known words alone, so nothing has to be quoted.
     const values = `'{${afters.join()}}', '{${lengths.join()}}', ARRAY[${statuses}]::text[]`;
     const text = `SELECT animal_store.list(${values})::text AS answer`;
     const startMs = performance.now();
@@ -219,7 +219,7 @@ function conflict(): IdempotencyConflictError {
   return new IdempotencyConflictError("the idempotency hash belongs to another request");
 }
 
-/** The ids are those up to `last`, in the order of the items, without the replays. */
+/** Gives ids to the items that are no replays, in their order: the last one gets `last`. */
 function addedOf(items: readonly Addition[], { last, replays }: Commit<PetRow>): readonly Added[] {
   let id = Number(last) - (items.length - Object.keys(replays ?? {}).length);
   return items.map(({ newPet }, index) => {
@@ -245,7 +245,7 @@ function changedOf(items: readonly Change[], { replays }: Commit<Verdict>): read
       return absent;
     }
     if (verdict !== undefined && verdict !== "replay") {
-      return { kind: "mismatch", status: verdict as PetStatus }; // No other is left.
+      return { kind: "mismatch", status: verdict as PetStatus }; // All other verdicts are handled above.
     }
     const isReplay = verdict === "replay";
     return status === "removed"

@@ -1,21 +1,21 @@
-/** What a database must be for the service, and its schema for this release. Otherwise each request would fail. */
+/** Checks whether a database and its schema can serve this release, so that not each request fails. Changes nothing. */
 
 import type { Query } from "./database.ts";
 
 /** The version of the schema that brought each table. */
 const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4, removed: 5 };
-/** Those of one row have no primary key. */
+/** All tables. Those that are not in `keyedTables` have one row and no primary key. */
 const tables = { ...keyedTables, counter: 4, version: 4 };
 
 function namesIn(all: Readonly<Record<string, number>>, version: number): readonly string[] {
-  return Object.keys(all).filter((name) => all[name]! <= version); // It is one of its keys.
+  return Object.keys(all).filter((name) => all[name]! <= version); // Each name is a key of `all`.
 }
 
-/** @throws {Error} the server is not PostgreSQL, or a setting is wrong */
+/** @throws {Error} the server is not PostgreSQL, is a replica, or has a wrong setting */
 export async function checkSession(query: Query): Promise<void> {
   const [server] = await query("SELECT version() AS version");
   const version = String(server?.["version"]);
-  // Others speak its protocol, but each of their nodes has a clock of its own: quotas would leak between them.
+  // Other servers speak PostgreSQL's protocol, but each of their nodes has its own clock, so quotas would not hold.
   if (!/^PostgreSQL (?!\S+-YB-)/.test(version)) {
     throw new Error(`the database is ${version.split(/ \(| on /)[0]}: it must be PostgreSQL itself`);
   }
@@ -30,14 +30,14 @@ export async function checkSession(query: Query): Promise<void> {
     throw new Error(`the isolation level is ${String(row?.["isolation"])}: it must be read committed`);
   }
   if (row?.["encoding"] !== "UTF8") {
-    // A name that it cannot hold would fail every animal of its batch.
+    // A name that another encoding cannot hold would fail every animal of its batch.
     throw new Error(`the encoding of the database is ${String(row?.["encoding"])}: it must be UTF8`);
   }
 }
 
 /**
- * Returns the version of the schema; 0 if there is none, or an empty one.
- * @throws {Error} it cannot be used, or a release made it that is older than `min` or newer than `max`
+ * Returns the version of the schema; 0 if there is no schema, or an empty one.
+ * @throws {Error} the schema cannot be used, or its version is lower than `min` or higher than `max`
  */
 export async function readVersion(query: Query, min: number, max: number): Promise<number> {
   if (await holds(query, "NOT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')")) {
@@ -64,8 +64,8 @@ export async function readVersion(query: Query, min: number, max: number): Promi
 }
 
 /**
- * Returns whether there is a schema. An administrator may have made it, for a user who may not.
- * @throws {Error} the user may not make the schema, or the tables in an empty one
+ * Returns whether there is a schema. An administrator may have made it for a user who has no right to make one.
+ * @throws {Error} the user may not make the schema, or tables in the one that is there
  */
 export async function checkMayCreate(query: Query): Promise<boolean> {
   const isThere = await holds(query, "to_regnamespace('animal_store') IS NOT NULL");
@@ -86,8 +86,8 @@ WHERE pronamespace = 'animal_store'::regnamespace AND proname = ANY ($2) AND NOT
 ORDER BY name LIMIT 1`;
 
 /**
- * Asks of our own tables and functions alone: an administrator may have put others beside them.
- * @throws {Error} the user may not make functions in the schema, or alter ours, as only an owner may
+ * Looks at our own tables and functions only: an administrator may have put others beside them.
+ * @throws {Error} the user may not make functions in the schema, or does not own ours and so may not alter them
  */
 export async function checkMayMigrate(query: Query, functionNames: readonly unknown[]): Promise<void> {
   await checkMayCreate(query);
@@ -98,14 +98,14 @@ export async function checkMayMigrate(query: Query, functionNames: readonly unkn
   }
 }
 
-/** A table that is missing lacks every right. */
+/** Finds a table without its rights. A table that is missing lacks all of them. */
 const missingText = `
 SELECT name, (to_regclass('animal_store.' || name) IS NULL)::text AS is_missing, string_agg(needed, ', ') AS rights
 FROM unnest($1::text[]) AS name, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS needed
 WHERE has_table_privilege(to_regclass('animal_store.' || name), needed) IS NOT TRUE
 GROUP BY name ORDER BY name LIMIT 1`;
 
-/** A restore makes the keys last. */
+/** Finds a table without its primary key, which a restore makes last. */
 const unkeyedText = `
 SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
   SELECT FROM pg_index WHERE indrelid = to_regclass('animal_store.' || name) AND indisprimary AND indisvalid
@@ -114,7 +114,7 @@ SELECT name FROM unnest($1::text[]) AS name WHERE NOT EXISTS (
 const filteredText = `
 SELECT name FROM unnest($1::text[]) AS name WHERE row_security_active('animal_store.' || name) ORDER BY name LIMIT 1`;
 
-/** @param version of the schema @throws {Error} naming what is missing or wrong of a table */
+/** @param version the version of the schema @throws {Error} a table is missing or cannot be used; it is named */
 export async function checkTables(query: Query, version: number): Promise<void> {
   const names = namesIn(tables, version);
   const [row] = await query(missingText, [names]);
@@ -140,7 +140,7 @@ export async function checkTables(query: Query, version: number): Promise<void> 
   }
 }
 
-/** A name stands once for each function that has it. */
+/** Finds a missing function. A name is in the list once for each function that has it. */
 const missingFunctionText = `
 SELECT name FROM unnest($1::text[]) AS name GROUP BY name HAVING count(*) > (
   SELECT count(*) FROM pg_proc
@@ -155,7 +155,7 @@ export async function checkFunctions(query: Query, names: readonly unknown[]): P
   }
 }
 
-/** Asks for a text, because an embedder may have changed how its client reads other types. */
+/** Whether the condition is true. Asks for a text: an embedder may have changed how its client reads other types. */
 export async function holds(query: Query, condition: string): Promise<boolean> {
   const [row] = await query(`SELECT (${condition})::text AS answer`);
   return row?.["answer"] === "true";

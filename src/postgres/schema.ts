@@ -1,9 +1,9 @@
 /**
- * The schema `animal_store`, made by who is asked to, migrated by a server's start, and checked before it is used.
+ * Makes the schema `animal_store`, migrates it, and checks it before it is used (schema-checks.ts).
  *
- * No statement of an instance that still runs the release before may fail through a migration, also of those under way:
- * they go on with the functions that they began with, so a new column needs a name that none of these uses unqualified.
- * A migration must not alter the table `version`, which starts that wait for it have read.
+ * A migration must not make a statement fail of an instance that still runs the release before. Statements under way go
+ * on with the functions that they began with, so a new column needs a name that no such function uses unqualified. And
+ * it must not alter the table `version`, which starts that wait for the migration have read.
  */
 
 import type { Clock } from "../base/clock.ts";
@@ -29,25 +29,25 @@ const countMs = 60_000;
 
 /** The id of this program's advisory lock. */
 const migrationLock = 4_207_849_471;
-/** How long a migration may take, and the wait for one. */
+/** How long a migration may take, and how long another start waits for it. */
 const migrationMs = 40_000;
-/** PostgreSQL ends a migration whose process has stalled for so long. Then it is tried again. */
+/** PostgreSQL ends a migration whose process stalls for so long. Then the start tries it again. */
 const migrationIdleMs = 1_000;
 const triesMax = 5;
 
 /**
  * What may be done with the schema. "migrate": bring it up to date, as a server's start does. "make": make it in a
- * database that has none. "use": nothing. The last two work on the schema of the release before, too, so that a leaked
- * key can be revoked in the middle of an upgrade.
+ * database that has none. "use": change nothing. "make" and "use" work on the schema of the release before, too, so
+ * that a leaked key can be revoked in the middle of an upgrade.
  */
 export type SchemaWork = "migrate" | "make" | "use";
 
-/** Of the schema, before and after; 0 for none. */
+/** The versions of the schema before and after the work; 0 if there is none. */
 type Versions = readonly [before: number, after: number];
 
 /**
  * Several processes may make or migrate the schema at a time: the first one does, the others wait for it.
- * @param report takes a line if it was made or migrated
+ * @param report takes a line if the schema was made or migrated
  * @throws {Error} the database is a replica, lacks a right, has a wrong setting, or a schema that cannot be used
  */
 export async function prepareSchema(database: Database, report: Report, work: SchemaWork): Promise<void> {
@@ -68,7 +68,7 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
   }
 }
 
-/** What a start would find, and what would be said of it beside. */
+/** What a start would find, in words, and remarks on it. */
 export interface Inspection {
   readonly inWords: string;
   readonly remarks: readonly string[];
@@ -94,14 +94,14 @@ async function prepare(query: Query, work: SchemaWork): Promise<Versions> {
   await checkSession(query);
   const found = await readVersion(query, oldestVersion, schemaVersion);
   const isChanged = work === "migrate" ? found > 0 && found < schemaVersion : work === "make" && found === 0;
-  // A schema that is up to date needs no lock: its holder may have stalled.
+  // A schema that is up to date needs no lock: a process that has stalled may hold the lock.
   const versions: Versions = isChanged ? await change(query, work) : [found, found];
   const [, version] = versions;
   if (version === 0) {
     throw new Error("it has no tables of the animal store; keys create and import make them");
   }
   await checkTables(query, version);
-  if (version === schemaVersion) { // Else a migration would make those that it lacks.
+  if (version === schemaVersion) { // An older schema may lack functions that a migration would make.
     await checkFunctions(query, functionNames);
   }
   return versions;
@@ -128,22 +128,22 @@ async function making(query: Query): Promise<readonly string[]> {
   return [...(isThere ? [] : ["CREATE SCHEMA animal_store;"]), oldestTables, ...migrations, functions("changed_to")];
 }
 
-/** A restore may be under way: what it has not yet brought back must not be missed by the next release only. */
+/** Checks first: if a restore is under way, what it has not brought back yet must not be found missing only later. */
 async function migrating(query: Query, version: number): Promise<readonly string[]> {
   await checkTables(query, version);
   await checkMayMigrate(query, functionNames);
   return [...migrations.slice(version - oldestVersion), functions(await readChangedTo(query))];
 }
 
-/** The name depends on the release that added the column: see migrations.ts. */
+/** Returns the name of the column, which depends on the release that added it: see `oldestTables`. */
 export async function readChangedTo(query: Query): Promise<ChangedTo> {
   const isOld = "attrelid = 'animal_store.once'::regclass AND attname = 'status' AND NOT attisdropped";
   return (await holds(query, `EXISTS (SELECT FROM pg_attribute WHERE ${isOld})`)) ? "status" : "changed_to";
 }
 
 /**
- * There are fewer animals if there are gaps.
- * @param lock keeps others from adding animals until the transaction ends
+ * Returns the highest id. There are fewer animals than that if ids have gaps.
+ * @param lock "FOR UPDATE" keeps others from adding animals until the transaction ends
  */
 export async function readLastId(query: Query, lock: "" | "FOR UPDATE" = ""): Promise<number> {
   const [row] = await query(`SELECT last::text AS last FROM animal_store.counter ${lock}`);

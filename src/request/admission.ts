@@ -1,6 +1,6 @@
 /**
- * The steps authenticate and limit, for the API and for routes of an embedding program: the only place that takes
- * tokens. Also what a message is charged that is refused before them.
+ * The pipeline's steps "authenticate" and "limit", for the API and for routes of an embedding program. Only this file
+ * takes tokens from limiters, also for messages that are refused before these steps.
  */
 
 import type { IncomingMessage } from "node:http";
@@ -40,9 +40,9 @@ export class Admission {
   }
 
   /**
-   * Passes the request's key to `next`, with what it has left, or returns the response that refuses the request. One
-   * that has taken one takes no second one.
-   * @param route whose fields a 503 has too
+   * Passes the request's key to `next`, with the decision of the limiter, or returns the response that refuses the
+   * request. A request that has taken a token in `guard` takes no second one.
+   * @param route the route of the request: a 503 has its fields, too
    */
   admit(
     context: RequestContext,
@@ -87,7 +87,7 @@ export class Admission {
     return this.#admitted.get(incoming)?.callerKey;
   }
 
-  /** 400 or 431, and the last response. A wrong key is charged to the address: keys cannot be tried uncounted. */
+  /** Returns a 400 or 431 and ends the connection. A wrong key is charged to the address, so that no try is free. */
   refuseMessage(context: RequestContext, { code, message }: MessageFault): MaybePromise<Response> {
     const { limiter, addresses } = this.#dependencies;
     context.exchange.endConnection();

@@ -9,17 +9,17 @@ import { errorResponse, type Response } from "../http/response.ts";
 import { quote } from "../pets/faults.ts";
 import type { ContentHandler } from "./handlers.ts";
 
-/** The embedding program responds, on a route of its own. */
+/** Says that the embedding program responds, on a route of its own. */
 export const letThrough: unique symbol = Symbol("let through");
 
 /** RFC 5789, 3.1. */
 const acceptPatch: readonly string[] = ["Accept-Patch", patchTypes.join(", ")];
 
-/** How a request ends. The embedding program responds to the error. */
+/** How a request ends: if with an error, the embedding program responds to that. */
 export type Outcome = Response | typeof clientGone | typeof letThrough | ContentTakenError;
 
 /**
- * Returns the response that `handle` makes of the whole content, or the error response that says why it is not read.
+ * Returns the response that `handle` makes from the whole content, or the error response that says why it is not read.
  * @param types the media types that the operation takes
  * @throws {ContentTakenError}
  */

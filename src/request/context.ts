@@ -1,4 +1,4 @@
-/** One request: how it came to the service, and what the steps of the pipeline have found out about it so far. */
+/** One request: how it reached the service, and what the steps of the pipeline have found out about it so far. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
@@ -9,11 +9,11 @@ import type { Decision, RateStatus } from "../limits/limiter.ts";
 import type { Route } from "./routes.ts";
 
 export interface Arrival {
-  /** Path and query; undefined for the request's own. */
+  /** Path and query, if a framework has rewritten those of the request; else undefined. */
   readonly target: string | undefined;
   /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
-  /** That of the guard, if the embedding program has routed the request and responds to it. */
+  /** The guard's route, if the embedding program has routed the request and responds to it. */
   readonly route: Route | undefined;
   /** Undefined if the request comes from our own listener. */
   readonly program: Program | undefined;
@@ -40,13 +40,13 @@ export class RequestContext {
   /** Monotonic. Undefined if the request is not observed. */
   readonly receivedMs: number | undefined;
   readonly trustedProxyCount: number;
-  /** Kept for the observers: a closed socket has none. */
+  /** Read early for the observers: a closed socket has no address. */
   readonly #socketAddress: string | undefined;
   route: Route | undefined;
   keyId: string | undefined = undefined;
   /** Undefined on the public pages. */
   rate: Rate | undefined = undefined;
-  /** The guard has let it through, and then it came to the service again, which counts it there. */
+  /** Whether the request came to the service again after the guard had passed it on: it is observed only there. */
   isTakenOver = false;
 
   constructor(

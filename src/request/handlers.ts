@@ -12,14 +12,14 @@ import type { JsonText, PetQuery, PetStore, Refusal } from "../pets/pet-store.ts
 import { checkedId, checkedJson, IdempotencyConflictError } from "../pets/pet-store.ts";
 import { alteredTag, entityTag, outcomeFor, type Preconditions, readPreconditions } from "../pets/precondition.ts";
 
-/** A request for the catalogue, with a key or from the embedding program. */
+/** A request for the catalogue, from a client with a key or from the embedding program. */
 export interface PetRequest {
   readonly store: PetStore;
   /** The raw text after `?`; "" if there is none. */
   readonly query: string;
   /** The path segment at `{petId}`, as it was sent. */
   readonly parameter: string;
-  /** Whose request it is: an `Idempotency-Key` belongs to it. */
+  /** The key that sends the request: each key has `Idempotency-Key` values of its own. */
   readonly key: Pick<ApiKey, "id">;
   /** The header fields, by name in lower case; several of one name are joined by a comma and a space. */
   readonly fields: Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -27,13 +27,13 @@ export interface PetRequest {
   readonly linkBase: string;
 }
 
-/** A request with a key. */
+/** A request from a client with a key. */
 export interface KeyedRequest extends PetRequest {
   readonly key: ApiKey;
   readonly quotas: () => Quotas;
 }
 
-/** @param content whole and within its bound */
+/** @param content the whole content, which is within its bound */
 export type ContentHandler = (content: Uint8Array) => MaybePromise<Response>;
 
 /** `GET /pets`: 200 with an array of Pet, and a link to the next page if more animals match (RFC 8288); 400. */
@@ -44,7 +44,7 @@ export function listPets({ store, query, linkBase }: PetRequest): Response | Pro
   }
   const petQuery = reading.value;
   return whenReady(store.list(petQuery), ({ json, nextAfter }) => {
-    // A store whose author has no types may say null.
+    // An embedder's store, written without types, may return null.
     const link = nextAfter == null ? undefined : ["Link", nextLink(linkBase, petQuery, checkedId(nextAfter))];
     return jsonResponse(200, checkedJson(json), link);
   });
@@ -74,7 +74,7 @@ export function createPet(request: PetRequest): ContentHandler {
   };
 }
 
-/** The idempotency hash of a request; undefined without the field. */
+/** The idempotency hash of a request; undefined if it has no `Idempotency-Key`. */
 type Once = { readonly kind: "read"; readonly hash: string | undefined } | { readonly kind: "malformed" };
 
 function readOnce({ fields, key }: PetRequest): Once {
@@ -101,14 +101,14 @@ function reuseResponse(error: unknown): Response {
   throw error;
 }
 
-/** What the fields of a change or a removal say. */
+/** What the header fields of a change or a removal say. */
 interface Conditions {
   readonly hash: string | undefined;
-  /** The statuses that the preconditions let through. */
+  /** The statuses that the preconditions allow the animal to have. */
   readonly from: readonly PetStatus[];
 }
 
-/** Returns the response that refuses them, if one does. A change without `If-Match` is 428 (RFC 6585, 3). */
+/** Returns the response that refuses the request if its fields do. Without `If-Match` it is 428 (RFC 6585, 3). */
 function readConditions(request: PetRequest): Conditions | Response {
   const { fields } = request;
   const once = readOnce(request);
@@ -146,7 +146,7 @@ export function changeStatus(request: PetRequest): Response | ContentHandler {
       return errorResponse("pet_not_found");
     }
     const status = reading.value;
-    // There is the method: otherwise the route has no PATCH.
+    // The store has the method: otherwise the route has no PATCH.
     return store.changeStatus!(id, { status, from }, hash).then((outcome) => {
       return outcome.kind === "changed"
         ? { ...changedResponse(outcome.json, status, outcome.isReplay), effect: { pet: id, to: status } }
@@ -159,7 +159,7 @@ function changedResponse(json: JsonText, status: PetStatus, isReplay: boolean | 
   return jsonResponse(200, checkedJson(json), withReplay(["ETag", entityTag(status)], isReplay));
 }
 
-/** `DELETE /pets/{petId}`: 204 once the removal is on disk. The rest is as of `changeStatus`. */
+/** `DELETE /pets/{petId}`: 204 once the removal is on disk; otherwise the same responses as `changeStatus`. */
 export function removePet(request: PetRequest): Response | Promise<Response> {
   const { store, parameter, fields } = request;
   const conditions = readConditions(request);
@@ -171,7 +171,7 @@ export function removePet(request: PetRequest): Response | Promise<Response> {
     return errorResponse("pet_not_found");
   }
   const { from, hash } = conditions;
-  // There is the method: otherwise the route has no DELETE.
+  // The store has the method: otherwise the route has no DELETE.
   return store.remove!(id, { from }, hash).then((outcome) => {
     return outcome.kind === "removed"
       ? { ...jsonResponse(204, undefined, withReplay([], outcome.isReplay)), effect: { pet: id, to: "removed" } }
@@ -179,7 +179,7 @@ export function removePet(request: PetRequest): Response | Promise<Response> {
   }, reuseResponse);
 }
 
-/** @throws {TypeError} it is none: an embedder's store returned something else */
+/** @throws {TypeError} an embedder's store returned something that is no refusal */
 function refusal(outcome: Refusal, fields: PetRequest["fields"]): Response {
   if (outcome.kind === "absent") {
     return errorResponse("pet_not_found");
@@ -190,7 +190,7 @@ function refusal(outcome: Refusal, fields: PetRequest["fields"]): Response {
   throw new TypeError("the store returned no outcome of a change");
 }
 
-/** 412, with what the animal is now, and what to send if something in between has changed the tag. */
+/** A 412 with the status that the animal has, and with what to send if a proxy has altered the entity tag. */
 function mismatch(status: PetStatus, fields: PetRequest["fields"]): Response {
   const tag = entityTag(status);
   const altered = alteredTag(fields["if-match"]?.toString() ?? "", status);
@@ -211,7 +211,7 @@ export function deprecationFields(linkBase: string): readonly string[] {
   return ["Deprecation", deprecationField, "Sunset", sunsetField, "Link", successor];
 }
 
-/** `GET /pets/{petId}`: 200 with the Pet; 304 and 412 by the preconditions; 400; 404. */
+/** `GET /pets/{petId}`: 200 with the Pet; 304 or 412 if the preconditions say so; 400; 404. */
 export function getPet({ store, parameter, fields }: PetRequest): Response | Promise<Response> {
   const preconditions = readPreconditions(fields);
   if (preconditions === undefined) {
@@ -229,7 +229,7 @@ function petResponse(json: JsonText | undefined, preconditions: Preconditions, f
   }
   const status = statusIn(checkedJson(json));
   if (status === undefined) {
-    return jsonResponse(200, json); // The store of an embedder writes JSON in its own way.
+    return jsonResponse(200, json); // No entity tag: an embedder's store may write JSON in its own way.
   }
   switch (outcomeFor(status, preconditions)) {
     case "failed":

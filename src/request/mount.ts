@@ -1,17 +1,17 @@
-/** Where the service is mounted in an embedding server. */
+/** Finds out where the service is mounted in an embedding server, from the targets of its requests. */
 
 import type { IncomingMessage } from "node:http";
 
 import { originForm } from "../http/message.ts";
 import { withoutSecrets } from "../base/redact-secrets.ts";
 
-/** Where the API is if no base address says otherwise. */
+/** The path of the API if no base address says otherwise. */
 export const defaultBasePath = "/v1";
 
 export interface Located {
   /** Path and query, beginning with the base path. */
   readonly target: string;
-  /** What a framework has cut off before it, which links need; "" if nothing. */
+  /** The path that a framework has cut off before the target, which links need; "" if none. */
   readonly prefix: string;
 }
 
@@ -34,8 +34,8 @@ export function locate(incoming: IncomingMessage & { originalUrl?: unknown }, ba
 }
 
 /**
- * A prefix may hold what the client chose (`/:tenant`), so it must not end its link, or hold a key. The characters are
- * those of a segment (RFC 3986, 3.3). An empty one would make the link lead to another host.
+ * Returns "" for a prefix that must not be in a link. A client may have chosen it (`/:tenant`), so it may have only the
+ * characters of segments (RFC 3986, 3.3), and no key. An empty segment would make the link lead to another host.
  */
 function safePrefix(prefix: string): string {
   return /^(\/[A-Za-z0-9._~%!$&'()*+,;=:@-]+)*$/.test(prefix) && withoutSecrets(prefix) === prefix ? prefix : "";

@@ -35,7 +35,7 @@ import { otherMethod, readOnlyKey, Responder, storeErrorCode } from "./responder
 import { guardedRoute, isSafe, operationOf, Router } from "./routes.ts";
 import { SettingWarnings } from "./setting-warnings.ts";
 
-/** Of a store of the program's own. */
+/** Reported if an embedder's store makes a response that cannot be sent. */
 const badField = "a header of the response has a character that headers cannot have";
 
 export interface PipelineDependencies extends AdmissionDependencies {
@@ -46,7 +46,7 @@ export interface PipelineDependencies extends AdmissionDependencies {
   /** The address of the API, to which `/pets…` is appended in links and `Location`. */
   readonly linkBase: string;
   readonly report: Report;
-  /** Where the API is. Our own listener serves it at the default path too. */
+  /** The path of the API. Our own listener serves it at the default path too. */
   readonly basePath: string;
   readonly store: PetStore;
   readonly publicPages: readonly PublicPage[];
@@ -56,13 +56,13 @@ export class Pipeline implements RequestHandler {
   readonly #dependencies: PipelineDependencies;
   readonly #publicPages: ReadonlyMap<string, PublicPage>;
   readonly #router: Router;
-  /** For our own listener: a proxy may cut off what the base path has before the default one. */
+  /** For our own listener: a proxy may cut off the part of the base path that precedes the default path. */
   readonly #defaultRouter: Router;
   readonly #admission: Admission;
   readonly #responder: Responder;
   readonly #warnings: SettingWarnings;
   readonly #requestIds = new RequestIds();
-  /** From our own listener: no framework has rewritten the target. */
+  /** The arrival of a request at our own listener, where no framework has rewritten the target. */
   readonly #ownArrival: Arrival;
 
   constructor(dependencies: PipelineDependencies) {
@@ -77,7 +77,7 @@ export class Pipeline implements RequestHandler {
     this.#ownArrival = { target: undefined, linkBase, route: undefined, program: undefined };
   }
 
-  /** Responds to a request whose header fields are known: at once if nothing has to be waited for. Never throws. */
+  /** Responds to a request whose header fields have been read, at once if nothing has to wait. Never throws. */
   run(exchange: Exchange, arrival: Arrival): void {
     const context = this.#begin(exchange, arrival);
     whenSettled(
@@ -91,7 +91,7 @@ export class Pipeline implements RequestHandler {
     this.run(exchange, this.#ownArrival);
   }
 
-  /** Calls `next()` if no step before the route refuses the request: the embedding program has routed it. */
+  /** Calls `next()` of the embedding program, which has routed the request, if no step before the route refuses it. */
   guard(exchange: Exchange, program: Program): void {
     this.run(exchange, { ...this.#ownArrival, route: guardedRoute, program });
   }
@@ -111,7 +111,7 @@ export class Pipeline implements RequestHandler {
     return this.#admission.keyOf(incoming);
   }
 
-  /** It takes no token and shows the address's window. */
+  /** Responds to bytes that are no request. This takes no token, and the response shows the address's window. */
   onClientError(code: ErrorCode, socketAddress: string | undefined, ageMs: number): () => string {
     const { addresses, clock } = this.#dependencies;
     const address = clientAddress(socketAddress, undefined, 0);
@@ -138,7 +138,7 @@ export class Pipeline implements RequestHandler {
         if (key.isReadOnly && !isSafe(method)) {
           return readOnlyKey;
         }
-        program.incoming.headers["x-request-id"] = context.requestId; // If it comes to the service again.
+        program.incoming.headers["x-request-id"] = context.requestId; // The request may come to the service again.
         return letThrough;
       });
     }
@@ -146,7 +146,7 @@ export class Pipeline implements RequestHandler {
     // Preflight, public page
     const isTargetTooLong = exchange.target.length > bounds.targetBytesMax;
     const match = this.#router.find(path) ?? (program === undefined ? this.#defaultRouter.find(path) : undefined);
-    // No page has a path of the API.
+    // A path of the API is never that of a public page.
     const page = match === undefined ? this.#publicPages.get(path) : undefined;
     if (isPreflight(method, headers)) {
       context.rate = page === undefined ? addresses.peek(context.address) : undefined;
@@ -183,7 +183,7 @@ export class Pipeline implements RequestHandler {
     });
   }
 
-  /** The commonest mistakes are an address without `/v1`, and a slash at the end. */
+  /** The message helps with the commonest mistakes: an address without `/v1`, and a slash at its end. */
   #routeNotFound({ path, arrival: { linkBase, program } }: RequestContext): Response {
     const basePaths = [this.#dependencies.basePath, ...(program === undefined ? [defaultBasePath] : [])];
     const isInApi = basePaths.some((basePath) => isBelow(path, basePath));
@@ -191,11 +191,11 @@ export class Pipeline implements RequestHandler {
     return errorResponse("route_not_found", [], `There is nothing at ${quote(path)}.${advice}`);
   }
 
-  /** If sending throws, only this client loses its connection. */
+  /** If the response cannot be sent, only this client loses its connection. */
   #respond(context: RequestContext, outcome: Outcome): void {
     if (outcome === letThrough) {
       if (this.#responder.leaveToRoute(context)) {
-        context.arrival.program?.next?.(); // What the program throws there is its own matter.
+        context.arrival.program?.next?.(); // Errors that the program throws there are not caught here.
       }
       return;
     }

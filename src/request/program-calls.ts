@@ -6,10 +6,10 @@ import type { PetStore } from "../pets/pet-store.ts";
 import { changeStatus, createPet, listPets, type PetRequest, removePet } from "./handlers.ts";
 import { storeErrorCode } from "./responder.ts";
 
-/** The values of `Idempotency-Key` that the program uses are no API key's. */
+/** The owner of the `Idempotency-Key` values that the program uses, as an API key is of its own. */
 const program = { id: "program" };
 
-/** What the client's `Pets` calls in the place of a server. Errors that a store does not promise come as they are. */
+/** Returns what the client's `Pets` calls instead of a server. Errors that no store promises are thrown as they are. */
 export function programCalls(store: PetStore): (call: ApiRequest) => Promise<ApiResponse> {
   return async ({ method = "GET", target, fields = {}, content = "", signal }) => {
     const [path = "", query = ""] = target.split("?");
@@ -30,7 +30,7 @@ export function programCalls(store: PetStore): (call: ApiRequest) => Promise<Api
   };
 }
 
-/** The store goes on with what it has begun. */
+/** Rejects when the signal is aborted, although the store goes on with what it has begun. */
 async function unlessAborted<Value>(signal: AbortSignal | null | undefined, run: () => Promise<Value>): Promise<Value> {
   signal?.throwIfAborted();
   const running = run();

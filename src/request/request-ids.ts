@@ -8,7 +8,7 @@ import { withoutSecrets } from "../base/redact-secrets.ts";
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 const prefixBytes = 6;
-/** Few numbers: V8 keeps the text of each that is printed, so new ones become garbage that outlives a collection. */
+/** Few numbers, because V8 caches the text of each that is printed: more texts outlive a garbage collection. */
 const countMax = 1_000;
 
 export class RequestIds {
@@ -21,7 +21,7 @@ export class RequestIds {
     return isPlain && withoutSecrets(clientId) === clientId ? clientId : this.next();
   }
 
-  /** A random prefix and a count: rarely equal in two processes. */
+  /** A random prefix and a count: two processes hardly ever make the same one. */
   next(): string {
     if (this.#count === countMax) {
       this.#prefix = randomBytes(prefixBytes).toString("base64url");

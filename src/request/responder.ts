@@ -1,4 +1,4 @@
-/** The responses of the pipeline's steps. Adds the fields that every response has, and informs the observers. */
+/** Makes the refusals of the pipeline, and sends each response with the common fields, and to the observers. */
 
 import { Buffer } from "node:buffer"; // The global of that name is a getter, which costs 15 ns at each use.
 
@@ -14,11 +14,11 @@ import { OutcomeUnknownError, StorageUnavailableError } from "../pets/pet-store.
 import type { Rate, RequestContext } from "./context.ts";
 import { operationOf } from "./routes.ts";
 
-/** Without credentials, the challenge has no error code (RFC 6750, 3). */
+/** For requests without credentials: their challenge has no error code (RFC 6750, 3). */
 export const missingKey: Response = challenge("missing_api_key", "");
 /** For unknown, revoked, expired and malformed keys: it reveals nothing about a key (RFC 6750, 3.1). */
 export const invalidKey: Response = challenge("invalid_api_key", ', error="invalid_token"');
-/** A read-only key and a method that is not safe (RFC 6750, 3.1). */
+/** For a read-only key and a method that is not safe (RFC 6750, 3.1). */
 export const readOnlyKey: Response = challenge("insufficient_scope", ', error="insufficient_scope"');
 
 function challenge(code: ErrorCode, parameters: string): Response {
@@ -39,7 +39,7 @@ const reasons: Readonly<Record<Refusal["waitsFor"], string>> = {
   address: "Too many requests without a valid key came from this address in a minute.",
 };
 
-/** For a method that the route does not list. The response to `OPTIONS` lists those it has (RFC 9110, 9.3.7). */
+/** For a method that the route does not have. The response to `OPTIONS` lists those it has (RFC 9110, 9.3.7). */
 export function otherMethod(method: string, allow: string): Response {
   return method === "OPTIONS"
     ? jsonResponse(204, undefined, ["Allow", allow])
@@ -54,7 +54,7 @@ export function storeErrorCode(error: unknown): ErrorCode | undefined {
   return error instanceof OutcomeUnknownError ? "outcome_unknown" : undefined;
 }
 
-/** What is known of bytes that are not a request. */
+/** What is known about bytes that are not a request. */
 type UnreadRequest = Pick<ObservedRequest, "requestId" | "address" | "receivedMs">;
 
 export class Responder {
@@ -78,14 +78,14 @@ export class Responder {
     return sending;
   }
 
-  /** @param unsent what it would have been */
+  /** Ends a request without a response. @param unsent the response that it would have had */
   sendNothing(context: RequestContext, unsent?: Response): void {
     this.#observers?.observe(context, { status: 0, effect: unsent?.effect }, 0);
   }
 
-  /** The embedding program responds. Its status is known when it has. */
+  /** Leaves the response to the embedding program, and observes the request when that has responded. */
   leaveToOther(context: RequestContext): void {
-    const { outgoing } = context.arrival.program!; // Only what comes from a program is left to it.
+    const { outgoing } = context.arrival.program!; // Only requests that a program has passed on are left to it.
     if (outgoing.destroyed) {
       this.sendNothing(context);
       return;
@@ -97,7 +97,7 @@ export class Responder {
     });
   }
 
-  /** As `leaveToOther`, with the fields of the request and its key. Returns false if no response can be sent. */
+  /** As `leaveToOther`, but sets the request's id and rate fields before. Returns false if no response can be sent. */
   leaveToRoute(context: RequestContext): boolean {
     const { exchange, arrival, requestId, rate } = context;
     if (!exchange.isOpen) {
@@ -130,7 +130,7 @@ export class Responder {
   }
 }
 
-/** And then its own. @param rate undefined on the public pages */
+/** The fields that every response has, followed by its own. @param rate undefined on the public pages */
 function commonFields(response: Response, requestId: string, rate: RateStatus | undefined): string[] {
   const { content, contentType, cacheControl, fields } = response;
   return [
@@ -141,7 +141,7 @@ function commonFields(response: Response, requestId: string, rate: RateStatus | 
   ];
 }
 
-/** What remains is another number in each response. */
+/** Uses `decimal` where V8's cache of printed numbers is no help: `remaining` is another number in each response. */
 function rateFields({ limit, remaining, resetSeconds }: RateStatus): string[] {
   const reset = String(resetSeconds);
   return ["X-RateLimit-Limit", String(limit), "X-RateLimit-Remaining", decimal(remaining), "X-RateLimit-Reset", reset];

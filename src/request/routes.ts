@@ -10,28 +10,28 @@ import {
 import type { ContentHandler, KeyedRequest } from "./handlers.ts";
 
 export interface Operation {
-  /** Returns a function if the operation takes content, unless the fields are refused. */
+  /** Returns a response, or, if the operation takes content, a function that makes one from that. */
   readonly handle: (request: KeyedRequest) => MaybePromise<Response> | ContentHandler;
-  /** Those of the content; absent if the operation takes none. */
+  /** The media types of the content; absent if the operation takes none. */
   readonly mediaTypes?: readonly string[];
   /** The fields of every response of the operation: name, value, name, value, … */
   readonly fields?: (linkBase: string) => readonly string[];
 }
 
 export interface Route {
-  /** Below the base path. At most one `{parameter}`, as the last segment. */
+  /** The path below the base path. At most one `{parameter}`, as the last segment. */
   readonly pattern: string;
   /** By method. HEAD and OPTIONS are not listed: they follow from the others. */
   readonly operations: Readonly<Record<string, Operation>>;
 }
 
-/** Whatever the program mounts behind the guard counts as this one, so clients cannot add series to the metrics. */
+/** Metrics count all that a program mounts behind the guard as this one route, so that clients cannot add series. */
 export const guardedRoute: Route = { pattern: "guard", operations: {} };
 
 const fetchPet: Operation = { handle: getPet, fields: deprecationFields };
 const patchPet: Operation = { handle: changeStatus, mediaTypes: patchTypes };
 
-/** Animals are changed and removed only if the store can do that. */
+/** The routes have PATCH and DELETE only if the store can change and remove animals. */
 function routesOf({ changeStatus: change, remove }: PetStore): readonly Route[] {
   const pet = { GET: fetchPet, ...(change && { PATCH: patchPet }), ...(remove && { DELETE: { handle: removePet } }) };
   return [
@@ -45,14 +45,14 @@ export function operationOf({ operations }: Route, method: string): Operation | 
   return operations[method === "HEAD" ? "GET" : method];
 }
 
-/** RFC 9110, 9.2.1. */
+/** Whether the method is safe (RFC 9110, 9.2.1). */
 export function isSafe(method: string): boolean {
   return ["GET", "HEAD", "OPTIONS", "TRACE"].includes(method);
 }
 
 export interface Match {
   readonly route: Route;
-  /** The text in the place of `{parameter}`, never empty; "" if the pattern has none. */
+  /** The text at `{parameter}`, which is never empty; "" if the pattern has none. */
   readonly parameter: string;
   /** The value of `Allow` (RFC 9110, 10.2.1). */
   readonly allow: string;
@@ -61,7 +61,7 @@ export interface Match {
 /** Paths are compared exactly as sent: nothing is decoded, folded or resolved, so each resource has one name. */
 export class Router {
   readonly #entries: readonly (Omit<Match, "parameter"> & { literal: string; hasParameter: boolean })[];
-  /** Those of all routes, as in `Allow`. */
+  /** The methods of all routes, in the form of `Allow`. */
   readonly methods: string;
 
   constructor(basePath: string, store: PetStore) {

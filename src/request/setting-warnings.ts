@@ -1,11 +1,11 @@
-/** Warns of what requests show about the settings: a proxy that no setting mentions, and origins that may not call. */
+/** Warns if requests show that a setting is missing: for a proxy in front, or for an origin that may not call. */
 
 import type { IncomingHttpHeaders } from "node:http";
 
 import type { Report } from "../base/report.ts";
 import type { Cors } from "../http/cors.ts";
 
-/** No more origins are named: a client can send any. */
+/** At most so many origins are named in warnings, because a client can send any. */
 const namedOriginsMax = 10;
 
 export class SettingWarnings {
@@ -20,7 +20,7 @@ export class SettingWarnings {
     this.#report = report;
   }
 
-  /** @param isGuarded the embedding program has a CORS of its own for the request */
+  /** @param isGuarded whether the embedding program does CORS for the request itself */
   look(headers: IncomingHttpHeaders, isGuarded: boolean): void {
     if (this.#mayWarnOfProxy && headers["x-forwarded-for"] !== undefined) {
       this.#mayWarnOfProxy = false;

@@ -8,32 +8,32 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
 
-/** What is read and dropped after the last response of a connection, and for how long. */
+/** How many bytes are read and dropped after the last response of a connection, and for how long. */
 export const drainBytesMax = 1_048_576;
 export const drainMs = 2_000;
 
-/** As Node keeps it. The types lack it. */
+/** Node stores the parser of an HTTP connection on its socket. The types lack it. */
 interface ParsedSocket extends Socket {
   readonly parser?: { onIncoming: typeof dropRest } | null;
 }
 
-/** No further request is parsed: a packet may have 2,600, and Node would make objects of each. */
+/** No further request is parsed: one packet may hold thousands, and Node would make objects for each. */
 export function stopParsing(socket: ParsedSocket | undefined): void {
   if (socket?.parser) {
     socket.parser.onIncoming = dropRest;
   }
 }
 
-/** Returns what tells Node's parser that the rest of the packet is not HTTP. */
+/** Returns the value that makes Node's parser take the rest of the packet for something that is not HTTP. */
 function dropRest(incoming: IncomingMessage & { upgrade?: boolean }): number {
   incoming.upgrade = false; // Or Node would destroy the connection, or emit "connect".
   return 2;
 }
 
 /**
- * Gives a time-out to a socket with waiting output, at a periodic look at all: `server.setTimeout` takes 3 % of each
- * request's time, and Node may remove the time-out at the next request. If the client has read anything meanwhile, Node
- * begins another one instead of emitting it.
+ * Called periodically for every socket: starts a time-out if output is still unsent. `server.setTimeout` would take 3 %
+ * of each request's time, and Node may remove its time-out at the next request. If the client reads anything before the
+ * time-out ends, Node starts it again instead of emitting `timeout`.
  */
 export function cutOffStalledReader(socket: Socket, stalledReaderMs: number): void {
   if (socket.writableLength > 0 && socket.timeout !== stalledReaderMs) {

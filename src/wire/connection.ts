@@ -1,6 +1,6 @@
 /**
- * A connection of node:http, with one request at a time. What comes before the response to it is no request: that
- * response is the last (RFC 9112, 9.3.2 has clients expect it).
+ * A connection that node:http reads, with one request at a time. A request that comes before the response to the one
+ * before it is not handled: that response is then the last, as clients must expect (RFC 9112, 9.3.2).
  */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -17,9 +17,9 @@ const closeOption = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 export class Connection {
   readonly #socket: Socket;
   readonly #handler: RequestHandler;
-  /** Undefined once its response has been sent, if that keeps the connection. */
+  /** The request under way, or the last one. Undefined once a response has been sent that keeps the connection. */
   #request: NodeExchange | undefined = undefined;
-  /** Whether what arrives is read: not after a request that ends the connection, nor after a failure. */
+  /** Whether requests that arrive are handled: not after one that ends the connection, nor after a failure. */
   #takesMore = true;
   #isStopping = false;
 
@@ -58,7 +58,7 @@ export class Connection {
     }
   }
 
-  /** An idle connection must not hold what was sent on it: a client can have thousands of them, each with 60 kB. */
+  /** An idle connection must not hold its last request in memory: a client can have thousands of connections. */
   #forget(request: NodeExchange): void {
     if (request.outgoing.shouldKeepAlive && this.#request === request) {
       this.#request = undefined;
@@ -66,7 +66,7 @@ export class Connection {
   }
 
   /**
-   * What has come is no request, or it comes too late. The error is the last response, after one that is due.
+   * The client sent bytes that are no request, or sent them too late. An error is the last response, after one due.
    * @param fieldsMs how long after the first byte of a request Node reports that its fields come too late
    */
   fail(error: NodeJS.ErrnoException, fieldsMs: number): void {
@@ -84,7 +84,7 @@ export class Connection {
       const ageMs = code === "request_timeout" ? fieldsMs : 0;
       const respond = this.#handler.onClientError(code, this.#socket.remoteAddress, ageMs);
       this.#afterResponse(() => {
-        const bytes = respond(); // Also if nobody receives it: it is counted.
+        const bytes = respond(); // Even if nobody can receive it, because this call counts it.
         if (this.#socket.writable) {
           this.#socket.write(bytes, () => lingeringClose(this.#socket));
         }
@@ -105,7 +105,7 @@ export class Connection {
     return outgoing !== undefined && !isSent(outgoing) && !outgoing.destroyed && !outgoing.writableFinished;
   }
 
-  /** Whether Node may count it as idle although a response is being sent, or not yet read by the client. */
+  /** Whether Node may count the connection as idle although the client has not yet read the whole response. */
   seemsIdle(): boolean {
     return this.#socket.writableLength > 0 || (!this.#takesMore && !this.owesResponse());
   }
@@ -136,14 +136,14 @@ export class Connection {
 }
 
 /**
- * Whether the socket has taken it, but for a little. Beyond its write mark Node would pause its parser at the next
- * request, and over TLS report what comes after that as malformed.
+ * Whether the operating system has taken the response, but for a little. If more than the socket's high-water mark
+ * waited, Node would pause its parser at the next request, and over TLS report what follows that as malformed.
  */
 function isSent({ writableEnded, socket }: ServerResponse): boolean {
   return writableEnded && socket?.writableNeedDrain === false;
 }
 
-/** What an error of Node about a connection means; undefined if the connection broke. */
+/** The code for an error that Node reports about a connection; undefined if the connection broke. */
 function errorCodeOf({ code = "" }: NodeJS.ErrnoException): ErrorCode | undefined {
   if (code === "ERR_HTTP_REQUEST_TIMEOUT") {
     return "request_timeout";

@@ -1,10 +1,10 @@
 /**
  * The fast lane: plain requests (plain-request.ts), which nearly all are, are read and responded to directly on the
- * socket, which takes less time than node:http does. One after another: what a client sends ahead is read when the
- * system has the response before it.
+ * socket, which takes less time than node:http does. They are served one after another: a request that a client sends
+ * ahead is read when the operating system has the response before it.
  *
- * At the first bytes that do not begin with a plain request node:http gets the connection, with those bytes, and keeps
- * it. So whatever is doubtful is decided by Node's parser, as without this file.
+ * A connection whose next bytes are no plain request goes to node:http, with those bytes and for good. So Node's parser
+ * decides whatever is doubtful, as it would without this file.
  */
 
 import type { Server, Socket } from "node:net";
@@ -16,7 +16,7 @@ import type { ListenerLimits } from "./listener-limits.ts";
 import { CommonLines, PlainExchange } from "./plain-exchange.ts";
 import { type PlainFields, readPlain } from "./plain-request.ts";
 
-/** Of the fields that an idle connection keeps. */
+/** An idle connection holds the fields of its last request only if they are no longer than this. */
 const keptCharactersMax = 1_024;
 
 /** The lanes of a server: each connection begins in one. */
@@ -28,7 +28,7 @@ export class FastLanes {
   readonly #lanes = new Map<Socket, Lane>();
   readonly #toNode: (socket: Socket) => void;
 
-  /** Its listener takes the place of those that the server has, which get a connection when it leaves its lane. */
+  /** Replaces the server's listeners for new connections. They get a connection when it leaves its lane. */
   constructor(server: Server, event: string, handler: RequestHandler, limits: ListenerLimits) {
     this.handler = handler;
     this.limits = limits;
@@ -75,18 +75,18 @@ export class FastLanes {
 class Lane {
   readonly #socket: Socket;
   readonly #lanes: FastLanes;
-  /** Those of the last request, unless they are long. */
+  /** The fields of the last request, unless they are long. */
   #fields: PlainFields | undefined = undefined;
-  /** Its response is due. */
+  /** The request whose response is due. */
   #exchange: PlainExchange | undefined = undefined;
   /**
-   * What has come and is no part of a request yet. The socket is paused while that waits for the response before it,
-   * and otherwise when the rest of the request has to come.
+   * Bytes that have come and are no part of a request yet. The socket is paused while they wait for the response before
+   * them. It is not paused while the rest of their own request has to come.
    */
   #unread: Buffer | undefined = undefined;
   #hasRead = false;
   #hasEnded = false;
-  /** How long the client has been waited for: for a request, or for its content. */
+  /** For how long the client has sent no request, or not the rest of its content. */
   #quietMs = 0;
 
   constructor(socket: Socket, lanes: FastLanes) {
@@ -98,7 +98,7 @@ class Lane {
     socket.on("timeout", this.#onTimeout);
   }
 
-  /** Whether no response is due, or being sent, no request has begun, and the connection does not end by itself. */
+  /** Whether no response is due or being sent, no request has begun to arrive, and the connection is not closing. */
   get isIdle(): boolean {
     const { writableLength, writableEnded } = this.#socket;
     return this.#exchange === undefined && this.#unread === undefined && writableLength === 0 && !writableEnded;
@@ -148,7 +148,7 @@ class Lane {
     }
   };
 
-  /** Goes on when the system has the response before, in a later turn: other connections have theirs. */
+  /** Reads the next request once the operating system has the last response, and after other connections' turns. */
   #readLater(): void {
     this.#socket.write("", () => setImmediate(this.#readAhead));
   }
@@ -185,7 +185,7 @@ class Lane {
       this.#exchange.endConnection();
     }
     if (this.#hasEnded) {
-      this.#exchange.endContent("malformed_request"); // What the client has sent is all that it sends.
+      this.#exchange.endContent("malformed_request"); // The client has closed its side: no more content comes.
     }
     this.#lanes.handler.onRequest(this.#exchange);
   }
@@ -195,7 +195,7 @@ class Lane {
     if (!keepsConnection) {
       this.#unread = undefined;
       this.#socket.off("data", this.#onData);
-      this.#socket.end(() => lingeringClose(this.#socket)); // Its time begins when the system has the response.
+      this.#socket.end(() => lingeringClose(this.#socket)); // Its timer starts when the system has the response.
     } else if (this.#unread !== undefined) {
       this.#readLater();
     } else if (this.#hasEnded) {
@@ -216,23 +216,23 @@ class Lane {
 
   #handOver(packet: Buffer): void {
     const socket = this.#socket;
-    this.#unread = this.#fields = undefined; // The listener of `close` holds this object as long as the connection.
+    this.#unread = this.#fields = undefined; // The listener of `close` holds this object until the connection ends.
     socket.off("data", this.#onData);
     socket.off("end", this.#onEnd);
     socket.off("error", this.#onError);
     socket.off("timeout", this.#onTimeout);
-    // Node's parser has what comes from now on at once: before what the stream holds, if Node pauses it at the packet.
+    // Node's parser would get new bytes before those that the stream still holds, so these are read here first.
     socket.pause();
     const held = socket.read() as Buffer | null;
     this.#lanes.handOver(socket);
-    socket.resume(); // Before the packet, for the same reason.
+    socket.resume(); // Before the packet is emitted: Node's parser may pause the socket at it.
     socket.emit("data", held === null ? packet : Buffer.concat([packet, held]));
     if (this.#hasEnded) {
-      socket.emit("end"); // The stream has emitted it, also while it was paused, and will not again.
+      socket.emit("end"); // The stream has emitted `end` already, and will not do so again.
     }
   }
 
-  /** Not every error closes the socket by itself: not that of a client that renegotiates TLS too often. */
+  /** Not every error closes the socket by itself: for example, a client that renegotiates TLS too often. */
   readonly #onError = (): void => {
     this.#socket.destroy();
   };

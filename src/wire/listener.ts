@@ -1,6 +1,6 @@
 /**
- * Connects the server to node:http, or node:https: sets the time-outs, gives each connection what Node would respond to
- * by itself, or drop without a response, and stops without cutting off responses.
+ * Connects the service to a server of node:http or node:https: sets the time-outs, handles the events that Node would
+ * answer by itself or drop without a response, and stops without cutting off responses.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -21,33 +21,33 @@ import { type ListenerLimits, listenerLimits } from "./listener-limits.ts";
 
 export interface ListenerOptions {
   readonly limits?: ListenerLimits;
-  /** With its key, and with the other options of TLS: the server speaks HTTPS. */
+  /** The certificate, its key and other options of TLS. If it is given, the server speaks HTTPS. */
   readonly certificate?: SecureContextOptions | undefined;
   /** Whether plain requests are read and responded to without node:http. */
   readonly hasFastLane?: boolean;
 }
 
-/** The server, what Node does not do with its connections, and how it stops. */
+/** A server with its connections, and how it stops. */
 export class Listener {
   /** A `TlsServer` if a certificate was given. */
   readonly server: Server | TlsServer;
   readonly #limits: ListenerLimits;
-  /** Those of node:http. */
+  /** The connections that node:http reads. */
   readonly #connections = new Map<Socket, Connection>();
-  /** Sockets that are not secure yet. What ends before was no connection of HTTP. */
+  /** Sockets whose TLS handshake has not ended. They have carried no request, so a stop may close them. */
   readonly #handshaking = new Set<Socket | undefined>();
   readonly #lanes: FastLanes | undefined;
   #isStopping = false;
 
   constructor(handler: RequestHandler, options: ListenerOptions = {}) {
     const { limits = listenerLimits, certificate, hasFastLane = true } = options;
-    if (!hasFastLane) { // Tracers such as OpenTelemetry's see what is required, not what is imported.
+    if (!hasFastLane) { // Tracers such as OpenTelemetry's patch modules that are required, not those imported.
       ["node:http", "node:https"].forEach(createRequire(import.meta.url));
     }
     this.#limits = limits;
     this.server = createHttpServer(limits, certificate);
     const event = certificate === undefined ? "connection" : "secureConnection";
-    // Before the lanes, which call it when a connection leaves its lane.
+    // Registered before the lanes are made: they call this listener when a connection leaves its lane.
     this.server.on(event, (socket: Socket) => this.#begin(new Connection(socket, handler), socket));
     this.#lanes = hasFastLane ? new FastLanes(this.server, event, handler, limits) : undefined;
     if (certificate !== undefined) {
@@ -70,7 +70,7 @@ export class Listener {
       this.#handshaking.add(socket);
       socket.once("close", () => this.#handshaking.delete(socket));
     });
-    // The socket below a secure one, of TCP, which the types lack.
+    // `_parent` is the TCP socket below the secure one. The types lack it.
     this.server.on("secureConnection", ({ _parent }: Socket & { readonly _parent?: Socket }) => {
       this.#handshaking.delete(_parent);
     });
@@ -88,7 +88,7 @@ export class Listener {
       // Node has removed its own listeners from the socket.
       socket.on("error", () => socket.destroy());
       socket.on("timeout", () => server.emit("timeout", socket));
-      // There are no tunnels, and Node has no response object for it.
+      // The service makes no tunnels, and Node has no response object for CONNECT.
       this.#connections.get(socket)?.endWithResponse();
     });
     server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -121,8 +121,8 @@ export class Listener {
   }
 
   /**
-   * Takes no connections but those that the system holds already, and closes each after its response. Resolves when
-   * they are closed: after `graceMs` all that are left are cut off.
+   * Takes no new connections but those in the system's backlog, and closes each one after its response. Resolves when
+   * all are closed: those that are left after `graceMs` are cut off.
    */
   async stop(graceMs: number): Promise<void> {
     const deadlineMs = performance.now() + graceMs;
@@ -148,7 +148,7 @@ export class Listener {
     this.#handshaking.forEach((socket) => socket?.destroy());
     for (const socket of this.#connections.keys()) {
       if (socket.bytesRead === 0) {
-        socket.destroy(); // Node counts it as busy. Browsers open such connections in advance.
+        socket.destroy(); // Browsers open connections in advance, which Node counts as busy.
       }
     }
     this.#lanes?.closeIdle();
@@ -160,7 +160,7 @@ export class Listener {
 
 function createHttpServer(limits: ListenerLimits, certificate: SecureContextOptions | undefined): Server | TlsServer {
   const options = {
-    maxHeaderSize: bounds.fieldBytesMax + 1, // Node refuses this length.
+    maxHeaderSize: bounds.fieldBytesMax + 1, // Node refuses fields of exactly this length, too.
     headersTimeout: limits.fieldsMs,
     requestTimeout: limits.requestMs,
     connectionsCheckingInterval: limits.timeoutCheckMs,
@@ -173,22 +173,22 @@ function createHttpServer(limits: ListenerLimits, certificate: SecureContextOpti
   const server = certificate ? createTlsServer({ ...options, ...secure, ...certificate }) : createServer(options);
   // A client may half-close after its request and still wants the response (RFC 9112, 9.6). The types lack this.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.maxHeadersCount = bounds.fieldCountMax + 1; // Node drops the fields beyond it: one more shows that there are.
+  server.maxHeadersCount = bounds.fieldCountMax + 1; // Node drops the others, so one too many shows that it has.
   return server;
 }
 
-/** A timer runs before what has arrived is read. So nothing that looks idle is closed before that, in the same turn. */
+/** Node runs timers before it reads from sockets. So the step waits until requests that have arrived are read. */
 function everyInterval(step: () => void, ms: number): NodeJS.Timeout {
   return setInterval(() => setImmediate(step), ms);
 }
 
-/** Takes the connections that the system holds, of which it gives one or more a turn: closing would reset them. */
+/** Takes the connections in the system's backlog, one or more each turn: closing the server would reset them. */
 async function drainBacklog(server: Server | TlsServer, maxMs: number): Promise<void> {
   let takenCount = 0;
   const count = (): void => void takenCount++;
   server.on("connection", count);
   const timer = setTimeout(() => server.off("connection", count), maxMs);
-  await eventLoopTurn(); // The rest of this one.
+  await eventLoopTurn(); // The rest of the current turn.
   for (let before = -1; before < takenCount; ) {
     before = takenCount;
     await eventLoopTurn();

@@ -10,7 +10,7 @@ export interface MetricsPage {
   readonly content: () => string;
 }
 
-/** More than the tools that read the page need. Each of these connections takes a descriptor. */
+/** More than the tools that read the page need. Bounded, because each connection takes a descriptor. */
 const metricsConnectionsMax = 16;
 
 const path = "/metrics";
@@ -22,7 +22,7 @@ export function createMetricsListener(page: MetricsPage, limits: ListenerLimits 
   const times = { requestTimeout: fieldsMs, headersTimeout: fieldsMs, connectionsCheckingInterval: timeoutCheckMs };
   const server = createServer(times, (incoming, outgoing) => {
     const { method, url = "", socket } = incoming;
-    outgoing.shouldKeepAlive = false; // A packet may have 2,000 requests, and Node would keep all the responses.
+    outgoing.shouldKeepAlive = false; // A packet may hold thousands of requests, and Node would store all responses.
     closeAfterResponse(socket);
     if (originForm(url).split("?", 1)[0] !== path) {
       outgoing.writeHead(404, { "Content-Type": plainText }).end(`The only page is ${path}\n`);

@@ -1,4 +1,4 @@
-/** A request that node:http has read, or an embedding program, and its response, sent exactly once. */
+/** A request that node:http or an embedding program has read, and its response, which is sent exactly once. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -24,7 +24,7 @@ export class NodeExchange implements Exchange {
   readonly #rawHeaders: readonly string[];
   readonly #expectsContinue: boolean;
   #contentError: ErrorCode | undefined = undefined;
-  /** While content is being read: ends the reading. */
+  /** Ends the reading of content with an error; undefined while none is being read. */
   #onContentError: ((code: ErrorCode) => void) | undefined = undefined;
 
   /** @param expectsContinue the client waits for `100 Continue` before it sends its content */
@@ -56,11 +56,11 @@ export class NodeExchange implements Exchange {
   /** The only place that sends `100 Continue` (RFC 9110, 10.1.1). */
   readContent(bytesMax: number): MaybePromise<Content> {
     const { incoming } = this;
-    // If empty content was read before, only the end of the stream shows it.
+    // That somebody else has read empty content shows only in `readableEnded`.
     if (incoming.readableDidRead || incoming.readableEnded || incoming.readableEncoding || isParsed(incoming)) {
       throw new ContentTakenError();
     }
-    // Both can happen while the limiter decides.
+    // The content may fail, or the client leave, while the limiter decides.
     if (this.#contentError !== undefined) {
       return this.#contentError;
     }
@@ -74,15 +74,15 @@ export class NodeExchange implements Exchange {
   }
 
   /**
-   * Counts the bytes that arrive. The pieces are not collected in an array: V8 would soon make such arrays in the old
-   * generation, where each keeps its request alive, so creates took 1.6 times the processor time.
+   * Collects the bytes that arrive, up to the bound. Not in an array of pieces: V8 would soon make such arrays in the
+   * old generation, where each keeps its request alive. Creates then take 1.6 times the processor time.
    */
   #collect(bytesMax: number): Promise<Content> {
     const { incoming } = this;
     return new Promise((resolve) => {
       const content = new ByteBuilder();
       this.#onContentError = resolve;
-      // Otherwise Node drops content that came with the header fields once more after the response. Mocks lack it.
+      // Otherwise Node would drop content that came with the fields once more after the response. Mocks lack `read`.
       incoming.read?.(0);
       incoming.on("data", (piece: Uint8Array) => {
         if (content.length + piece.length > bytesMax) {
@@ -96,7 +96,7 @@ export class NodeExchange implements Exchange {
     });
   }
 
-  /** Content that is being read, or will be, cannot be read: it is malformed, or does not arrive in time. */
+  /** The content, which is being read or will be, is malformed, or has not arrived in time. */
   failContent(code: ErrorCode): void {
     this.#contentError = code;
     this.#onContentError?.(code);
@@ -107,7 +107,7 @@ export class NodeExchange implements Exchange {
     this.outgoing.shouldKeepAlive = false;
   }
 
-  /** If content came in one packet with the fields it is complete by the next turn, and the connection can be kept. */
+  /** Waits a turn for unread content: if it came in one packet with the fields, the connection can be kept. */
   send(response: Response, fields: string[]): MaybePromise<void> {
     const { incoming, outgoing } = this;
     if (isWhole(incoming) || !announcesContent(incoming)) {
@@ -124,8 +124,8 @@ export class NodeExchange implements Exchange {
   }
 
   /**
-   * In two cases Node closes a connection by itself, and yet handles what follows on it: after a response to HTTP/1.0
-   * that has no Content-Length, as 204 and 304 have none, and after one to `Expect` that no 100 preceded.
+   * Says `keep-alive` in the two cases in which Node would close the connection by itself, and yet handle what follows
+   * on it: HTTP/1.0 with a response that has no Content-Length, such as a 204, and `Expect` without a 100.
    */
   #write(response: Response, fields: string[]): void {
     const { outgoing, method, headers, incoming: { httpVersion } } = this;
@@ -143,12 +143,12 @@ export class NodeExchange implements Exchange {
   }
 }
 
-/** Adapters from other kinds of requests make one without a socket. */
+/** Adapters from other kinds of requests make an IncomingMessage without a socket. */
 export function socketOf({ socket }: { readonly socket?: Socket | null }): Socket | undefined {
   return socket ?? undefined;
 }
 
-/** An adapter, such as serverless-http, or a mock may make a request that has `headers` alone. */
+/** A request of an adapter, such as serverless-http, or of a mock may have `headers` but no `rawHeaders`. */
 function rawHeadersOf({ rawHeaders = [], headers }: Partial<IncomingMessage>): readonly string[] {
   return rawHeaders.length > 0 ? rawHeaders : Object.entries(headers ?? {}).flat().map(String);
 }
@@ -158,7 +158,7 @@ function isWhole({ complete, readableEnded }: IncomingMessage): boolean {
   return complete || readableEnded;
 }
 
-/** A mock is no stream, and may have its content as an object from the beginning, as a parser leaves it. */
+/** A mock that is no stream may have its content as an object in `body`, where a body parser would leave it. */
 function isParsed({ read, body }: { readonly read?: unknown; readonly body?: unknown }): boolean {
   return read === undefined && Object.keys(body ?? {}).length > 0;
 }
@@ -169,13 +169,13 @@ function announcesContent({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * The only form that every middleware understands which wraps `writeHead`: compression, sessions and others take a flat
- * list for pairs, or for names 0, 1, 2, and lose the response.
+ * The fields as an object, the only form that every middleware which wraps `writeHead` understands. Compression,
+ * sessions and others misread a flat list, as pairs or as fields named 0, 1, 2, and lose the response.
  */
 function fieldsByName(list: readonly string[]): Record<string, string | string[]> {
   const fields: Record<string, string | string[]> = {};
   for (let index = 0; index < list.length; index += 2) {
-    const name = list[index]!; // It has pairs only.
+    const name = list[index]!; // The list has pairs only.
     const value = list[index + 1]!;
     const before = fields[name];
     fields[name] = before === undefined ? value : [before, value].flat();

@@ -2,18 +2,18 @@
  * What this module relies on although Node's documentation does not promise it:
  *
  * - A server of node:http or node:https has a listener for new connections that also takes a socket later, and reads
- *   what somebody else emits on it as `data` and `end` (fast-lane.ts).
- * - Node's parser is `parser` of the socket. It calls `onIncoming` for each request, and takes what
- *   follows for no HTTP if that returns 2 (closing.ts).
+ *   the `data` and `end` that other code emits on it (fast-lane.ts).
+ * - A socket has Node's parser as `parser`. It calls `onIncoming` for each request, and if that returns 2, it stops
+ *   parsing the packet as HTTP (closing.ts).
  * - A response whose `shouldKeepAlive` is false is the last of its connection. Node then calls `destroySoon` of the
  *   socket (connection.ts, closing.ts, node-exchange.ts, program-connections.ts, metrics-listener.ts).
  * - Node reads no more content of a request whose `push` returns false (connection.ts).
  * - With `httpAllowHalfOpen` a server still responds to a client that has closed its side. `close` of node:net, called
- *   on it, closes no connection. `_parent` of a secure socket is the one below it (listener.ts).
- * - The codes of what the parser reports begin with `HPE_` (connection.ts).
+ *   on it, closes no connection. `_parent` of a secure socket is the TCP socket below it (listener.ts).
+ * - The codes of the parser's errors begin with `HPE_` (connection.ts).
  *
- * The tests of this module try all of it over sockets. What can be looked at without one is looked at when the program
- * starts. tick-shape.ts, which only makes Node faster, does no harm where Node has changed.
+ * The tests of this module try all of it over sockets. This file checks when the program starts what needs no network.
+ * tick-shape.ts is not checked: it only makes Node faster, and does no harm where Node has changed.
  */
 
 import { createServer, type Server } from "node:http";
@@ -24,8 +24,8 @@ import { stopParsing } from "./closing.ts";
 const packet = Buffer.from("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
 
 /**
- * Names what this Node lacks; usually nothing.
- * @param makeServer one of node:http, that does not listen
+ * Returns the names of what this release of Node lacks: usually none.
+ * @param makeServer makes a server of node:http that does not listen
  */
 export function missingInternals(makeServer: () => Server = createServer): readonly string[] {
   const server = makeServer();

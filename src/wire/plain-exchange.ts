@@ -1,4 +1,4 @@
-/** A plain request, whose content may still be coming, and its response, which is one write. */
+/** A plain request, whose content may still be arriving, and its response, which goes out in one write. */
 
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
@@ -9,9 +9,9 @@ import type { Content, Exchange } from "../http/exchange.ts";
 import { headLines, type Response } from "../http/response.ts";
 import type { PlainRequest } from "./plain-request.ts";
 
-/** Fields that every response has, as lines. */
+/** The lines of the fields that every response has. */
 export class CommonLines {
-  /** The last ones, with the empty line. */
+  /** The last lines of a head that keeps the connection, with the empty line after them. */
   readonly keepAlive: string;
   #second = 0;
   #date = "";
@@ -38,9 +38,9 @@ export class PlainExchange implements Exchange {
   keepsConnection = true;
   readonly #socket: Socket;
   readonly #lines: CommonLines;
-  /** Undefined as long as it is not whole. */
+  /** Undefined until all of it has come, or cannot come any more. */
   #content: Content | undefined;
-  /** What has come of it then. */
+  /** The bytes of content that have come, if the first packet did not have all of it. */
   #joined: ByteBuilder | undefined = undefined;
   #missingBytes: number;
   #onContent: ((content: Content) => void) | undefined = undefined;
@@ -81,17 +81,17 @@ export class PlainExchange implements Exchange {
     return this.#content === undefined;
   }
 
-  /** No field is there twice. */
+  /** A plain request has no field twice. */
   countField(name: string): number {
     return this.headers[name] === undefined ? 0 : 1;
   }
 
-  /** A plain request is shorter than the bound of any content. */
+  /** Takes no bound, because a plain request is shorter than the bound of any content. */
   readContent(): MaybePromise<Content> {
     return this.#content ?? new Promise((resolve) => (this.#onContent = resolve));
   }
 
-  /** Takes what is content of a packet, and returns what is not. */
+  /** Takes the bytes of a packet that are content of this request, and returns the others. */
   receive(packet: Buffer): Buffer {
     const piece = packet.subarray(0, this.#missingBytes);
     this.#missingBytes -= piece.length;
@@ -114,7 +114,7 @@ export class PlainExchange implements Exchange {
     this.keepsConnection = false;
   }
 
-  /** If content is still to come, nothing that follows can be read as a request. */
+  /** If content is still to come, the connection ends, because that content must not be read as a request. */
   send({ status, content }: Response, fields: readonly string[]): void {
     const socket = this.#socket;
     this.keepsConnection &&= this.#missingBytes === 0;

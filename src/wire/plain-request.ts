@@ -1,9 +1,9 @@
 /**
  * Plain requests: what the fast lane (fast-lane.ts) reads by itself.
  *
- * The grammar is so small that no two parsers read it differently: one space, CRLF, printable ASCII, no field twice, no
- * transfer coding, nothing that speaks of the connection, and as much content as `Content-Length` says. It is a part of
- * RFC 9112's.
+ * The grammar is a part of RFC 9112's, so small that no two parsers read it differently: single spaces, CRLF, printable
+ * ASCII, no field twice, no transfer coding, no field about the connection but `keep-alive`, and as much content as
+ * `Content-Length` says. All else is left to node:http.
  */
 
 import type { IncomingHttpHeaders } from "node:http";
@@ -15,14 +15,14 @@ export interface PlainRequest {
   readonly method: string;
   readonly target: string;
   readonly fields: PlainFields;
-  /** As much of it as the packet has. */
+  /** As much of the content as the packet has. */
   readonly content: Uint8Array;
-  /** How much of the packet belongs to the request: all that has come of it. */
+  /** How many bytes of the packet belong to the request. */
   readonly packetBytes: number;
 }
 
 export interface PlainFields {
-  /** As they were sent, with the empty line. */
+  /** The lines as they were sent, with the empty line after them. */
   readonly text: string;
   readonly headers: IncomingHttpHeaders;
   /** 0 without `Content-Length`. */
@@ -35,14 +35,14 @@ const requestLine = /^(GET|HEAD|OPTIONS|POST|PATCH|DELETE) (\/[\w./?=&%~:,+-]*) 
 const fieldLines = /^(?:[A-Za-z0-9-]+: [!-~](?:[ -~]*[!-~])?\r\n)+\r\n$/;
 const plainLength = /^(?:0|[1-9][0-9]{0,3})$/;
 
-/** Their meaning, or that of several values, is left to node:http. */
+/** Fields whose meaning is left to node:http. */
 const otherFields: ReadonlySet<string> = new Set(
   ["transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "proxy-connection", "set-cookie"],
 );
 
 /**
- * Reads the request with which a packet begins. Its fields are whole, its content may not be. Returns undefined if they
- * are not whole either, or if the request is not plain.
+ * Reads the request with which a packet begins, whose content may not have come whole. Returns undefined if the request
+ * is not plain, or its fields have not come whole.
  * @param known the fields of the connection's last request: a client sends the same ones again and again
  */
 export function readPlain(packet: Buffer, known: PlainFields | undefined): PlainRequest | undefined {
@@ -57,7 +57,7 @@ export function readPlain(packet: Buffer, known: PlainFields | undefined): Plain
     return undefined;
   }
   const contentStart = lastField + fieldsEnd.length;
-  // The fields may be kept, so they are no slice of the packet's text, which would keep all of that.
+  // The fields may be stored. As a slice of the packet's text they would keep all of it in memory.
   const fields = text.slice(fieldsStart, contentStart) === known?.text
     ? known
     : readFields(packet.toString("latin1", fieldsStart, contentStart));
@@ -73,7 +73,7 @@ export function readPlain(packet: Buffer, known: PlainFields | undefined): Plain
   return { method, target, fields, content, packetBytes: contentStart + content.length };
 }
 
-/** Returns undefined if they are not plain. */
+/** Returns undefined if the fields are not plain. */
 function readFields(text: string): PlainFields | undefined {
   if (!fieldLines.test(text)) {
     return undefined;

@@ -1,4 +1,4 @@
-/** The connections of an embedding program, whose own server reads the requests and closes them. */
+/** The connections of an embedding program, whose own server reads their requests and closes them. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -7,7 +7,7 @@ import { stopParsing } from "./closing.ts";
 import { socketOf } from "./node-exchange.ts";
 
 export class ProgramConnections {
-  /** Until a response has ended that keeps its connection: an idle one must not hold what was sent on it. */
+  /** The last response of each connection, until it has ended, so that an idle connection holds no memory for it. */
   readonly #lastResponses = new WeakMap<Socket, ServerResponse>();
 
   /**
