@@ -42,8 +42,8 @@ test("generated types of a new animal have a status that may be left out, and is
   assert.equal(ofOpenapiTypescript, '?: components["schemas"]["PetStatus"]');
 });
 
-test("generated clients have five methods, one for each operation", async () => {
-  const names = ["changeStatus", "createPet", "getLimits", "getPet", "listPets"];
+test("generated clients have six methods, one for each operation", async () => {
+  const names = ["changeStatus", "createPet", "getLimits", "getPet", "listPets", "removePet"];
   const sdk = await readFile(join(here, "generated", "hey-api", "sdk.gen.ts"), "utf8");
   assert.deepEqual([...sdk.matchAll(/^export const (\w+) = /gm)].map(([, name]) => name).sort(), names);
   const types = await readFile(join(here, "generated", "openapi-typescript", "schema.ts"), "utf8");
