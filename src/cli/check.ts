@@ -59,8 +59,8 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
 }
 
 /**
- * Says what a start would serve, and what no start looks at: each such remark is printed behind "it would serve, but".
- * @throws {UsageError} the database is not reached so @throws {Error} why the server would not start
+ * Says what a start would serve, and adds remarks that no start makes: each is printed after "it would serve, but".
+ * @throws {UsageError} the database cannot be reached @throws {Error} why the server would not start
  */
 async function tryToStart(settings: Settings, disk: Disk, report: Report): Promise<Inspection> {
   const { storage } = settings;

@@ -1,7 +1,7 @@
 /**
  * The console as public pages: whatever the build has put into its folder, read once at the start. The files are part
- * of the program, as its modules are, so they are read without the seam of the disk, and synchronously: a start has no
- * clients that wait, and reading them asynchronously took 3 % of it.
+ * of the program, as its modules are, so they are read without disk.ts, and synchronously: a start has no clients that
+ * wait, and reading them asynchronously took 3 % of it.
  *
  * Only the program serves it. The library never loads this file: the page at "/" of an embedding program is its own.
  */
@@ -24,7 +24,7 @@ const securityFields = [
   "same-origin",
 ];
 
-/** By what the name of a file ends with. */
+/** Media types by the extension of a file's name. */
 const mediaTypes: Readonly<Record<string, string>> = {
   ".html": "text/html",
   ".css": "text/css",

@@ -21,7 +21,7 @@ export function parseDatabaseAddress(text: string): string {
 
 /**
  * `postgres://app:***@host/name`, for any text. What is between the first colon and the last `@` may be a password, as
- * may a query. Of a text of another form, nothing is shown.
+ * may a query. A text of another form is masked whole.
  */
 export function maskedAddress(text: string): string {
   const [, start, userInfo, rest = ""] = /^(postgres(?:ql)?:\/\/)(?:(.*)@)?(.*)$/s.exec(text) ?? [];

@@ -1,4 +1,4 @@
-/** What `import` moves into a database. */
+/** `import` of a pets.jsonl, or of a whole data folder, into a database. */
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
@@ -17,7 +17,7 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
   const move = async (query: Query): Promise<string> => {
     const animalCount = await transferCatalogue(query, source, options);
     if (animalCount === 0) {
-      // It begins with an id, so it may be what the API lists: taken for a torn tail, it would be ignored as a whole.
+      // It begins with an id, so it may be a list of the API, which would be ignored as one torn tail.
       throw new Error("it has no line of a pets.jsonl; a NewPet has no id");
     }
     return pluralize(animalCount, "animal");

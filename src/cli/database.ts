@@ -1,6 +1,6 @@
 /**
- * The database of a command line, through the package `pg`. Only those who use a database install it, so it is imported
- * when one is named.
+ * Opens the database that a command line names, by the package `pg`. Only users of a database install that, so it is
+ * imported when one is named.
  */
 
 import { systemClock } from "../base/clock.ts";
@@ -43,7 +43,7 @@ export async function withPool<Result>(
     keepAlive: true,
     application_name: "animal-store",
   });
-  pool.on("error", () => undefined); // A connection that breaks while nobody uses it, also while they are closed.
+  pool.on("error", () => undefined); // An idle connection may break, also while the pool is closed.
   try {
     return await use(pool);
   } finally {
@@ -62,7 +62,7 @@ export async function withDatabase<Result>(
   use: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   return withPool(storage, async (pool) => {
-    const database = new Database(pool, () => undefined); // The error of a statement says as much.
+    const database = new Database(pool, () => undefined); // The errors of statements say as much.
     try {
       await prepareSchema(database, report, work).catch((error: unknown) => {
         throw unusable(storage, error);
@@ -76,7 +76,7 @@ export async function withDatabase<Result>(
   });
 }
 
-/** The keys of a database, which is opened when it is asked: what is invalid of a change is found out before that. */
+/** The keys of a database, which is opened when it is used: an invalid change is refused before that. */
 export function databaseKeys(storage: DatabaseStorage, report: Report): KeyDecider {
   const withKeys = <Result>(work: SchemaWork, use: (keys: KeyCommands) => Promise<Result>): Promise<Result> =>
     withDatabase(storage, { work, report }, async (database) => {

@@ -24,7 +24,7 @@ export const pieceMs = 60_000;
 export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
   const { values, operands } = parseFlags(args, ["data", "database"]);
   const [folder = "", ...more] = operands;
-  if (folder.trim() === "" || more.length > 0) { // Empty as an unset variable is.
+  if (folder.trim() === "" || more.length > 0) { // An unset variable gives an empty name.
     throw new UsageError("Cannot export: name one folder, as in export backup --data data");
   }
   checkTarget(folder);
@@ -63,7 +63,7 @@ export function checkTarget(folder: string): void {
   }
 }
 
-/** @throws {Error} there is nothing to export or import, or a part of it */
+/** @throws {Error} there is nothing to export or import, or only a part of it */
 export async function mustHaveFiles(dataDir: string, verb: "export" | "import"): Promise<void> {
   await checkWhole(nodeDisk, dataDir);
   const areThere = await Promise.all(transferredFileNames.map((name) => nodeDisk.exists(join(dataDir, name))));

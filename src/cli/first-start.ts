@@ -19,9 +19,9 @@ import type { Settings } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
 /**
- * A first start on a full disk ends before it listens. Its key is made later, once the ports are open: nobody would
+ * Ends a first start on a full disk before it listens. The key is made later, once the ports are open: nobody would
  * ever see the key of a start that fails because a port is taken.
- * @throws {Error} there is no room for the key
+ * @throws {Error} there is no space for the key
  */
 export async function mustHaveRoom(
   { engine }: Pick<Service, "engine">,
@@ -61,7 +61,7 @@ export async function removeUnused(folder: string): Promise<void> {
 }
 
 /**
- * Not with a database: a restore may be about to fill its tables, with the keys.
+ * Makes and prints the first key of a folder. Not of a database: a restore may be about to fill its tables.
  * @param origin where this machine reaches the server
  * @throws {Error} the key cannot be stored
  */

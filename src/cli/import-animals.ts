@@ -1,6 +1,6 @@
 /**
- * The animals of a JSON-lines file, on their way into a store. The file may be larger than memory, so it is read twice:
- * once to validate every line, before the first animal is added, and once to add them.
+ * Reads the animals of a JSON-lines file and adds them to a store. The file may be larger than memory, so it is read
+ * twice: once to validate every line, before the first animal is added, and once to add them.
  */
 
 import { bounds } from "../base/bounds.ts";
@@ -16,7 +16,7 @@ import type { Source } from "../transfer/import-to-postgres.ts";
 import { type Terminal, workReport } from "./terminal.ts";
 
 interface NumberedPet {
-  /** Of its line, from 1. */
+  /** The number of its line, from 1. */
   readonly lineNumber: number;
   readonly newPet: NewPet;
 }
@@ -24,7 +24,7 @@ interface NumberedPet {
 /** How many invalid lines are listed at most. */
 const namedFaultsMax = 20;
 
-/** Resolves to the number of animals. @throws {Error} some are invalid, of which it has named the first */
+/** Resolves to the number of animals. @throws {Error} some are invalid, the first of which it has printed */
 export async function countValid(source: Source, terminal: Terminal): Promise<number> {
   const { path } = source;
   let [animalCount, faultCount] = [0, 0];
@@ -49,7 +49,7 @@ export async function countValid(source: Source, terminal: Terminal): Promise<nu
 }
 
 export interface AddOptions {
-  /** As `countValid` has found. */
+  /** What `countValid` resolved to. */
   readonly animalCount: number;
   readonly add: (newPets: readonly NewPet[]) => Promise<Added>;
   /** A command that goes on from the line. */
@@ -112,7 +112,7 @@ interface Taker {
   readonly takeBatch: (batch: readonly NumberedPet[]) => Promise<void>;
 }
 
-/** Resolves to the number of lines. Those that are blank are passed over. */
+/** Resolves to the number of lines. Blank lines are skipped. */
 async function readInBatches({ file }: Source, { takeFault, takeBatch }: Taker): Promise<number> {
   let lineNumber = 0;
   let batch: NumberedPet[] = [];
@@ -138,7 +138,7 @@ async function readInBatches({ file }: Source, { takeFault, takeBatch }: Taker):
 
 const tooLong = { kind: "invalid", message: `The line is longer than ${bounds.contentBytesMax} bytes.` } as const;
 
-/** A line of nothing but JSON's white space is skipped. */
+/** Whether the line has nothing but JSON's white space. */
 function isBlank(line: Uint8Array): boolean {
   return line.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }

@@ -46,7 +46,7 @@ export async function importAnimals(
   const isInput = operand === "-" || operand === "/dev/stdin";
   const path = isInput ? "standard input" : operand;
   const isPipe = !isInput && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
-  // All of it is opened before root becomes the owner of the data folder.
+  // All input is opened before root becomes the user who owns the data folder.
   const pipe = isPipe ? createReadStream(path) : undefined;
   await (pipe && once(pipe, "open"));
   const input = isInput ? terminal.stdin() : pipe;
@@ -68,12 +68,12 @@ export async function importAnimals(
   }
 }
 
-/** A word for a shell. */
+/** Quotes a word for a shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Standard input, or a pipe, as a file, since it is read twice. */
+/** Copies standard input, or a pipe, to a file, since it is read twice. */
 async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage: Storage): Promise<DiskFile> {
   let file: DiskFile | undefined;
   try {
@@ -115,7 +115,7 @@ async function importFrom(source: Source, storage: Storage, options: ImportOptio
   const { path, file } = source;
   const kind = await kindOf(file);
   if (kind === "animals" || (kind === "catalogue" && storage.kind === "folder")) {
-    const bounded = { path, file: upTo(file, file.size()) }; // A program that is still writing to it makes it longer.
+    const bounded = { path, file: upTo(file, file.size()) }; // A program may still be writing to it.
     const animalCount = await countValid(bounded, terminal);
     const stopping = stopSignal(); // Until now a signal ends the program at once: nothing was added.
     await withAdder(storage, terminal, stopping, (add) =>
@@ -142,7 +142,7 @@ async function kindOf(file: Source["file"]): Promise<"folder" | "catalogue" | "a
   }
 }
 
-/** Into the catalogue of a database or a folder, or through the process that holds the folder. */
+/** Calls `use` with a function that adds to a database, a folder, or the process that holds the folder. */
 async function withAdder(
   storage: Storage,
   terminal: Terminal,

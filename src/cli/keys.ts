@@ -1,5 +1,5 @@
 /**
- * `keys …`: changes the keys of a data folder or a database. While another process holds the folder, it is asked.
+ * `keys …`: changes the keys of a data folder or a database. If a process holds the folder, it makes the change.
  *
  * Standard output has only the result, so that `key=$(… keys create)` works; everything else goes to standard error. A
  * secret is printed once, when it is made. What is given as an id may be a secret, so messages repeat it only if it has
@@ -27,7 +27,7 @@ type FlagName =
   | ("label" | "expires" | "read-only" | "grace" | "json");
 
 interface Command {
-  /** Their names. An id comes first. */
+  /** The names of the operands. An id comes first. */
   readonly operands: readonly string[];
   readonly flags: readonly FlagName[];
   readonly run: (invocation: Invocation) => Promise<void>;
@@ -36,7 +36,7 @@ interface Command {
 interface Invocation {
   /** "" for a command that takes none. */
   readonly id: string;
-  /** What follows the id; "" likewise. */
+  /** What follows the id; "" for a command that takes nothing there. */
   readonly value: string;
   readonly flags: ReadonlyMap<FlagName, string>;
   readonly store: Keys;
@@ -87,7 +87,7 @@ export async function keys(
     if (!(error instanceof RangeError)) {
       throw error;
     }
-    throw new UsageError(error.message); // A plan, label, expiry or grace.
+    throw new UsageError(error.message); // The plan, label, expiry or grace is invalid.
   }
 }
 
@@ -187,7 +187,7 @@ async function list({ store, terminal, flags, storage }: Invocation): Promise<vo
   }
 }
 
-/** A list has no room for the end of a grace period. */
+/** Also prints the end of a grace period, which a list has no column for. */
 async function show({ id, store, terminal, flags }: Invocation): Promise<void> {
   const key = (await store.list()).find((one) => one.id === id);
   if (key === undefined) {

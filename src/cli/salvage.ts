@@ -20,7 +20,7 @@ import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
 
-/** Reads beside a server that holds the folder. @throws {UsageError} @throws {Error} nothing was written */
+/** A server may hold the folder meanwhile. @throws {UsageError} @throws {Error} nothing was written */
 export async function salvage(target: string, storage: Storage, terminal: Terminal, disk: Disk): Promise<number> {
   if (storage.kind === "database") {
     throw new UsageError("Cannot salvage a database: name a data folder with --data");
@@ -78,7 +78,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   return isWhole ? exitDone : exitFailure;
 }
 
-/** Of the damaged file, until the salvage is done. */
+/** The name of a copy of the damaged file, which is removed when the salvage is done. */
 const copyName = `${petFileName}.copy`;
 
 const keyAdvice = "; a lost line may have revoked any key, so none is taken: restore the file from a backup, and " +

@@ -32,14 +32,14 @@ import { UsageError } from "./parse-flags.ts";
 import { readCertificate, readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** What was asked. */
+/** What a start is asked to do, and where it reports. */
 interface Asked extends SettingsRead {
   readonly terminal: Terminal;
   readonly report: Report;
   readonly stopping: AbortSignal;
 }
 
-/** What runs. */
+/** What runs once the service is open. */
 interface Running {
   readonly service: Service;
   readonly listener: Listener;
@@ -127,7 +127,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
   const hasFastLane = settings.hasFastLane && hasInternals(report);
   const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
-  const tls = await watchTls(listener.server as TlsServer, pair, report); // It is one if there is a pair.
+  const tls = await watchTls(listener.server as TlsServer, pair, report); // With a pair it is one.
   // By SIGHUP certbot and others say that the certificate has changed.
   const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
   stopping.addEventListener("hangup", tls === undefined ? noEffect : () => void tls.check(true));
@@ -151,12 +151,12 @@ function hasInternals(report: Report): boolean {
   return missing.length === 0;
 }
 
-/** Loaded only with HTTPS. */
+/** The watch of the certificate, which is loaded only with HTTPS. */
 async function watchTls(server: TlsServer, pair: Pair | undefined, report: Report): Promise<TlsWatch | undefined> {
   return pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
 }
 
-/** Loaded only if they are turned on. */
+/** The observers, which are loaded only if they are turned on. */
 async function makeObservers({ settings, terminal }: Asked): Promise<Observers | undefined> {
   const hasMetrics = settings.metricsPort !== undefined;
   const writeRequests = settings.log === "requests" ? terminal.stderr : undefined;
@@ -171,7 +171,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === "AbortError";
 }
 
-/** Besides damage, and the end of a start that is stopped, every error says why the folder or database is unusable. */
+/** Throws the error of a start. Unless it is damage or an abort, it says why the folder or database is unusable. */
 function failStart(error: unknown, { settings, cite }: Asked): never {
   if (isAbort(error)) {
     throw error;
@@ -228,10 +228,10 @@ async function whatIsServed(service: Service, { storage }: Settings): Promise<st
   return [place, ...made, pluralize(animalCount, "animal"), keys.keyring.countInWords()].join(", ");
 }
 
-/** With what the names of its settings begin with. */
+/** An address, and the prefix of the names of its settings. */
 type Address = Pick<Settings, "port" | "host"> & { readonly prefix: "" | "metrics-" };
 
-/** How often a port is said to accept no more connections, at most. */
+/** The least time between two warnings that a port accepts no more connections. */
 const warnMs = 3_600_000;
 
 /** Resolves to the port. @throws {UsageError} the address is taken, or not one of this machine */
@@ -278,7 +278,7 @@ function hostInUrl(host: string): string {
 
 /** Descriptors for files, the lock, a database, and sockets that listen. */
 const otherDescriptors = 64;
-/** Where the limit is so low that less would be left. */
+/** At least so many connections, even where the limit of open files leaves fewer. */
 const connectionsMin = 16;
 
 /**
@@ -299,7 +299,7 @@ function openFilesMax(): number {
   return Number.isNaN(limit) ? Infinity : limit; // "unlimited"
 }
 
-/** In a report, too, which takes 10 ms. Undefined on other systems, and where Node's permission model forbids it. */
+/** From /proc, since a report takes 10 ms. Undefined on other systems, and where Node's permissions forbid it. */
 function softLimitOnLinux(): string | undefined {
   try {
     return /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];

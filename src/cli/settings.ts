@@ -10,14 +10,17 @@ import type { Pair, PairPaths } from "../tls/pair.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
-/** Where everything is kept: in a folder, or in a database. */
+/** Where all data is stored: in a folder, or in a database. */
 export type Storage =
   | { readonly kind: "folder"; readonly dataDir: string }
   | { readonly kind: "database"; readonly address: string; readonly cited: string };
 
 export type Row = readonly [parse: (text: string) => unknown, placeholder: string, meaning: string, fallback?: string];
 
-/** By flag, in the order of `--help`: how it is read, what stands for the value, what it means, and the default. */
+/**
+ * The settings by flag, in the order of `--help`: how each is read, what stands for the value, what it means, and the
+ * default.
+ */
 export const settingRows = {
   port: [integer(0, 65_535), "PORT", "port to listen on; 0 picks a free one", "3000"],
   host: [parseText, "HOST", "address to bind", "127.0.0.1"],
@@ -131,14 +134,14 @@ export async function readCertificate({ settings: { tls }, cite }: SettingsRead)
   }
 }
 
-/** Where a command finds what is kept. @throws {UsageError} */
+/** Where a command finds the data. @throws {UsageError} */
 export function readStorage(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv): Storage {
   return givenSettings(values, environment).storage();
 }
 
 /** The texts of flags and environment variables, before they are parsed. */
 function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.ProcessEnv) {
-  /** Without the password of a database. */
+  /** The setting as it was given, with the password of a database masked. */
   const cite = (name: SettingName): string => {
     const [, , , fallback = ""]: Row = settingRows[name];
     const flag = values.get(name);
@@ -181,8 +184,8 @@ function givenSettings(values: ReadonlyMap<string, string>, environment: NodeJS.
 }
 
 /**
- * Without what Kubernetes adds for each Service of the namespace: `ANIMAL_STORE_METRICS_PORT=tcp://…` and others for
- * one that is named animal-store-metrics.
+ * The environment without what Kubernetes adds for each Service of the namespace: `ANIMAL_STORE_METRICS_PORT=tcp://…`
+ * and others for one that is named animal-store-metrics.
  */
 function withoutServices(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const services = Object.keys(environment).flatMap((name) => /^.*(?=_SERVICE_HOST$)/.exec(name) ?? []);
@@ -225,8 +228,8 @@ function requirePlain(text: string): string {
 }
 
 /**
- * The name of a folder. Elsewhere a shell, a unit or a template would have expanded these: here each would be a new
- * folder, and empty.
+ * The name of a folder. A shell, a unit or a template would have expanded what is refused here; unexpanded, each would
+ * name a new and empty folder.
  * @throws {RangeError}
  */
 export function parseFolder(text: string): string {

@@ -44,7 +44,7 @@ export interface ProcessTerminal extends Terminal {
   readonly finishStdout: (graceMs: number) => Promise<Error | undefined>;
   /** The same for standard error. */
   readonly finishStderr: (graceMs: number) => Promise<Error | undefined>;
-  /** Closes the descriptors of a terminal that has gone: Node 20 aborts at its end where it cannot reset one. */
+  /** Closes the descriptors of a terminal that has gone: Node 20 aborts at exit if it cannot reset one. */
   readonly closeGone: () => void;
 }
 
@@ -52,7 +52,7 @@ export interface ProcessTerminal extends Terminal {
 const stderrWaitingBytesMax = 1_048_576;
 
 export function processTerminal(): ProcessTerminal {
-  // A result, and what a start says before it serves.
+  // A command's result, or what a start prints before it serves.
   const stdout = new Output(writerTo(1), Infinity);
   const writeLater: WriteLater = (bytes, done) => write(2, bytes, done);
   const stderr = new Output(writerTo(2), stderrWaitingBytesMax, fstatSync(2).isFile() ? writeLater : undefined);
@@ -86,7 +86,7 @@ export function terminalOver(
   };
 }
 
-/** What long work reports: always its warnings, its progress only to a person. */
+/** How long work reports: warnings always, progress only to a person. */
 export function workReport({ report, isWatched }: Terminal): Report {
   return (message, level) => void ((isWatched || level === "warning") && report(message, level));
 }
@@ -136,13 +136,13 @@ export class Output {
   readonly #waitingBytesMax: number;
   readonly #writeLater: WriteLater | undefined;
   #waiting: Buffer = Buffer.alloc(0);
-  /** The first bytes of what waits: their write is under way. */
+  /** How many of the waiting bytes, from the first on, are being written. */
   #writingBytes = 0;
   #lastByte = newline;
   #timer: NodeJS.Timeout | undefined;
   #firstError: Error | undefined;
 
-  /** @param writeLater if each write may wait for a disk */
+  /** @param writeLater given if each write may wait for a disk */
   constructor(writeSome: WriteSome, waitingBytesMax: number, writeLater?: WriteLater) {
     this.#writeSome = writeSome;
     this.#waitingBytesMax = waitingBytesMax;
@@ -171,7 +171,7 @@ export class Output {
     return this.#firstError;
   }
 
-  /** For the end of the process, after which nothing is written later. What is under way is being written already. */
+  /** Call it at the end of the process, when nothing is written later. What is under way is being written already. */
   writeNow(): void {
     this.#waiting = this.#waiting.subarray(this.#writingBytes);
     this.#writingBytes = 0;
@@ -248,8 +248,8 @@ const repeatedWithinMs = 1_000;
 
 /**
  * Returns a signal that is aborted by the first SIGTERM or SIGINT. A later one ends the program at once if it comes
- * more than a second after the first. It ends by the signal's own default action, because `process.exit` waits for file
- * calls in progress, and those may hang.
+ * more than `repeatedWithinMs` after the first. It ends by the signal's own default action, because `process.exit`
+ * waits for file calls in progress, and those may hang.
  *
  * SIGHUP is one of them if the program was started in a terminal, which has then been closed. Elsewhere it means, by
  * custom, that files should be read again: the returned signal gets an event "hangup".

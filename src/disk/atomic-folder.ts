@@ -19,8 +19,7 @@ export async function checkWhole(disk: Disk, folder: string): Promise<void> {
 }
 
 /**
- * Makes the folder if it is missing, locks it, and fills it by `write`, which syncs each file. What an earlier attempt
- * left is removed first.
+ * Makes and locks the folder, removes what an earlier attempt left, and fills it by `write`, which syncs each file.
  * @throws {Error} the folder has one of the files already; or `write` failed, and the folder has none
  */
 export async function fillFolder<Result>(

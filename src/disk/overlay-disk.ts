@@ -26,7 +26,7 @@ export class OverlayDisk implements Disk {
   /** Whether `lock` has found that a living process holds the name. Changed here only. */
   isHeld = false;
   readonly #disk: Disk;
-  /** By absolute path; undefined for a file that was removed. */
+  /** The files by absolute path; undefined for one that was removed. */
   readonly #contents = new Map<string, Content | undefined>();
   readonly #madeFolders = new Set<string>();
   /** Open until the lock is released, since a start would need the space of all of them at once. */

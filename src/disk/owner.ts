@@ -15,7 +15,7 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** Who owns the folder, if this process is root and the folder is not root's. */
+/** The folder's owner, if this process is root and the folder is not root's. */
 export async function folderOwner(folder: string): Promise<Owner | undefined> {
   return isRoot() ? notRoot(await stat(folder)) : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * A command's side of the door (control-protocol.ts). The process that holds the folder may change at any time, as in a
- * restart, so a command works on a free folder itself, asks whoever holds one, and does either again until something
- * was done.
+ * The client of the control socket (control-protocol.ts), for commands. A process may take or leave the folder at any
+ * time, as in a restart. So a command works on a free folder itself, else asks the process that holds it, and tries
+ * both again until something was done.
  */
 
 import type { Duplex } from "node:stream";
@@ -47,7 +47,7 @@ export async function workOrAsk<Result extends object | boolean>(
 export interface Answer {
   readonly lines: readonly string[];
   readonly isDone: boolean;
-  /** As the lock's owner said, or an OutcomeUnknownError. */
+  /** The error that the lock's owner sent, or an OutcomeUnknownError. */
   readonly failure: Error | undefined;
 }
 
@@ -58,7 +58,7 @@ export function succeeded(answer: Answer): Answer {
   return answer;
 }
 
-/** @param content of a request that has an effect @throws {Error} it has none, nor will it have one */
+/** @param content only for a request with an effect @throws {Error} it has had no effect, and will have none */
 export async function send(disk: Disk, dataDir: string, action: ControlAction, content?: string): Promise<Answer> {
   const connection = await disk.reach(folderLockPath(dataDir));
   if (connection === undefined) {
@@ -95,7 +95,7 @@ export async function send(disk: Disk, dataDir: string, action: ControlAction, c
 
 /**
  * All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. The first line is
- * answered when it is seen: before that, nothing can have effect.
+ * answered when it comes: before that, the request cannot take effect.
  */
 function receive(connection: Duplex): Promise<{ readonly text: string; readonly isLate: boolean }> {
   return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * What goes over the control socket, which is the lock of a folder. A command beside a process that holds the folder
- * connects to it and sends a request:
+ * The protocol of the control socket, which is the lock of a folder. A command that finds the folder held by another
+ * process connects to that process and sends a request:
  *
  *     request  = '{"door":2,"do":' ( '"greet"' / '"list"' / '"change"' / '"add"' ) '}' LF *line
  *     response = '{"door":2}' LF *line end
@@ -8,8 +8,8 @@
  *
  * "greet" and "list" have no lines and no effect, and end by closing the sending side. The response to "list" has a
  * line for each key, a KeySummary. "change" has one line, an event as keys.jsonl has it, with the SHA-256 of a secret,
- * never the secret. "add" has a NewPet in each, which are added all together. An end that is `false` says that there
- * was nothing to change.
+ * never the secret. "add" has a NewPet in each line, and adds them together. An end with `false` says that there was
+ * nothing to change.
  *
  * "change" and "add" end in an empty line, and wait for their turn: one of them is under way at a time. At its turn the
  * owner sends the first line of its response, and does nothing before the command has answered that with another empty
@@ -25,7 +25,7 @@ export const controlVersion = 2;
 
 export type ControlAction = "greet" | "list" | "change" | "add";
 
-/** More than 500 animals with the longest names. */
+/** Enough for a whole batch of animals with the longest names. */
 export const requestBytesMax = 1_048_576;
 
 /** How long a request may take to arrive, and each part of the response. */

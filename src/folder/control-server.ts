@@ -22,7 +22,7 @@ export interface ControlServerOptions {
   readonly keys: KeyDecider;
   /** Undefined while the lock's owner has no catalogue open. */
   readonly store: () => Pick<PetStore, "add"> | undefined;
-  /** Told of each change of a key. */
+  /** Called for each change of a key. */
   readonly report: Report;
 }
 
@@ -36,8 +36,8 @@ const firstLine = `{"door":${controlVersion}}`;
 const busy = new NotReadyError("the process that holds the folder has too many commands to answer");
 
 /**
- * Returns a function that closes the server: from then on nothing is done. It resolves when what was being done has its
- * response, or can have none.
+ * Opens the server, and returns a function that closes it: from then on no request takes effect. Its promise resolves
+ * when each request under way has its response, or can have none.
  */
 export function openControlServer(lock: Pick<Lock, "answer">, options: ControlServerOptions): () => Promise<void> {
   const responding = new Set<Promise<void>>();
@@ -64,12 +64,12 @@ export function openControlServer(lock: Pick<Lock, "answer">, options: ControlSe
   };
   lock.answer((connection) => void receive(connection).then((text) => {
     if (text === "") {
-      connection.destroy(); // Who looks whether the folder is held says nothing.
+      connection.destroy(); // A process that only looks whether the folder is held sends nothing.
       return;
     }
     const request = parse(text);
     if (request.door !== controlVersion || (request.do !== "change" && request.do !== "add")) {
-      void respondAtOnce(connection, request); // No stop waits for whoever reads it slowly: who is cut off asks again.
+      void respondAtOnce(connection, request); // A stop does not wait for slow readers: they ask again.
       return;
     }
     const response = respond(connection, request).finally(() => responding.delete(response));
@@ -116,11 +116,11 @@ function parse(text: string): Request {
   try {
     return { ...(JSON.parse(head) as object | null), lines };
   } catch {
-    return { lines }; // No command sends it.
+    return { lines }; // No command sends such a line.
   }
 }
 
-/** Says that it is the request's turn. Resolves to whether the command has answered that, or has gone. */
+/** Sends the first line. Resolves to whether the command has answered it in time, or has gone. */
 function confirm(connection: Duplex): Promise<"confirmed" | "late" | "gone"> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => resolve("late"), confirmMs);
@@ -172,7 +172,7 @@ async function send(connection: Duplex, lines: readonly string[]): Promise<void>
   await Promise.race([closed, new Promise<void>((resolve) => connection.end(resolve))]);
 }
 
-/** Resolves to whether anything was changed. @throws {Error} for whoever asked */
+/** Resolves to whether anything was changed. @throws {Error} for the command */
 async function perform(request: Request, options: ControlServerOptions, say: (line: string) => void): Promise<boolean> {
   const { door, do: action, lines } = request;
   if (door !== controlVersion) {
@@ -206,7 +206,7 @@ async function change(line: string, { keys, report }: ControlServerOptions): Pro
   return isChanged;
 }
 
-/** Says how many were added: if not all were, those before the others. */
+/** Says how many were added. If not all were, these are the first ones. */
 async function add(
   lines: readonly string[],
   { store }: ControlServerOptions,

@@ -1,4 +1,4 @@
-/** The engine of a data folder, which it locks. */
+/** Opens the engine of a data folder: the lock, the keys, the limits and the catalogue. */
 
 import type { FolderSurroundings, Lock } from "../disk/disk.ts";
 import { lockFolder } from "../disk/lock.ts";
@@ -21,7 +21,7 @@ export async function openFolder(options: FolderOptions): Promise<Engine> {
   return openLockedFolder(await lockFolder(options.disk, options.dataDir), options);
 }
 
-/** As `openFolder`, of a folder that is locked. Releases the lock when it is closed, or fails. */
+/** Opens a folder that is locked already. The lock is released when the engine is closed, or if this fails. */
 export async function openLockedFolder(lock: Lock, options: FolderOptions): Promise<Engine> {
   let opened: PetStore | undefined;
   const held = await openKeys(lock, options, () => opened);
@@ -34,7 +34,7 @@ export async function openLockedFolder(lock: Lock, options: FolderOptions): Prom
     throw error;
   }
   const store = opened;
-  // An embedder's own store has no figures.
+  // An embedder's own store has no such figures.
   const ownStore = store instanceof JsonLinesPetStore ? store : undefined;
   return {
     store,

@@ -1,6 +1,6 @@
 /**
- * Adds animals to a data folder, for an import: to a free folder itself, else through the process that holds it, which
- * may be another one at each batch.
+ * Adds animals to a data folder, for an import: by itself if the folder is free, else through the process that holds
+ * it. That may be another process at each batch.
  */
 
 import type { Disk, FolderSurroundings } from "../disk/disk.ts";
@@ -19,7 +19,7 @@ export interface FolderAdder {
   close(): Promise<void>;
 }
 
-/** How long a folder that had another owner stays free for the next one, as in a restart. */
+/** How long a folder that another process held is left to its next owner, as in a restart. */
 const restartMs = 15_000;
 
 /** How long an owner may take to be ready: it may have a large catalogue to read. */
@@ -28,7 +28,7 @@ const readyMs = 120_000;
 /** Adds animals to a data folder. @param stopping ends waiting */
 export function folderAdder(options: FolderSurroundings, stopping: AbortSignal): FolderAdder {
   const { disk, clock, dataDir } = options;
-  let engine: Engine | undefined; // Once this process holds the folder.
+  let engine: Engine | undefined; // Defined once this process holds the folder.
   let takesFromMs = -Infinity;
   const work = async (newPets: readonly NewPet[]): Promise<Added | undefined> => {
     if (stopping.aborted) {

@@ -49,7 +49,7 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
   };
 }
 
-/** As the last save left them. Writes nothing: the keys of a folder that cannot be written are shown, too. */
+/** Reads keys and limits as last saved. Writes nothing, so the keys of a read-only folder can be shown, too. */
 async function readKeys(options: FolderSurroundings): Promise<KeyCommands> {
   const { clock, dataDir, disk, report } = options;
   const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {

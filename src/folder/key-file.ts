@@ -1,5 +1,5 @@
 /**
- * keys.jsonl, read once, when it is opened. From then on whoever holds the folder is the only one that writes to it.
+ * The file keys.jsonl, read once, when it is opened. From then on only the process that holds the folder writes to it.
  *
  * Should another process have changed or replaced the file, the keys known go on working, and none can be changed,
  * until a restart reads what is there.
@@ -24,7 +24,7 @@ import { damageText, lineBytesMax, type LineReader, type LogEnd, readLog, type T
 import { Tail } from "../log/tail.ts";
 
 export interface KeyFileOptions extends FolderSurroundings {
-  /** For who does not hold the folder: nothing can be changed, and the file need not be writable (default false). */
+  /** For a process that does not hold the folder: it can change nothing, and the file need not be writable. */
   readonly isReadOnly?: boolean;
   /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
   readonly onGrant?: (lift: Lift, keyId: string) => void;
@@ -40,7 +40,7 @@ export class KeyFile implements KeyLog {
   readonly #path: string;
   /** Undefined if there is no file yet. */
   #appender: Appender | undefined;
-  /** Whether what was read, or made, is synced, and its name, too. */
+  /** Whether the file, as it was read or made, is synced, and its name, too. */
   #isDurable = false;
   #isChecking = false;
   #isEndReported = false;
@@ -97,7 +97,7 @@ export class KeyFile implements KeyLog {
     this.#appender = this.#appenderOf(file, lengthBytes, tail);
   }
 
-  /** What it would report is thrown, or reported by `check`. */
+  /** The appender reports nothing: failures are thrown, or reported by `check`. */
   #appenderOf(file: DiskFile, lengthBytes: number, tail: Tail | undefined): Appender {
     return new Appender({ file, path: this.#path, lengthBytes, tail, report: () => undefined });
   }
@@ -118,7 +118,7 @@ export class KeyFile implements KeyLog {
       }
       const appender = this.#appender;
       // A process that was killed may have left its last line, and the name of the file, unsynced. Two such lines would
-      // not look like one that a crash tore. Who is told that nothing was to be changed relies on this, too.
+      // not look like one that a crash tore. The answer that nothing was to be changed relies on this, too.
       if (!this.#isDurable) {
         mustSucceed(await appender.append(Buffer.alloc(0)));
         await disk.syncFolder(dataDir);
@@ -145,7 +145,7 @@ export class KeyFile implements KeyLog {
     }
   }
 
-  /** An empty file would look as if its lines had been lost. */
+  /** Removes a file that got no line: it would look as if its lines had been lost. */
   async #remove(file: DiskFile): Promise<void> {
     if ((await file.stat()).isInPlace) {
       await this.#options.disk.remove(this.#path);

@@ -1,9 +1,9 @@
 /**
- * Keeps the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (base/checksum.ts).
+ * Stores the limits of all keys across restarts, in limits.json: one line of JSON with a checksum (base/checksum.ts).
  *
  *     {"version":1,"savedMs":…,"keys":[key, …],"crc":"xxxxxxxx"}
  *
- * However the clock was set meanwhile, a window stays open for its length at most, and a ban for its length.
+ * However the clock was set meanwhile, a restored window or ban lasts for its own length at most.
  */
 
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export interface SavedKey {
   readonly day?: Readonly<Window> | undefined;
   readonly streak?: Pick<Readonly<Ban>, "refusalCount" | "secondEndsMs"> | undefined;
   readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs"> | undefined;
-  /** Of the last request. Releases before 1.2 did not write it. */
+  /** When the last request came. Releases before 1.2 did not write it. */
   readonly lastMs?: number | undefined;
   /** How many unbans and resets of the key have had their effect. Releases before 2.0 did not write it. */
   readonly reliefs?: number | undefined;
@@ -42,8 +42,8 @@ export interface SavedLimits {
 }
 
 /**
- * The unbans and resets of each key, as its log has them. They are told apart by their number, and not by their time:
- * the clock of whoever made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
+ * The unbans and resets of each key, as its log has them. Their number shows which of them are new, and not their time:
+ * the clock of the process that made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
  */
 export interface Grants {
   get(keyId: string): Pick<ApiKey, "grantCount" | "resetNumber"> | undefined;
@@ -52,7 +52,7 @@ export interface Grants {
 export interface LimitsFileOptions {
   readonly disk: Disk;
   readonly dataDir: string;
-  /** Of the folder. If it is not in place, the folder is another one, and its limits are not replaced. */
+  /** The folder's. If it is not in place, the path leads to another folder, whose limits are not replaced. */
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: Report;
@@ -151,7 +151,7 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
 
 /**
  * The content of the file, in pieces: requests may be decided in between.
- * @param grants all of them have had their effect on the limiter; if undefined, so have all that a restart will know
+ * @param grants all have had their effect on the limiter; if undefined, a start assumes so of all that it knows
  */
 export function* snapshotPieces(limiter: MemoryLimiter, grants?: Grants): Generator<string> {
   const { clockMapping } = limiter;

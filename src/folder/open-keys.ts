@@ -1,4 +1,4 @@
-/** Keys and limits of a folder, held by whoever has locked it: a service, or a command that changes a key. */
+/** Opens keys and limits of a locked folder, for a service, or for a command that changes a key. */
 
 import { clearInterval, setInterval } from "node:timers";
 
@@ -31,7 +31,7 @@ export async function openKeys(
   store: () => PetStore | undefined,
 ): Promise<OpenKeys> {
   const { clock, report } = options;
-  // On a disk that has become read-only the name stays. It is stale once this process has ended, so nothing is lost.
+  // If the disk is read-only by then, the lock's name stays, but is stale once this process has ended.
   const release = (): Promise<void> =>
     lock.release().catch((error: unknown) => report(messageOf(error), "warning"));
   let keyFile: KeyFile | undefined;

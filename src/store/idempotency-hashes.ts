@@ -9,9 +9,9 @@
  * in no processor cache. Hashes are read through a DataView, as lines of the log are, so that a start adds all of them
  * without allocating.
  *
- * The slot comes from a sum of all characters, each pair times a random number of this table. So, however a client
- * chooses its hashes, two of them share a slot with the probability 1 / slots (Dietzfelbinger's multiply-shift), and
- * nobody can make the table slow.
+ * The slot comes from a sum of all characters, each pair times a random number of this table. So two hashes share a
+ * slot with the probability 1 / slots, whoever chose them (Dietzfelbinger's multiply-shift): no client can make the
+ * table slow.
  */
 
 import { viewOf } from "../base/checksum.ts";

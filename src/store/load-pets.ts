@@ -114,7 +114,7 @@ class PetLineReader implements LineReader {
     }
     // Unknown members count as proof: what a newer release wrote must not be set aside as a torn tail.
     const isKnown = readPetLine(bytes, start, lineEnd, line) === undefined;
-    // Of the group that was being written, only the first line proves anything. A line of a later group proves that it
+    // In the group that was being written, only the first line proves anything. A line of a later group proves that it
     // was synced. A line of an earlier group proves nothing, since a torn tail may hold old pages.
     const nextNumber = this.#lastNumber + 1;
     return !isKnown || line.group > nextNumber || (line.group === nextNumber && line.number === nextNumber);

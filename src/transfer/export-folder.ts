@@ -1,9 +1,9 @@
 /**
- * Writes what a data folder holds to a new one, without its history: an animal is one line, whatever was changed. A
- * server may hold the folder. Then it is as of one instant, in which the lengths of both logs were taken.
+ * Exports a data folder to a new one, without its history: an animal takes one line, however often it was changed. A
+ * server may hold the folder: the export is as of one instant, in which the lengths of both logs are taken.
  *
- * A request whose idempotency hash the service itself would know keeps its line, so that it is repeated with the same
- * result. After them stands what has become of those animals.
+ * A request whose idempotency hash a service would still know keeps its line, so that repeating it has the same result.
+ * After these lines stands what has become of their animals.
  */
 
 import { join } from "node:path";
@@ -32,7 +32,7 @@ export const transferredFileNames: readonly string[] = [keyFileName, limitsFileN
 export async function exportFolder(folder: string, target: string, options: Surroundings): Promise<Transferred> {
   const { disk, clock, report } = options;
   const [keyPath, petPath] = [join(folder, keyFileName), join(folder, petFileName)];
-  // First: a start takes unbans and resets of keys.jsonl that these limits do not know, but not the other way round.
+  // First: a start applies unbans and resets of keys.jsonl that these limits do not know, but not the reverse.
   const limits = await readWholeFile(disk, join(folder, limitsFileName));
   const [keys, pets] = [await disk.openToRead(keyPath), await disk.openToRead(petPath)];
   try {
@@ -78,7 +78,7 @@ async function shortPieces(
     if (nowSeconds - atSeconds < idempotencySecondsMax) {
       const idempotencyHash = textOf(bytes, start, start + idempotencyHashCharacters);
       replays.push({ id, kind, statusIndex, json: "", idempotencyHash, atSeconds });
-      if (replays.length > 2 * idempotencyHashesMin) { // Not at each: it moves all that stay.
+      if (replays.length > 2 * idempotencyHashesMin) { // Not each time: it moves all that stay.
         replays.splice(0, replays.length - idempotencyHashesMin);
       }
     }
@@ -90,7 +90,7 @@ async function shortPieces(
   return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines);
 }
 
-/** Of a request whose hash counts: how a replay is answered. */
+/** The line of a request whose hash counts: a replay is answered from it. */
 type DatedContent = LineContent & { readonly atSeconds: number };
 
 function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines: PetFileLines): Generator<Uint8Array> {
@@ -105,9 +105,9 @@ function* piecesOf(catalogue: Catalogue, replays: readonly DatedContent[], lines
 }
 
 /**
- * The animals by their ids, and the lines with hashes in the order of the source: a service forgets the oldest ones by
- * their order in the file. A line stands behind the animals up to its own. A removed animal is there only if one of
- * these lines is about it.
+ * Yields the animals by id, and the lines with hashes in the order of the source, since a service forgets the oldest
+ * ones by their order in the file. A line with a hash comes after the animals up to its own. A removed animal is
+ * written only if one of these lines is about it.
  */
 function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Generator<DatedContent> {
   const plain = { idempotencyHash: undefined, atSeconds: 0 };
@@ -126,7 +126,7 @@ function* contentsOf(catalogue: Catalogue, replays: readonly DatedContent[]): Ge
     const { id, kind, statusIndex } = replay;
     if (kind === "create") {
       yield* animalsUpTo(id - 1);
-      yield { ...replay, json: catalogue.get(id, statusIndex)! }; // As above.
+      yield { ...replay, json: catalogue.get(id, statusIndex)! }; // The text stays when it is removed.
       nextId = next(id + 1);
     } else {
       yield* animalsUpTo(id);

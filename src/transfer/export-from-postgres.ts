@@ -1,4 +1,4 @@
-/** Writes what a database holds as the files of a data folder, ids kept, as of one instant. */
+/** Exports a database to the files of a data folder, with the same ids, as of one instant. */
 
 import { join } from "node:path";
 
@@ -43,7 +43,7 @@ export async function exportDatabase(query: Query, folder: string, options: Surr
   return { animalCount: petLines.animalCount, keyring };
 }
 
-/** Reads them as a start does. @throws {KeyError} one is missing, or cannot be read */
+/** The events as lines, checked as a start does. @throws {KeyError} one is missing, or cannot be read */
 async function keyLines(query: Query, keyring: Keyring): Promise<string> {
   const rows = await query("SELECT seq::text AS seq, line FROM animal_store.key_events ORDER BY key_events.seq");
   new KeyEventReader(keyring).applyAll(rows);
@@ -57,7 +57,7 @@ const counts = `once.at > now() - ${onceAge}`;
 
 interface Tables {
   readonly changedTo: ChangedTo;
-  /** That of the removed animals, which the schema of release 2.1 lacks. */
+  /** The table of removed animals, which the schema of release 2.1 lacks. */
   readonly removed: string;
 }
 
@@ -68,8 +68,8 @@ async function tablesOf(query: Query): Promise<Tables> {
 }
 
 /**
- * Animals have the statuses that they were added with, and one hash at most. The plan of a cursor begins with the first
- * rows instead of sorting all of them. A removed animal is there as long as a hash of it counts.
+ * The animals, with the statuses that they were added with, and one hash each at most. The plan of a cursor begins with
+ * the first rows instead of sorting all of them. A removed animal is there as long as a hash of it counts.
  */
 const addsText = ({ changedTo, removed }: Tables): string => `SELECT one.id::text AS id, one.pet::text AS pet,
     one.status AS status, ${onceColumns}
@@ -81,7 +81,7 @@ const addsText = ({ changedTo, removed }: Tables): string => `SELECT one.id::tex
   ) AS one LEFT JOIN animal_store.once ON pet_id = one.id AND once.${changedTo} IS NULL AND ${counts}
   ORDER BY one.id`;
 
-/** The changes whose hashes count, but of animals that somebody deleted. A removal stands behind all changes. */
+/** The changes whose hashes count, but for animals that somebody deleted. Removals come after all changes. */
 const changesText = ({ changedTo, removed }: Tables): string => `SELECT pet_id::text AS id,
     ${changedTo} AS status, ${onceColumns}
   FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND ${counts}
@@ -107,8 +107,8 @@ async function* rowsOf(query: Query, cursor: string, text: string): AsyncGenerat
 }
 
 /**
- * Animals by their ids, and changes with hashes by their time, as far as their animals stand before them: a service
- * forgets the oldest hashes by their order in the file.
+ * Yields animals by id, and changes with hashes by time, as soon as their animals stand before them: a service forgets
+ * the oldest hashes by their order in the file.
  */
 async function* rowsInOrder(query: Query): AsyncGenerator<{ readonly row: Row; readonly pet?: Pet }> {
   const tables = await tablesOf(query);
@@ -135,7 +135,7 @@ function isBefore(change: Row, add: Row): boolean {
 }
 
 /**
- * An id without a row, because it is in a gap of what was imported or somebody removed it, is in a gap.
+ * Ids without a row, from a gap in an import or because the animal was removed, become gaps.
  * @throws {Error} a row was written by hand, so that a start would refuse its line
  */
 async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: Surroundings) {
@@ -146,7 +146,7 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
       onProgress(lines.lastId);
       yield lines.take();
     }
-    const isTwice = pet !== undefined && pet.id <= lines.lastId; // By two hashes.
+    const isTwice = pet !== undefined && pet.id <= lines.lastId; // It has two hashes.
     if (isTwice || !isValid(row, pet)) {
       throw new Error(`the animal with the id ${String(row["id"])} is not as a release writes it: mend it by hand`);
     }
@@ -156,7 +156,7 @@ async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, repo
   yield lines.take();
 }
 
-/** Whether a start would take its line: somebody may have written the row by hand. */
+/** Whether a start would accept its line: somebody may have written the row by hand. */
 function isValid(row: Row, pet: Pet | undefined): boolean {
   const { id, status, hash, at_seconds: atSeconds } = row;
   const areTextsValid = pet === undefined || texts.every(({ name, codePointsMax }) => {

@@ -1,4 +1,4 @@
-/** Moves the files of a data folder into an empty database, ids kept, in one transaction of the caller. */
+/** Imports the files of a data folder into an empty database, with the same ids, in one transaction of the caller's. */
 
 import { join } from "node:path";
 
@@ -33,7 +33,7 @@ export interface Source {
   readonly file: ReadableFile;
 }
 
-/** What is moved of a log that may be torn, which is reported. @throws {Error} it is damaged where no start takes it */
+/** The log's part before a torn tail, which is reported. @throws {Error} it is damaged where no start takes it */
 export function intactPart(
   path: string,
   end: LogEnd,
@@ -105,7 +105,7 @@ const removeText = `WITH gone AS (
   )
   INSERT INTO animal_store.removed (id, added) SELECT gone.id, ${petArray("gone", "coalesce(gone.added, gone.status)")}
   FROM gone`;
-/** A line has the second that its request began in: its 24 hours count from the end of that second. */
+/** A line has the second that its request began in: its age counts from the end of that second. */
 const rememberText = (changedTo: string): string => `INSERT INTO animal_store.once (hash, pet_id, ${changedTo}, at)
   SELECT hash, id, status, least(now(), to_timestamp("atSeconds" + 1))
   FROM json_to_recordset($1) AS one(hash text, id bigint, status text, "atSeconds" float8)
@@ -116,7 +116,7 @@ const rememberText = (changedTo: string): string => `INSERT INTO animal_store.on
 interface OnceRow {
   readonly hash: string;
   readonly id: number;
-  /** Of a change. */
+  /** Null for a create. */
   readonly status: string | null;
   readonly atSeconds: number;
 }
@@ -125,7 +125,7 @@ interface OnceRow {
 class CatalogueCopy implements PetSink {
   /** Each as `petToJson` writes it. */
   #pets: string[] = [];
-  /** By the animal's id. The last one counts. */
+  /** The last status that each animal was changed to, by its id. */
   #statuses = new Map<number, string>();
   /** If a hash was used again, the later request counts. */
   #hashes = new Map<string, OnceRow>();
@@ -169,7 +169,7 @@ class CatalogueCopy implements PetSink {
 const appendText = `INSERT INTO animal_store.key_events (seq, line)
   SELECT place, line FROM unnest($1::text[]) WITH ORDINALITY AS one(line, place)`;
 
-/** Moves keys and limits. Resolves to the number of keys. @throws {Error} the file is damaged before its end */
+/** Moves keys and limits. Resolves to the keys. @throws {Error} the file is damaged before its end */
 async function transferKeys(query: Query, folder: string, { disk, clock, report }: Surroundings): Promise<Keyring> {
   if ((await query("SELECT FROM animal_store.key_events LIMIT 1")).length > 0) {
     throw new Error("the database has keys, and a folder is moved into an empty one only");
@@ -179,7 +179,7 @@ async function transferKeys(query: Query, folder: string, { disk, clock, report 
   const content = (await readWholeFile(disk, path)) ?? Buffer.alloc(0);
   const end = await applyKeyLines(fileOf(content), keyring);
   const { lengthBytes } = intactPart(path, end, tornKeyText, "the keys before them are imported", report);
-  // If somebody makes a key meanwhile, one of the two waits, and finds that the number of its event is taken.
+  // If somebody makes a key meanwhile, one transaction waits, and finds that the number of its event is taken.
   await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
   const limiter = new MemoryLimiter({ clock });
   const fault = await loadLimits(disk, folder, limiter, keyring);

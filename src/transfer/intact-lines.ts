@@ -71,12 +71,12 @@ export async function* linesAt(file: ReadableFile, offsets: Iterable<number>): A
   }
 }
 
-/** The digits are the end of the line, but for a quote and a brace. */
+/** The digits of the checksum end the line, but for a quote and a brace. */
 function checksumOf({ view, end }: IntactLine): number {
   return parseInt(textOf(view, end - 10, end - 2), 16);
 }
 
-/** Numbers of lines whose places are kept together. */
+/** How many numbers of lines share a block. */
 const blockLength = 256;
 
 interface Block {
@@ -111,7 +111,7 @@ export class LinePlaces {
 
   has(number: number): boolean {
     const block = this.#blocks.get(Math.floor(number / blockLength));
-    return block !== undefined && block.places[number % blockLength]! > 0; // As above.
+    return block !== undefined && block.places[number % blockLength]! > 0; // The index is within the block.
   }
 
   /** Where the lines begin, in the order of their numbers. */

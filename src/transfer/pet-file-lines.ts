@@ -19,12 +19,12 @@ export class PetFileLines {
   animalCount = 0;
   lastId = 0;
 
-  /** Whether it has to be taken before more is added. */
+  /** Whether `take` must be called before more is added. */
   get isFull(): boolean {
     return this.#end + 2 * petLineBytesMax > bufferBytes;
   }
 
-  /** @param atSeconds of a line with an idempotency hash */
+  /** @param atSeconds Unix seconds; only used on a line with an idempotency hash */
   add(content: LineContent, atSeconds: number): void {
     if (content.kind === "create") {
       this.skipTo(content.id - 1);

@@ -2,8 +2,8 @@
  * Writes a new pets.jsonl with the intact lines of a damaged one, and says what is lost.
  *
  * A line is lost if its number is missing. The next animal's id tells how many of the lost lines before it were
- * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. Behind
- * the last line nothing tells what was there, so as many ids are skipped as the damaged bytes could have held.
+ * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. After
+ * the last line nothing shows what was there, so as many ids are skipped as the damaged bytes could have held.
  */
 
 import { textOf } from "../base/checksum.ts";
@@ -20,7 +20,7 @@ import { type Change, type Damage, type Survey, surveyOf } from "./survey.ts";
 /**
  * Yields the bytes of the new file.
  * @param file read twice; it must not change meanwhile
- * @param lines of the new file; none yet
+ * @param lines the lines of the new file, none so far
  * @param lose called for whatever is lost
  * @throws {Error} two histories are in the file, or a newer release wrote a line
  */
@@ -53,7 +53,7 @@ class Salvage {
   #lastId = 0;
   #lostCount = 0;
   #lostChangeCount = 0;
-  /** Animals of which a lost change can be read, each with the last of them that no intact change follows. */
+  /** Animals of which a lost change can be read, each with its last one, unless an intact change follows that. */
   readonly #changed: Map<number, Change>;
 
   constructor(survey: Survey, lines: PetFileLines, lose: (what: string) => void) {
@@ -103,7 +103,7 @@ class Salvage {
     const { behindLast, changes } = this.#survey;
     const lostCount = this.#lostCount + sumOf(behindLast, ({ lineCount }) => lineCount);
     const { lastId } = this.#lines;
-    // Also for those that read as changes: what is damaged proves nothing.
+    // Lines that read as changes count, too: what is damaged proves nothing.
     const id = Math.min(this.#lastId + lostCount, Math.max(gapIdMax, lastId));
     if (id > lastId) {
       this.#lose(`perhaps lost, if there were such: ${rangeOf("animal", lastId, id)}; no other animal gets the id`);
@@ -135,11 +135,11 @@ class Salvage {
     this.#number = number;
   }
 
-  /** The animals behind the last one, up to this id, are lost: makes a gap of their ids. */
+  /** Makes a gap of the ids after the last one, up to this one: their animals are lost. */
   #loseIds(id: number): void {
     const after = this.#lines.lastId;
     if (id > after) {
-      const isGapLost = id - this.#lastId > this.#lostCount; // As many lines could not give so many ids.
+      const isGapLost = id - this.#lastId > this.#lostCount; // So few lines could not give so many ids.
       const which = isGapLost ? `no animal has ${rangeOf("id", after, id)}` : `lost: ${rangeOf("animal", after, id)}`;
       this.#lose(`${which}; no other animal gets the id`);
       this.#gaps.add({ id, after });
@@ -147,7 +147,7 @@ class Salvage {
     }
   }
 
-  /** An intact line gives this id. So all lost lines before it are changes, but for the animals, or gaps, before it. */
+  /** An intact line gives this id: lost lines before it that gave none were changes. One lost gap gives many ids. */
   #settle(id: number): void {
     const lostIdCount = this.#lines.lastId - this.#lastId;
     this.#lostChangeCount += this.#lostCount - (lostIdCount > this.#lostCount ? 1 : lostIdCount);

@@ -11,7 +11,7 @@ export interface Survey {
   readonly places: LinePlaces;
   /** In damaged places, what reads as the change of an animal and whose number is missing. */
   readonly changes: readonly Change[];
-  /** Damage that may have been lines behind the one with the highest number. */
+  /** Damage that may have been lines after the one with the highest number. */
   readonly behindLast: readonly Damage[];
 }
 
@@ -21,7 +21,7 @@ export interface Change {
   readonly isRemoval: boolean;
 }
 
-/** Beyond it, any animal counts as one that may have changed. */
+/** If there are more, any animal counts as one that may have changed. */
 const changesMax = 10_000;
 
 /** Reads the file once, and says which bytes are damaged. */
