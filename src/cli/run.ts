@@ -27,8 +27,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 
 /**
  * Resolves to the exit code, after one line on standard error if something went wrong. Never rejects.
- * @param stopSignal called if the server is to run, or a command that a signal must not cut off: they stop when it is
- * aborted
+ * @param stopSignal called for the server, or for a command that a signal must not cut off: its abort stops them
  */
 export async function run(
   args: readonly string[],

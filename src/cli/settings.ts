@@ -17,10 +17,7 @@ export type Storage =
 
 export type Row = readonly [parse: (text: string) => unknown, placeholder: string, meaning: string, fallback?: string];
 
-/**
- * The settings by flag, in the order of `--help`: how each is read, what stands for the value, what it means, and the
- * default.
- */
+/** The settings by flag, in the order of `--help`: parser, what stands for the value, meaning and default. */
 export const settingRows = {
   port: [integer(0, 65_535), "PORT", "port to listen on; 0 picks a free one", "3000"],
   host: [parseText, "HOST", "address to bind", "127.0.0.1"],
@@ -105,7 +102,7 @@ function allSettings({ read, storage, tls }: ReturnType<typeof givenSettings>) {
     stagingBaseUrl: read("staging-base-url"),
     trustedProxyCount: read("trust-proxy"),
     idleSeconds: read("idle-seconds"),
-    /** As browsers send them, or "*". Empty: CORS is off. */
+    /** The origins as browsers send them, or "*". Empty: CORS is off. */
     corsOrigins: read("cors-origin") ?? [],
     log: read("log"),
     hasConsole: read("console") === "on",

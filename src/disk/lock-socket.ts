@@ -21,7 +21,7 @@ const addressBytesMax = process.platform === "linux" ? 107 : 103;
 /** Bytes for a separator and the longest name that callers use: a path that leaves so many needs no handle. */
 const nameBytesReserved = 64;
 
-/** What a failure to connect says about the other process: that it lives and is busy (EAGAIN), is dead, or is none. */
+/** Failures to connect that say what the other process is: alive, but busy (EAGAIN), or dead, or not there. */
 const answers: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNREFUSED", "ENOENT", "ENOTDIR"]);
 
 /** Further connections are refused at once. Only processes that may write to the folder can connect. */
@@ -135,7 +135,8 @@ export class SocketFolder {
    * Alive: a process listens. Stale: the socket file exists, but its process is dead.
    *
    * Only a refused connection shows that no process listens: one that is stopped or overloaded still has its backlog.
-   * @throws {Error} if connecting fails in a way that says nothing about the other process, or the name is no socket's
+   * @throws {Error} if connecting fails in a way that says nothing about the other process, or something else has the
+   * name
    */
   async stateOf(name: string): Promise<"alive" | "stale" | "absent"> {
     const code = await this.#connect(name);

@@ -1,3 +1,5 @@
+/** Reads a file in large chunks, whatever its content: the next one while the caller parses the last. */
+
 import { viewOf } from "../base/checksum.ts";
 import { readAt, type ReadableFile } from "../disk/file-bytes.ts";
 

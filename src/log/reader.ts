@@ -5,8 +5,7 @@
  * Lines are written in groups, and a group is synced before the next one begins. So an intact line that begins a group,
  * or belongs to a later group than the damage, proves that all lines before its group were synced: no crash caused that
  * damage, and the log is corrupt. Damage with no such line after it is a torn tail, from the first damage on. Lines in
- * it may look intact, since the pages of a group reach the disk in any order. A crash cannot damage more than one group
- * either.
+ * it may look intact, since the pages of a group reach the disk in any order. A crash damages one group at most.
  */
 
 import type { LineFault } from "../base/checksum.ts";
