@@ -12,13 +12,15 @@ const pauseMs = 20;
 const heartbeatMs = 10;
 /** Clients reserve one of so many last animals: often two want the same one. */
 const wantedMax = 8;
-/** 412: somebody else has reserved the animal. */
-export const servedStatuses = [200, 201, 412];
+/** 412: somebody else has reserved the animal; 404: or removed it. */
+export const servedStatuses = [200, 201, 204, 404, 412];
+/** One of so many reservations is a removal instead. */
+const removalOf = 4;
 
 /**
  * Starts clients that send one request after another, to one instance each, until `stop()`, which resolves with the
  * record. Every second client is a reader, of the last animal added and of lists, also by status. The others create an
- * animal and reserve one, which changes it from available to pending. Half of their requests have an `Idempotency-Key`,
+ * animal and reserve one, which changes it from available to pending, or remove one. Half of their requests have an `Idempotency-Key`,
  * and are repeated at the next instance until they are served: after a broken connection, a 503 or no response within
  * `timeoutMs`.
  *
@@ -67,7 +69,12 @@ export function startLoad(context, targets, key, { clients = 8, timeoutMs = 15_0
     const { id } = record.added.at(-1 - Math.floor(Math.random() * Math.min(wantedMax, record.added.length)));
     return write(place, isRepeated, (sender, name, fields) => {
       record.wanted.set(name, id);
-      return sender.change(id, "pending", { "if-match": "available", ...fields });
+      const headers = { "if-match": "available", ...fields };
+      const isRemoval = Number(/\d+$/.exec(name)) % removalOf === 0;
+      if (isRemoval) {
+        record.removals.add(name);
+      }
+      return isRemoval ? sender.send("DELETE", `/v1/pets/${id}`, { headers }) : sender.change(id, "pending", headers);
     });
   }
 
@@ -106,9 +113,11 @@ function newRecord(places) {
     responses: [],
     /** The ids and names of every 201. */
     added: [],
-    /** The id that each reservation is for, by its name; and the names of those that have a 200. */
+    /** The id that each reservation is for, by its name; and the names of those that have a 200 or 204. */
     wanted: new Map(),
     reserved: [],
+    /** Those of the names that are of removals. */
+    removals: new Set(),
     /** Names of which the last word was that nothing was stored, and those of which nobody knows. */
     refused: new Set(),
     unknown: new Set(),
@@ -140,7 +149,7 @@ function newRecord(places) {
       }
       if (status === 201) {
         this.added.push({ id: JSON.parse(text).id, name });
-      } else if (status === 200) {
+      } else if (status === 200 || status === 204) {
         this.reserved.push(name);
       }
       return isServed;
@@ -170,10 +179,12 @@ function newRecord(places) {
 
 /**
  * Nothing acknowledged is lost, nothing is there twice, nothing refused is there, and ids are 1 to n. An animal that was
- * reserved is pending, and has one owner.
+ * reserved is pending, and has one owner; one that was removed is gone, and nobody has reserved it.
  */
-export async function assertNothingLostOrDoubled(postgres, url, { added, wanted, reserved, refused, unknown }) {
-  const rows = await postgres.query("SELECT id::float8 AS id, name, status FROM animal_store.pets ORDER BY pets.id", [], url);
+export async function assertNothingLostOrDoubled(postgres, url, { added, wanted, reserved, removals, refused, unknown }) {
+  const text = `SELECT id::float8 AS id, name, status FROM animal_store.pets
+    UNION ALL SELECT id, added ->> 1, 'removed' FROM animal_store.removed ORDER BY id`;
+  const rows = await postgres.query(text, [], url);
   rows.forEach(({ id }, index) => assert.equal(id, index + 1, "ids have no gaps"));
   const ids = new Map(rows.map(({ id, name }) => [name, id]));
   assert.equal(ids.size, rows.length, "no animal is there twice");
@@ -181,11 +192,13 @@ export async function assertNothingLostOrDoubled(postgres, url, { added, wanted,
   assert.deepEqual(wrong, [], "every acknowledged animal is there, with its id");
   const present = [...refused].filter((name) => ids.has(name));
   assert.deepEqual(present, [], "no animal is there of which it was said that it was not stored");
-  const [owned, doubtful] = [reserved, [...unknown]].map((names) => new Set(names.map((one) => wanted.get(one))));
+  const fateBy = (name) => (removals.has(name) ? "removed" : "pending");
+  const owned = new Map(reserved.map((name) => [wanted.get(name), fateBy(name)]));
   assert.equal(owned.size, reserved.length, "no animal has two owners");
-  const mayBe = (id) => (owned.has(id) ? ["pending"] : doubtful.has(id) ? ["available", "pending"] : ["available"]);
+  const doubtful = [...unknown].map((name) => [wanted.get(name), fateBy(name)]);
+  const mayBe = (id) => (owned.has(id) ? [owned.get(id)] : ["available", ...doubtful.filter(([one]) => one === id).map(([, fate]) => fate)]);
   const astray = added.filter(({ id }) => !mayBe(id).includes(rows[id - 1].status));
-  assert.deepEqual(astray, [], "an animal is pending if and only if it has an owner");
+  assert.deepEqual(astray, [], "an animal is pending if and only if it has an owner, and gone if and only if it was removed");
 }
 
 /** No Remaining is shown twice, as long as no window ends meanwhile. */

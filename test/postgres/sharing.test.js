@@ -224,3 +224,21 @@ function shuffled(values) {
   }
   return values;
 }
+
+test("of 400 removals, changes and retries at three instances at once, one takes the animal out of its status", { skip }, async (context) => {
+  const { clients } = await startThree(context, { plan: { plan: "enterprise", perMinute: 100_000, perDay: 100_000 } });
+  assert.equal((await clients[0].add({ name: "Rex", categoryId: 1 })).status, 201);
+  const responses = await sendAtOnce(clients, 400, async (client, sent) => {
+    const number = sent % 200; // Each of them twice, at instances that may differ.
+    const headers = { "if-match": '"available"', "idempotency-key": `${number}` };
+    const response = await (number % 2 === 0 ? client.send("DELETE", "/v1/pets/1", { headers }) : client.change(1, "pending", headers));
+    return { number, ...response };
+  });
+  const done = responses.filter(({ status }) => status < 300);
+  assert.deepEqual([responses.length, new Set(done.map(({ number }) => number)).size, done.length], [400, 1, 2]);
+  assert.equal(done.filter(({ headers }) => headers["idempotent-replayed"] === "true").length, 1);
+  assert.ok(responses.every(({ status }) => [200, 204, 404, 412].includes(status)));
+  const isThere = done[0].status === 200;
+  const { text } = await clients[1].get("/v1/pets");
+  assert.equal(JSON.parse(text).length, isThere ? 1 : 0);
+});
