@@ -20,7 +20,7 @@ import { runningService, type Start } from "../support/running-service.ts";
 import { until } from "../support/until.ts";
 import { petOfBytes, request } from "../support/wire.ts";
 
-const connectionCount = 64;
+const connectionCount = Number(process.env["IDLE_COUNT"] ?? 32);
 const differenceBytesMax = 2_048;
 const roundsMax = 4;
 
