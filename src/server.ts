@@ -4,7 +4,7 @@
 import { isatty } from "node:tty";
 
 import { run } from "./cli/run.ts";
-import { finishOutput, processTerminal, stopSignal } from "./cli/terminal.ts";
+import { endProcess, finishOutput, processTerminal, stopSignal } from "./cli/terminal.ts";
 
 const terminal = processTerminal();
 let isServer = false;
@@ -13,6 +13,4 @@ const code = await run(process.argv.slice(2), terminal, (isServing) => {
   // A command has nothing to read again at SIGHUP.
   return stopSignal(isatty(0) || !isServing);
 });
-// Node's own end would wait for connections that a client of the database has left open, and removes the listeners for
-// signals first: a repeated signal would kill it.
-process.exit(await finishOutput(terminal, code, isServer));
+await endProcess(await finishOutput(terminal, code, isServer));

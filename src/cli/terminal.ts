@@ -243,13 +243,37 @@ function reopened(descriptor: 1 | 2): number {
   }
 }
 
+/** How long the end of the process waits for file calls, such as a write to the log or a look at the certificate. */
+const fileCallsGraceMs = 1_000;
+
+/** Ends the process with the code, or by SIGTERM if a file call that is still under way seems to hang. */
+export async function endProcess(code: number): Promise<never> {
+  const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"));
+  const deadlineMs = systemClock.monotonicMs() + fileCallsGraceMs;
+  while (hasFileCalls()) {
+    if (systemClock.monotonicMs() >= deadlineMs) {
+      return endBySignal("SIGTERM", code);
+    }
+    await delay(retryMs);
+  }
+  // Node's own end would wait for connections that a client of the database has left open, and removes the listeners
+  // for signals first: a repeated signal would kill it.
+  return process.exit(code);
+}
+
+/** Ends the process by the signal's own default action: `process.exit` waits for file calls, and those may hang. */
+function endBySignal(signal: NodeJS.Signals, code: number): never {
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+  return process.exit(code); // Only the first process of a container gets here: its own signals do not end it.
+}
+
 /** npm, shells and `timeout` send a signal twice, or pass on one that the terminal sent to all. */
 const repeatedWithinMs = 1_000;
 
 /**
  * Returns a signal that is aborted by the first SIGTERM or SIGINT. A later one ends the program at once if it comes
- * more than `repeatedWithinMs` after the first. It ends by the signal's own default action, because `process.exit`
- * waits for file calls in progress, and those may hang.
+ * more than `repeatedWithinMs` after the first.
  *
  * SIGHUP is one of them if the program was started in a terminal, which has then been closed. Elsewhere it means, by
  * custom, that files should be read again: the returned signal gets an event "hangup".
@@ -261,9 +285,7 @@ export function stopSignal(hasTerminal: boolean): AbortSignal {
   const onSignal = (signal: NodeJS.Signals): void => {
     const nowMs = systemClock.monotonicMs();
     if (firstMs !== undefined && nowMs - firstMs > repeatedWithinMs) {
-      stopping.forEach((name) => process.removeListener(name, onSignal));
-      process.kill(process.pid, signal);
-      process.exit(1); // Only the first process of a container gets here: its own signals do not end it.
+      endBySignal(signal, exitFailure);
     }
     firstMs ??= nowMs;
     controller.abort();
