@@ -29,13 +29,13 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     const text = ` ${isReplay ? "was added before" : "is added"}: `;
     const isShown = catalogue.add(body, isReplay);
     notify("good", "Animal ", element("bdi", body.id), text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
-    const isTyped = request.content === typedJson(); // Or the next one is typed meanwhile.
+    const isTyped = request.content === typedJson(); // Else the next one is being typed.
     if (isTyped) {
       byId<Field>("name").value = "";
       byId<Field>("status").value = "available";
     }
     if (activeElement?.matches(isTyped ? "#add-form *" : "#add-form button")) {
-      byId("name").focus(); // Of ten puppies only the names differ.
+      byId("name").focus(); // Ten puppies differ in name alone.
     }
   }
 
@@ -60,12 +60,12 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
   });
 }
 
-/** The fields of the animal that count: an empty one does not, if the animal may lack it. */
+/** The fields to send: all but empty ones that an animal may lack. */
 function givenFields(): readonly Field[] {
   return memberFields().filter(({ required, value }) => required || value !== "");
 }
 
-/** What a field says, as JSON: a whole number digit by digit. Undefined if it has to be one and is none. */
+/** A field's value as JSON, a number with all its digits. Undefined if a whole number is wrong. */
 function jsonOf({ className, value }: Field): string | undefined {
   const digits = parseWholeNumber(value);
   return className !== "number" ? jsonText(value) : digits && isInt64(digits) ? digits : undefined;

@@ -26,7 +26,7 @@ export function showCooldown(): void {
   document.querySelectorAll<HTMLElement>(".sends").forEach(showState);
 }
 
-/** For a button at the end of its way, which keeps the focus. */
+/** A button that has nowhere to go is off, but keeps the focus. */
 export function setAtEnd(id: string, isAtEnd: boolean): void {
   byId(id).toggleAttribute("data-at-end", isAtEnd);
   showState(byId(id));
@@ -63,7 +63,7 @@ function showState(button: HTMLElement): void {
   button.ariaDisabled = String(button.title !== "" || button.matches("[data-at-end]"));
 }
 
-/** Whether a press counts now; if not, the page says why. What the last press led to is no longer shown. */
+/** Whether a press counts now. If not, the page says why; if so, its notice of the last press goes. */
 function acceptPress(button: HTMLElement): boolean {
   const reason = document.body.ariaBusy === "true" ? "a request is under way" : cooldownOf(button);
   if (reason !== "") {

@@ -33,8 +33,8 @@ export function quoteForShell(text: string): string {
 }
 
 /**
- * The base address of the API, without a slash at its end: one of this origin as it is named. Another origin must not
- * be called from here, so only its path is used, as a bare one, below the same prefix as this page.
+ * The base address of the API, without a slash at its end. One of this origin is used as it is. Another origin must not
+ * be called from here, so only its path is used, below the same prefix as this page.
  */
 export function apiAddress(page: string, server: string): string {
   const root = new URL(".", page);

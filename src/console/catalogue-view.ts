@@ -172,7 +172,7 @@ export class CatalogueView {
   }
 }
 
-/** An arrow key chooses each value on its way: what it has chosen counts at Enter, or when the field is left. */
+/** An arrow key changes the value at each press: its choice counts at Enter, or when the field is left. */
 function onChoice(field: Field, choose: () => unknown): void {
   let isByArrow = false;
   field.onpointerdown = () => (isByArrow = false);
@@ -181,10 +181,10 @@ function onChoice(field: Field, choose: () => unknown): void {
     return isByArrow || choose();
   };
   field.onchange = () => isByArrow || choose();
-  field.onblur = ({ relatedTarget }) => relatedTarget === byId("list") || choose(); // Its press lists.
+  field.onblur = ({ relatedTarget }) => relatedTarget === byId("list") || choose(); // List does it.
 }
 
-/** What the query of the page that is shown says. */
+/** A parameter of the query of the page shown. */
 function given(trail: readonly string[], name: string): string | undefined {
   return new URLSearchParams(trail.at(-1)).get(name) ?? undefined;
 }
@@ -212,7 +212,7 @@ function noAnimal(number: string, others: readonly Pet[]): string {
   return `There is no animal ${number}${rest}.`;
 }
 
-/** It has a page size, unless the description, which names the service's own, could not be read. */
+/** The query of a page. An empty parameter, such as a page size before it is known, is left out. */
 function query(parameters: Readonly<Record<string, string>>): string {
   const given = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
   return given.size === 0 ? "" : `?${given}`;

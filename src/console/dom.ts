@@ -23,7 +23,7 @@ export function byId<Kind extends HTMLElement>(id: string): Kind {
   return document.getElementById(id) as Kind;
 }
 
-/** Those of an animal in the form: the name first. A whole number is of the class "number". */
+/** The animal's fields in the form, its name first. Class "number" means a whole number. */
 export function memberFields(): readonly Field[] {
   return [...byId("members").querySelectorAll("input")];
 }
@@ -54,7 +54,7 @@ export function setText(id: string, text: string): void {
 /**
  * Says what happened, or why a press does not count, in the one notice, which is in view wherever the person has
  * scrolled. Screen readers announce it, and no focus moves.
- * @param kind "wait" if what it says is over when a wait is
+ * @param kind "wait" if it is to go when a wait is over
  */
 export function notify(kind: "" | "good" | "bad" | "wait", ...children: readonly Child[]): void {
   const notice = byId("notice");

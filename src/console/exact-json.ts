@@ -4,7 +4,7 @@
 
 import { escapeInvisible } from "./invisible-characters.ts";
 
-/** An animal as the API shows it. Which other members it has, the description says. */
+/** An animal as the API shows it. The description names its other members. */
 export interface Pet {
   readonly id: string;
   readonly name: string;
@@ -12,7 +12,7 @@ export interface Pet {
   readonly [member: string]: unknown;
 }
 
-/** Whether it is an animal as `parseExact` reads one: something in between may have made the content. */
+/** Whether it is an animal as `parseExact` reads one: a proxy may have made the content. */
 export function isPet(body: unknown): body is Pet {
   const { id, name, status, ...others } = (body ?? {}) as Partial<Pet>;
   const texts = [name, status, ...Object.values(others)];
@@ -43,7 +43,7 @@ export function layOutJson(text: string): readonly JsonPiece[] {
     const isClosed = next === "}" || next === "]";
     depth += Number(isOpening) - Number(isClosed);
     const isLastOfLine = token === "," || isOpening !== isClosed;
-    const newLine = `\n${"  ".repeat(Math.min(depth, 40))}`; // Deeper, the spaces would be most.
+    const newLine = `\n${"  ".repeat(Math.min(depth, 40))}`; // Beyond that, nearly all is spaces.
     const space = token === ":" ? " " : isLastOfLine ? newLine : "";
     return [{ kind: kindOf(token, next), text: token }, { kind: "mark", text: space }];
   });

@@ -1,6 +1,6 @@
 /**
- * Takes the key, asks once for its quota and the first animals, and forgets it on demand. If the person asks for it,
- * the key is kept in the tab: then a reload enters it again.
+ * Takes the key, asks once for its quota and the first animals, and forgets it on demand. If the person wants, it is
+ * stored in the tab: then a reload enters it again.
  */
 
 import { onPress, onSubmit, showCooldown } from "./buttons.ts";
@@ -11,7 +11,7 @@ import { isLimits } from "./quota.ts";
 import { store, stored } from "./session-storage.ts";
 import { type ApiCall, explain, isUnknownKey, type Session } from "./session.ts";
 
-/** @returns what has to know of each call: where the key in use has become invalid, the form asks for another one */
+/** @returns a function to call after each call: if the key has become invalid, the form asks for another one */
 export function startKeyView(
   session: Session,
   quotaView: QuotaView,

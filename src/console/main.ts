@@ -35,7 +35,7 @@ const quotaView = createQuotaView();
 const session = new Session(loadDescription(), (call) => {
   showCall(call);
   if (call.code === "insufficient_scope") {
-    byId("desk").toggleAttribute("data-read-only", true); // As of a key of which GET /limits has not told.
+    byId("desk").toggleAttribute("data-read-only", true); // GET /limits may have failed to say so.
   }
   quotaView.show(call);
   checkKey(call);

@@ -16,7 +16,7 @@ export interface Search {
   readonly next: string | undefined;
 }
 
-/** Of 100 animals: the most that one press looks at. */
+/** The most pages that one press looks at. */
 const pagesMax = 20;
 
 export function newSearch(text: string): Search {
@@ -25,7 +25,7 @@ export function newSearch(text: string): Search {
 
 /**
  * Goes on for a press: by one page, and by more as long as the key has requests to spare.
- * @param hasSpare whether it has, after so many pages
+ * @param hasSpare whether the key has, after so many pages
  * @param progress is called between two pages
  * @returns how far it has come, and the call that failed, if one did
  */
@@ -54,7 +54,7 @@ export async function continueSearch(
   return { search };
 }
 
-/** The same for texts that differ only in case, accents or width. */
+/** Equal for texts that differ only in case, accents or width. */
 function comparable(text: string): string {
   return text.normalize("NFKD").replace(/\p{M}/gu, "").toUpperCase();
 }

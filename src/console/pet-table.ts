@@ -77,7 +77,7 @@ export class PetTable {
       const said = ` ${isPast ? "was" : "is"} ${done}: `;
       notify("good", "Animal ", element("bdi", pet.id), said, nameOf(pet), " ", rest);
     } else if (response?.status === 412 && found !== undefined) {
-      // Of a change whose response was lost nobody knows whether it was made.
+      // If its response was lost, nobody knows whether a change was made.
       const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
       this.#replace(pet, { ...pet, status: found, isPast: false });
       const who = isOwn ? "your last press may have done it" : "somebody else was faster";

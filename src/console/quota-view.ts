@@ -76,7 +76,7 @@ export function createQuotaView() {
   return { show, countSpare, forget };
 }
 
-/** Other responses have the fields of the client's address, or are made before it is known whose request it is. */
+/** Other responses have the fields of the client's address, or are made before the key is known. */
 function isAboutKey(call: ApiCall): boolean {
   const { response, code } = call;
   return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(call);
@@ -89,7 +89,7 @@ function clockTime(ms: number): string {
   return date.toLocaleString(undefined, { ...(!isToday && { dateStyle: "medium" }), timeStyle: "medium" });
 }
 
-/** As the service said it last; once the window has ended, it is full. */
+/** Shows a window as last reported, or full once it has ended. */
 function showWindow(name: keyof Quota, quota: Quota, nowMs: number): void {
   const { limit, endsAtMs, ...said } = quota[name];
   const isOver = nowMs >= endsAtMs;

@@ -1,7 +1,7 @@
 /**
- * The quota of a key as its responses tell it: `GET /limits` of both windows, header fields of one. Each is shown as
- * the last response that told of it has said. Only differences of the server's times count (`X-RateLimit-Reset` minus
- * `Date`, or `Retry-After`), so a browser's clock that is wrong harms nothing.
+ * The quota of a key as its responses report it: `GET /limits` has both windows, header fields have one. The page shows
+ * the last report of each. Only differences of the server's times count (`X-RateLimit-Reset` minus `Date`, or
+ * `Retry-After`), so a browser's clock that is wrong harms nothing.
  */
 
 export interface Window {
@@ -52,7 +52,7 @@ export function isLimits(body: unknown): body is Limits {
 export function readRate(fields: Fields, nowMs: number): Rate | undefined {
   const limit = fields.get("X-RateLimit-Limit");
   const reset = Number(fields.get("X-RateLimit-Reset"));
-  // Some gateways make a date of Retry-After: then the reset tells.
+  // Some gateways make a date of Retry-After: then the reset counts.
   const leftMs = Number(fields.get("Retry-After")) * 1_000 || reset * 1_000 - sentMs(fields, nowMs);
   return limit === null || Number.isNaN(leftMs)
     ? undefined
@@ -81,14 +81,14 @@ export function afterResponse(quota: Quota, rate: Rate, nowMs: number): Quota | 
   if (limit !== known.limit || (!isDay && leftMs > minuteMsMax)) {
     return undefined;
   }
-  // Of one window the end stays: its countdown does not jump because of roundings.
+  // The end of a window stays, so that roundings do not make its countdown jump.
   const endsAtMs = reset === known.reset ? known.endsAtMs : nowMs + Math.min(leftMs, windowMs[name]);
   return { ...quota, [name]: { limit, remaining, reset, endsAtMs } };
 }
 
 /**
- * Whether a key has requests to spare, which a search may take: more than ten of its minute, and a tenth of its day.
- * @param dayLeft of the day, by counting: the fields of a response may have told of the minute alone
+ * Whether a key has so many requests left, in its minute and its day, that a search may take some.
+ * @param dayLeft what the day has left, by counting: the last fields may be those of the minute
  */
 export function hasSpare({ minute, day }: Quota, dayLeft: number): boolean {
   return minute.remaining > 10 && Math.min(day.remaining, dayLeft) > day.limit / 10;

@@ -1,5 +1,5 @@
 /**
- * What the reference shows of the OpenAPI description: once what every operation has, and of an operation only its own.
+ * What the reference shows of the OpenAPI description: what all operations have, once, and what each has alone.
  */
 
 /** What is read here, as `parseExact` reads it: numbers are texts. */
@@ -35,7 +35,7 @@ interface Part {
   readonly maxLength?: string;
   readonly pattern?: string;
   readonly default?: string;
-  /** Of a parameter "true", of an object its required members. */
+  /** "true" for a parameter; the required members of an object. */
   readonly required?: boolean | readonly string[];
   readonly properties?: Named<Part>;
 }
@@ -123,7 +123,7 @@ function readErrors(response: Part): readonly Listed[] {
   });
 }
 
-/** As it is added, and what the service adds to it; and what a form needs: its other members, and its statuses. */
+/** The animal: all members, the fields of the form but for the status, the statuses, and an example. */
 function readPet(root: Description) {
   const { Pet: pet = {}, NewPet: newPet = {} } = root.components["schemas"] ?? {};
   const required = [newPet.required ?? []].flat();

@@ -1,7 +1,7 @@
 /**
- * The part for programmers, which begins folded as a whole, and stays as it was left in the tab: what went over the
- * wire in the last ten requests, newest first. The content comes first; header fields, the raw text and the `curl` line
- * are one press away. A form sends any other GET.
+ * The part for programmers, which begins folded, and stays as it was left in the tab: what went over the wire in the
+ * last requests, newest first. The content comes first; header fields, the raw text and the `curl` line are one press
+ * away. A form sends any other GET.
  */
 
 import { onClick, onSubmit } from "./buttons.ts";
@@ -17,7 +17,7 @@ export function startRequestsView(session: Session): void {
   const part = byId<HTMLDetailsElement>("wire");
   part.open = stored("unfolded") !== "";
   part.ontoggle = () => store("unfolded", part.open ? "yes" : "");
-  byId("links").onclick = () => (part.open = true); // They lead into it.
+  byId("links").onclick = () => (part.open = true); // The links lead into it.
   onSubmit("get-form", async () => {
     const call = await session.get(byId<Field>("path").value);
     if (call.response?.ok) {
@@ -30,7 +30,7 @@ export function startRequestsView(session: Session): void {
 
 export function showCall(call: ApiCall): void {
   const list = byId("requests");
-  // The newest is the one to read.
+  // Only the newest is open.
   list.querySelector(":scope > li > [open]:not(:focus-within)")?.removeAttribute("open");
   if (call.request.part !== undefined) {
     list.firstElementChild?.remove();

@@ -22,11 +22,11 @@ export function stored(item: string): string {
   try {
     return sessionStorage.getItem(nameOf(item)) ?? "";
   } catch {
-    return ""; // As above.
+    return ""; // As if empty.
   }
 }
 
-/** A field that survives a reload where the key does. */
+/** The field survives a reload if the key does. */
 export function storeField({ id, value }: HTMLInputElement): void {
   store(id, stored("key") && value);
 }

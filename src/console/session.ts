@@ -19,12 +19,12 @@ export interface ApiCall {
   readonly content: string;
   /** The content as `parseExact` reads it; an empty object if it is no JSON. */
   readonly body: unknown;
-  /** Of an error response of the service, or "no_response"; empty for all others. */
+  /** The code of an error of the service, or "no_response"; otherwise empty. */
   readonly code: string;
 }
 
 const responseMsMax = 60_000;
-/** Most responses are there before; a sign that comes and goes at once would only flicker. */
+/** Most responses come sooner, and a sign that comes and goes at once would only flicker. */
 const signMs = 300;
 
 export class Session {
@@ -79,7 +79,7 @@ async function transfer(request: CallRequest, key: string): Promise<ApiCall> {
     content = await arriving.text();
     response = arriving;
   } catch {
-    // No browser says why. It is shown as no response.
+    // Browsers do not say why: it is no response.
   }
   const ms = Math.round(performance.now() - begunMs);
   const body = read(content);

@@ -1,6 +1,6 @@
 /**
- * Goal: a program that uses the client adds each animal once and loses none, without a line of its own for it, however
- * often the server is killed and started again.
+ * Goal: a program that uses the client adds each animal once and loses none, without any code of its own for that,
+ * however often the server is killed and started again.
  */
 
 import assert from "node:assert/strict";

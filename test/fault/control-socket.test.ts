@@ -1,8 +1,8 @@
 /**
- * Goal: whatever dies or stops while commands change keys and import animals through a running server, every change that
- * a command confirmed is there, what it gave up never takes effect, and nothing has to be cleaned up by hand.
- * Method: the real server and real commands. One of them gets SIGKILL at a random moment, or SIGSTOP. Rounds: 3, or the
- * environment variable CRASH_ROUNDS.
+ * Goal: whichever process dies or stops while commands change keys and import animals through a running server, every
+ * change that a command confirmed is there, a change that it gave up never takes effect, and nothing has to be cleaned
+ * up by hand. Method: the real server and real commands, one of which gets SIGKILL or SIGSTOP at a random moment. The
+ * environment variable CRASH_ROUNDS sets the number of rounds.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * What a salvage makes of a damaged log of animals and changes: a log that is served, with all that is intact, and with
- * no animal that has another's id. The command is tested in test/cli/salvage.test.ts.
+ * Salvage makes from a damaged log of animals and changes a log that can be served, with all intact lines, and with no
+ * animal that has another's id. The command is tested in test/cli/salvage.test.ts.
  */
 
 import assert from "node:assert/strict";

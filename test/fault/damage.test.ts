@@ -1,7 +1,7 @@
 /**
- * Small logs of several groups, cut at every byte, with single bits flipped, and with lines and blocks in other places:
- * each time either the start is refused, or the intact part is served and the rest is set aside. `check` says the same,
- * being a start.
+ * Small logs of several groups are cut at every byte, have single bits flipped, or lines and blocks in other places.
+ * Each time either the start is refused, or the intact part is served and the rest is set aside. `check`, which is the
+ * rehearsal of a start, says the same.
  */
 
 import assert from "node:assert/strict";

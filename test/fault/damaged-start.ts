@@ -1,6 +1,6 @@
 /**
- * The logs and the damages of the tests of damage, and a start on a simulated disk with a damaged log. One bit in
- * 31 is flipped, others in each run. All of them: `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
+ * Logs and kinds of damage for damage.test.ts and damage-salvage.test.ts, and a start on a simulated disk with a damaged
+ * log. Only some bits are flipped; all of them with `BIT_STEP=1 node --test build/test/fault/damage*.test.js`.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * An export that ends at each of its calls of the disk: no start takes a part of it for the whole, and it can be run
- * again.
+ * The process of an export ends at each of its calls of the disk: no start takes a part of the export for the whole, and
+ * it can be run again.
  */
 
 import assert from "node:assert/strict";

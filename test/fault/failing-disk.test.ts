@@ -1,6 +1,6 @@
 /**
- * The service on real disks that fail: a tmpfs that is full and gets room again, a file size limit, calls that strace
- * makes fail. Where this machine cannot bring such a fault the test is skipped, and says why.
+ * The service on real disks that fail: a tmpfs that is full and gets free space again, a limit of file sizes, calls that
+ * strace makes fail. On a machine that cannot produce such a fault its test is skipped, and says why.
  */
 
 import assert from "node:assert/strict";

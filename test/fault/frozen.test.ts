@@ -1,7 +1,7 @@
 /**
  * Disks that hang while the service runs: a file system that is frozen, as for a snapshot, calls that time out, as on a
  * network disk, and a file that never opens. Reads go on; what writes waits, and is answered when the disk goes on.
- * Where this machine cannot bring such a fault the test is skipped, and says why.
+ * On a machine that cannot produce such a fault its test is skipped, and says why.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Many random histories on a simulated disk (history.ts), and every call failing once, the SQLite way.
- * More of them: `HISTORIES=100000 node --test build/test/fault/history.test.js`.
+ * Runs many random histories on a simulated disk (history.ts), and a short one in which each call fails once, as SQLite
+ * is tested. More of them: `HISTORIES=100000 node --test build/test/fault/history.test.js`.
  */
 
 import assert from "node:assert/strict";

@@ -1,14 +1,14 @@
 /**
  * One random history of a catalogue on a simulated disk, checked against a model.
  *
- * A history is some lives of the store: open, add and change in parallel while calls fail, die or close. The model knows
- * for each animal, by its name, which result the client received: acknowledged, refused, or unknown. After each start:
- * the acknowledged ones are there byte for byte, once, at their ids; ids have no gap; the refused ones are absent; an
- * unknown one may be there once and unchanged, and counts as acknowledged from then on, because readers saw it.
- * Each animal has a status that the changes can have left, whatever their order was, or is removed (status-model.ts).
- * A request that carried a hash may be sent again in any life: it still happens only once, and has its first result.
- * At any time: what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a
- * start that could not write, up to the first request that succeeds, also one that was sent again.
+ * A history is some lives of the store: it opens, adds and changes in parallel while calls fail, and dies or closes. The
+ * model knows for each animal, by its name, which result the client received: acknowledged, refused, or unknown. After
+ * each start, acknowledged animals are there byte for byte, once, at their ids; ids have no gap; refused ones are
+ * absent; an unknown one may be there once and unchanged, and counts as acknowledged then, because readers saw it. Each
+ * animal has a status that the changes can have left, whatever their order was, or is removed (status-model.ts). A
+ * request that carried a hash may be sent again in any life: it still happens only once, and has its first result. At
+ * any time, what a reader sees would survive a loss of power in which every unsynced byte is lost; except after a start
+ * that could not write, up to the first request that succeeds, also one that was sent again.
  */
 
 import assert from "node:assert/strict";

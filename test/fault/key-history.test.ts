@@ -1,9 +1,9 @@
 /**
  * Random histories of the key file on a simulated disk, like those of the catalogue in history.test.ts.
  *
- * A history is some lives of a process that makes, changes and revokes keys while calls fail, until it dies. The model is the
- * file as it was when the last change was acknowledged: from then on every file begins with it, in memory and after
- * a loss of power, and a start with a disk that works needs no help.
+ * A history is some lives of a process that makes, changes and revokes keys while calls fail, until it dies. The model is
+ * the file as it was when the last change was acknowledged: later files begin with it, in memory and after a loss of
+ * power, and a start with a disk that works succeeds without repairs by hand.
  */
 
 import assert from "node:assert/strict";

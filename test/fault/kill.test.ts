@@ -1,10 +1,10 @@
 /**
  * Goal: however often the server is killed, a client that sends each unanswered create again with its Idempotency-Key
  * has added each animal exactly once, and no animal with a 201 response is lost or changed.
- * Method: 32 clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
- * repeat creates without a response, and sometimes others. This process knows every 201. And the same of reservations:
- * 32 clients want the same few animals, and each animal has one owner at most. Rounds: a few, or as many as
- * CRASH_ROUNDS, as in
+ * Method: many clients add animals to the real server, which gets SIGKILL at a random moment and is started again. They
+ * repeat creates without a response, and sometimes others. This process knows every 201. A second test does the same
+ * with reservations: many clients want the same few animals, and each animal has one owner at most. CRASH_ROUNDS sets
+ * the number of rounds, as in
  *
  *     npm run pretest && CRASH_ROUNDS=1000 node --test build/test/fault/kill.test.js
  */

@@ -1,5 +1,5 @@
 /**
- * What fails, and what a command does again and again in one process, leaves no file open; connections leave some.
+ * Opens that fail, and work that one process does again and again, leave no file open, and connections leave some free.
  */
 
 import assert from "node:assert/strict";

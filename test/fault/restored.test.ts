@@ -1,6 +1,6 @@
 /**
- * A catalogue that an operator restores beside a running store whose start could not write: on a full disk, the torn
- * tail or the last group waits for the first add. What was restored stays as it is, and nothing is acknowledged.
+ * An operator restores a catalogue beside a running store whose start could not write, because the disk was full: its
+ * torn tail or last group waits for the first add. The restored file stays as it is, and no add is acknowledged.
  */
 
 import assert from "node:assert/strict";

@@ -1,10 +1,10 @@
 /**
  * Which statuses animals may have, or whether they may be removed, after changes that went on at once.
  *
- * Of the changes of a round nobody knows the order. So each animal has a set of possible statuses: those that some order
- * leaves in which every change that succeeded found one of its statuses, and every one that was refused found the status
- * that it was told. A change without a result may have happened in that order or not. A status that a reader sees is the
- * only possible one from then on.
+ * The model does not know the order of the changes of a round. So each animal has a set of possible statuses: those that
+ * some order leaves in which every change that succeeded found one of the statuses that it allows, and every one that
+ * was refused found the status in its refusal. A change without a result may have happened in that order or not. When a
+ * reader sees a status, it is the only possible one.
  */
 
 import assert from "node:assert/strict";

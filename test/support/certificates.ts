@@ -12,7 +12,7 @@ export interface Pair {
   readonly key: string;
 }
 
-/** Writes the pair as a renewal does: each file at once. @returns their paths */
+/** Writes the pair as a renewal does: each file is replaced as a whole. @returns their paths */
 export function keepPair(folder: string, { cert, key }: Pair): Pair {
   const paths = { cert: join(folder, "cert.pem"), key: join(folder, "key.pem") };
   for (const [path, text] of [[paths.cert, cert], [paths.key, key]] as const) {
@@ -44,7 +44,7 @@ interface Making {
   readonly type?: keyof typeof keyTypes;
   readonly days?: number;
   readonly name?: string;
-  /** Otherwise it is its own. */
+  /** The pair that signs the certificate; if omitted, it is self-signed. */
   readonly issuer?: Pair;
 }
 

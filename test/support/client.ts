@@ -1,5 +1,5 @@
 /**
- * A client of a running program that keeps its connections. For what a client must not send, see `wire.ts`.
+ * A client of a running program, which reuses its connections. It sends whole, valid requests only; wire.ts sends others.
  */
 
 import { Agent, type ClientRequest, type IncomingHttpHeaders, request } from "node:http";

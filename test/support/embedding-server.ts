@@ -1,4 +1,4 @@
-/** A server of the program around the service. */
+/** An HTTP server as a program has it that embeds the service. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,7 +6,7 @@ import type { TestContext } from "node:test";
 
 type RequestHandler = (incoming: IncomingMessage & { originalUrl?: string }, outgoing: ServerResponse) => void;
 
-/** On a free port, until the test ends. */
+/** Serves on a free port until the test ends. Returns the port. */
 export async function serve(context: TestContext, handler: RequestHandler): Promise<number> {
   const server = createServer(handler);
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

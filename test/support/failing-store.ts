@@ -1,5 +1,5 @@
 /**
- * A store of which every method fails, in a way that the test chooses.
+ * A store whose methods all fail, with an error that the test chooses.
  */
 
 import type { PetStore } from "../../src/pets/pet-store.ts";

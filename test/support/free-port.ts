@@ -1,10 +1,10 @@
-/** For programs that cannot pick a port themselves. */
+/** Finds a free port for programs that cannot choose one themselves. */
 
 import { createServer } from "node:net";
 
 /**
- * A port that is free at this moment. None of those that the kernel gives to outgoing connections: while a server is
- * down, such a connection could take its port, or connect to itself.
+ * Returns a port that is free at this moment, outside the range that the kernel uses for outgoing connections: while a
+ * server is down, such a connection could take its port, or connect to itself.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -1,5 +1,5 @@
 /**
- * A store whose animals are on disk when the test says so.
+ * A store whose adds are resolved, as if the animals were on disk, when the test says so.
  */
 
 import type { PetPage, PetStore, StoredPet } from "../../src/pets/pet-store.ts";

@@ -1,5 +1,5 @@
 /**
- * Containers often have no IPv6.
+ * Whether tests of IPv6 can run: containers often have none.
  */
 
 import { networkInterfaces } from "node:os";

@@ -16,7 +16,7 @@ import { ManualClock } from "./manual-clock.ts";
 import { seededBytes } from "./random-bytes.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** Keys as a server has them: what can be asked of them, and who decides. */
+/** Keys as a server has them: with the commands on them and their keyring. */
 export type OpenKeys = Keys & Pick<KeyCommands, "keyring" | "exists" | "change" | "createFirst" | "close">;
 
 export function keysOver(log: KeyLog, options: KeyCommandsOptions & KeysOptions): OpenKeys {
@@ -33,7 +33,7 @@ export class KeyFolder {
   readonly path: string;
   readonly file: string;
   readonly reports: string[] = [];
-  /** As "reset key_…". */
+  /** The unbans and resets that were reported, each as "reset key_…". */
   readonly grants: string[] = [];
   readonly randomBytes: RandomBytes = seededBytes(11);
 
@@ -44,7 +44,7 @@ export class KeyFolder {
     this.file = join(this.path, "keys.jsonl");
   }
 
-  /** The file as whoever holds the folder has it open: its reports, unbans and resets are recorded. */
+  /** Opens the file as the owner of the folder's lock does. Its reports, unbans and resets are recorded. */
   async openFile(options: Partial<KeyFileOptions> = {}): Promise<KeyFile> {
     const file = await KeyFile.open({
       disk: nodeDisk,
@@ -87,7 +87,7 @@ export class KeyFolder {
   }
 }
 
-/** The id that the secret opens in that store, or "missing" or "invalid". */
+/** Returns the id of the key with that secret, or "missing" or "invalid". */
 export function ask(store: OpenKeys, secret: string): string {
   const result = store.keyring.authenticate(`Bearer ${secret}`);
   return result.kind === "key" ? result.key.id : result.kind;

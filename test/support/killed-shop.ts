@@ -1,6 +1,6 @@
 /**
- * The service behind nginx, killed and started again while animals are added: what its clients must bear. The suites in
- * plain JavaScript import this file as compiled.
+ * The service behind nginx, killed and started again while clients add animals, which must lose and double none. The
+ * suites in plain JavaScript import this file as compiled.
  */
 
 import assert from "node:assert/strict";
@@ -17,18 +17,18 @@ import { temporaryFolder } from "./temporary-folder.ts";
 import { until } from "./until.ts";
 
 export interface KilledShop {
-  /** Of the API, at nginx. */
+  /** The address of the API, at nginx. */
   readonly url: string;
-  /** Served `perMinute` times a minute. */
+  /** An API key with a quota of `perMinute`. */
   readonly key: string;
-  /** Resolves after the last start. */
+  /** Resolves when the server has been killed and started again for the last time. */
   readonly killed: Promise<void>;
   /** Fails unless there are as many animals, of different names, and no key is banned. */
   check(animalCount: number): Promise<void>;
 }
 
 interface Shop {
-  /** It is killed once it has so many animals. */
+  /** The server is killed each time that it has one of these numbers of animals. */
   readonly killsAt: readonly number[];
   readonly perMinute: number;
   /** Settings of the server. */
@@ -36,7 +36,7 @@ interface Shop {
   readonly how?: How;
 }
 
-/** Ends with the test. */
+/** Starts the service, which is stopped when the test ends. */
 export async function startKilledShop(context: TestContext, { killsAt, perMinute, args = [], how = {} }: Shop): Promise<KilledShop> {
   const data = ["--data", temporaryFolder(context)];
   const quotas = ["--plan", "enterprise", "--per-minute", String(perMinute), "--per-day", "100000"];

@@ -1,5 +1,5 @@
 /**
- * A file in memory for what only reads, as short and as late as a test likes.
+ * A file in memory for code that only reads. A test decides how many bytes each read brings, and may replace it.
  */
 
 import type { DiskFile } from "../../src/disk/disk.ts";

@@ -1,5 +1,5 @@
 /**
- * The mocked timers of `node:test`, also for modules that import theirs by name from `node:timers`, as all of src does.
+ * Mocks timers with `node:test`, also for modules that import them by name from `node:timers`, as all of src does.
  */
 
 import { syncBuiltinESMExports } from "node:module";
@@ -8,7 +8,7 @@ import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
 export interface MockedTimers {
   tick(ms: number): void;
-  /** Also called after the test. */
+  /** Restores the real timers. It is also called after the test. */
   reset(): void;
 }
 
@@ -24,7 +24,7 @@ export function mockTimers(context: TestContext, api: "setTimeout" | "setInterva
   return { tick: (ms) => timers.tick(ms), reset };
 }
 
-/** Runs the work, during which a second passes in a hundred turns of the event loop: what need not wait is done before. */
+/** Runs the work. A second passes only each hundred turns of the event loop, so that work without a timer is done first. */
 export async function passTime<Result>(context: TestContext, work: () => Promise<Result>): Promise<Result> {
   const timers = mockTimers(context, "setTimeout");
   let isOver = false;

@@ -1,5 +1,5 @@
 /**
- * nginx in front of the service, with a site of the recipes.
+ * Runs nginx in front of the service, with a site from the recipes.
  */
 
 import { spawnSync } from "node:child_process";
@@ -8,10 +8,10 @@ import { join } from "node:path";
 
 import { type RunningProcess, startProcess } from "./program.ts";
 
-/** Why there is no nginx for a test, or false. */
+/** The reason to skip a test of nginx, or false. */
 export const skipNginx: string | false = spawnSync("nginx", ["-v"]).error === undefined ? false : "nginx is not installed (Debian: nginx)";
 
-/** Keeps all that it writes in the folder. The caller stops it, by SIGQUIT. @param site what is in its block `http` */
+/** All files of nginx are in the folder. The caller stops it with SIGQUIT. @param site the content of its block `http` */
 export async function startNginx(folder: string, site: string): Promise<RunningProcess> {
   chmodSync(folder, 0o755); // If root starts nginx, its workers run as another user.
   const path = join(folder, "nginx.conf");

@@ -1,6 +1,6 @@
 /**
- * Programs as child processes, above all our own: `node dist/server.js` as an operator runs it. The suites in plain
- * JavaScript import this file as compiled.
+ * Runs programs as child processes, above all our own: `node dist/server.js`, as an operator runs it. The suites in
+ * plain JavaScript import this file as compiled.
  */
 
 import { type ChildProcess, spawn, type SpawnOptions } from "node:child_process";
@@ -15,12 +15,12 @@ export const programPath: string = join(root, "dist/server.js");
 
 /** How the program runs. */
 export interface How {
-  /** Another copy of it. */
+  /** The path of another copy of the program. */
   readonly program?: string;
-  /** Beside the environment of the tests, of which the settings of the program are left out. */
+  /** Variables besides those of the tests' own environment, of which the program's settings are left out. */
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** A command that runs the one after it, such as strace with its flags. */
+  /** A command that runs the program, such as strace with its flags. */
   readonly wrapper?: readonly string[];
   /** Descriptors; pipes that are read if omitted. */
   readonly stdout?: number;
@@ -41,14 +41,14 @@ export interface RunningProcess {
   /** The first group of the line that the start waited for. */
   readonly ready: string;
   readonly output: () => Output;
-  /** Resolves when it has ended, in whatever way. */
+  /** Resolves when the process has ended, in whatever way. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   /** Sends the signal and resolves to the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
 
 export interface RunningProgram extends RunningProcess {
-  /** Of the API, as the program printed it. */
+  /** The address of the API, as the program printed it. */
   readonly url: string;
   readonly origin: string;
   /** The key that a first start prints. */
@@ -57,7 +57,7 @@ export interface RunningProgram extends RunningProcess {
   readonly curlLine: string | undefined;
 }
 
-/** A test. A process that it has not stopped is killed when it is over, or it would keep the tests from ending. */
+/** A test. When it is over, processes that it has not stopped are killed: they would keep the tests from ending. */
 interface Context {
   after(end: () => void): void;
 }
@@ -70,10 +70,10 @@ export async function run(args: readonly string[], how: How = {}): Promise<Ran> 
 }
 
 /**
- * Makes a key and returns it. The command runs in this process, unless it is said how it runs in one of its own.
+ * Makes a key and returns it. The command runs in this process, or with `how` in one of its own.
  *
- * @param store where: `["--data", folder]`, say
- * @param plan one that no test uses up
+ * @param store the flags that name the store, such as `["--data", folder]`
+ * @param plan the key's plan; no test uses up the default one
  */
 export async function createKey(store: readonly string[], plan = "enterprise", how?: How): Promise<string> {
   const quotas = plan === "enterprise" ? ["--per-minute", "1000000000", "--per-day", "1000000000"] : [];
@@ -100,7 +100,7 @@ export async function start(context: Context | undefined, args: readonly string[
   };
 }
 
-/** A wrapper that stays, as strace does, would leave the server running. */
+/** Stops the server below a wrapper such as strace, which would leave it running if it were stopped itself. */
 function stopWrapped({ process: child, stop, ended }: RunningProcess, signal?: NodeJS.Signals): Promise<number | null> {
   const { pid, exitCode, signalCode } = child;
   const children = (exitCode ?? signalCode) === null ? readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8") : "";
@@ -161,7 +161,7 @@ function spawned(command: string, args: readonly string[], options: SpawnOptions
   const said = { stdout: "", stderr: "" };
   child.stdout?.setEncoding("utf8").on("data", (text: string) => (said.stdout += text));
   child.stderr?.setEncoding("utf8").on("data", (text: string) => (said.stderr += text));
-  // Types say that anything may come with an event.
+  // The types do not say which values come with an event.
   const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
   return { child, output: () => ({ ...said }), ended: closed.then(([code, signal]) => ({ code, signal })) };
 }

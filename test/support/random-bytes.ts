@@ -1,5 +1,5 @@
 /**
- * Random bytes for tests of keys: the same ones for the same seed, and never a secret of anybody's.
+ * Random bytes for tests of keys: the same ones for the same seed, so they are no real secrets.
  */
 
 import type { RandomBytes } from "../../src/keys/key.ts";

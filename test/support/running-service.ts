@@ -22,7 +22,7 @@ export interface RunningService {
   readonly service: Service;
   readonly listener: Listener;
   readonly port: number;
-  /** A key without a limit that could be felt. */
+  /** A key whose quota no test uses up. */
   readonly key: string;
   /** What was reported to the operator. */
   readonly reports: readonly string[];
@@ -31,17 +31,17 @@ export interface RunningService {
 
 export interface Start {
   readonly options?: Partial<AnimalStoreOptions>;
-  /** In the place of the service's own: time-outs short enough to wait for. */
+  /** Replaces the service's own limits, by time-outs short enough to wait for. */
   readonly limits?: Partial<ListenerLimits>;
   readonly clock?: Clock;
   readonly observers?: Observers;
   readonly publicPages?: readonly PublicPage[];
-  /** It speaks HTTPS. */
+  /** If given, the service speaks HTTPS. */
   readonly certificate?: typeof one;
   readonly hasFastLane?: boolean;
 }
 
-/** Where a service keeps what it keeps. */
+/** Where a service stores its data. */
 interface Place {
   readonly options: Pick<AnimalStoreOptions, "dataDir" | "database">;
   remove(): Promise<void>;
@@ -52,19 +52,19 @@ async function temporaryFolder(): Promise<Place> {
   return { options: { dataDir }, remove: () => rm(dataDir, { recursive: true }) };
 }
 
-/** The tests of PostgreSQL run others of these tests once more: they name a module that makes places in databases. */
+/** Names a module that makes places in databases, with which the suite of PostgreSQL runs these tests once more. */
 const placeModule = process.env["ANIMAL_STORE_TEST_PLACES"];
 const { createPlace } = (placeModule === undefined ? { createPlace: temporaryFolder } : await import(placeModule)) as {
   createPlace: (clock?: Clock) => Promise<Place>;
 };
 
-/** The tests of raw connections run over TLS once more. */
+/** The tests of raw connections also run over TLS. */
 const defaultCertificate = process.env["ANIMAL_STORE_TEST_TLS"] === undefined ? undefined : one;
 
-/** And once more with node:http alone. */
+/** Those tests also run without the fast lane. */
 const hasFastLaneByDefault = process.env["ANIMAL_STORE_TEST_FAST_LANE"] !== "off";
 
-/** The caller closes it. */
+/** Starts a service, which the caller closes. */
 export async function startService(start: Start = {}): Promise<RunningService> {
   const { options, limits, clock, observers, publicPages = [], certificate = defaultCertificate } = start;
   const { hasFastLane = hasFastLaneByDefault } = start;
@@ -86,7 +86,7 @@ export async function startService(start: Start = {}): Promise<RunningService> {
   return {
     service,
     listener,
-    // An address that is no path: it listens on a port.
+    // The listener is on a port, so its address is no path.
     port: (listener.server.address() as AddressInfo).port,
     key,
     reports,
@@ -98,19 +98,19 @@ export async function startService(start: Start = {}): Promise<RunningService> {
   };
 }
 
-/** Closed after the test. */
+/** Starts a service that is closed after the test. */
 export async function runningService(context: TestContext, start?: Start): Promise<RunningService> {
   const running = await startService(start);
   context.after(() => running.close());
   return running;
 }
 
-/** A key that is served so often a minute. */
+/** Makes a key with these quotas. */
 export async function keyWithQuota({ service }: RunningService, perMinute: number, perDay = 100_000): Promise<string> {
   return (await service.keys.create({ plan: "enterprise", perMinute, perDay })).key;
 }
 
-/** As its lists show it. */
+/** Counts the animals in the lists of the service. */
 export async function animalCount({ port, key }: RunningService): Promise<number> {
   let count = 0;
   for (let after: number | undefined = 0; after !== undefined; ) {

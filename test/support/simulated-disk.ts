@@ -2,10 +2,10 @@
  * A disk in memory that does what disks may do, replayable from its random numbers.
  *
  * Each file has what programs see (`seen`) and what a loss of power leaves (`kept`). Writes go to `seen`, in pages of
- * `pageBytes`, far smaller than real ones, so that every line spans some. A sync brings the dirty pages and the size to
- * `kept`. A failed one brings some of them, and the others count as clean from then on: a later sync does not write
- * them, and says OK (as Linux does). A loss of power keeps of each dirty page any version since the last sync, or none
- * (zeros), or junk; of the sizes since then any; of the names of an unsynced folder any, new or old.
+ * `pageBytes`, far smaller than real ones, so that every line spans some. A sync copies the dirty pages and the size to
+ * `kept`. A failed sync copies some of them, and the others count as clean from then on: a later sync does not write
+ * them, and succeeds (as on Linux). A loss of power leaves, for each dirty page, any version since the last sync, zeros
+ * or junk; for the file, any of its sizes since then; for an unsynced folder, the old or the new name of each file.
  *
  * `boot()` hands out the disk as one process sees it. After `killProcess` or `losePower` none of its calls ever
  * resolves, nor does anything: the process is dead. The calls are counted; `plan` says what goes wrong at which.
@@ -18,7 +18,7 @@ import type { SeededRandom } from "./seeded-random.ts";
 
 const pageBytes = 16;
 
-/** "short" is a full disk: only appending meets it. "blind": a look at a file fails. */
+/** "short": the disk is full, which only appending meets. "blind": `stat` of a file fails. */
 export type Fault = "none" | "error" | "short" | "blind" | "kill" | "power";
 
 /** Called before each call of the disk, with its number from 1 and its name. */
@@ -31,14 +31,14 @@ interface File {
   readonly versions: Map<number, Buffer[]>;
   /** Sizes since the last sync, the synced one first. */
   sizes: number[];
-  /** Where its unreadable block begins. */
+  /** The offset of the file's unreadable block. */
   bad?: number;
 }
 
-/** Of a block that cannot be read. */
+/** The size of a block that cannot be read. */
 export const badBytes = 16;
 
-/** As a kernel does: up to the block that cannot be read, and then not at all. */
+/** Reads as a kernel does: up to the block that cannot be read, and fails at the block itself. */
 function readSome({ seen, bad = Infinity }: File, target: Uint8Array, position: number): number {
   if (position >= bad && position < bad + badBytes) {
     throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
@@ -233,7 +233,7 @@ export class SimulatedDisk {
     file.sizes.push(size);
   }
 
-  /** A failing one keeps what it likes, and forgets that the rest was ever to be written. */
+  /** A failing sync writes some of the pages, and forgets that the others are dirty. */
   #sync(file: File, isFailing: boolean): void {
     const size = isFailing ? this.#random.pick(file.sizes) : file.seen.length;
     const kept = Buffer.alloc(size);

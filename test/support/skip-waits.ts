@@ -1,11 +1,11 @@
-/** The client's waits, without the time that they take. */
+/** Lets the client wait without taking the time. */
 
 import type { TestContext } from "node:test";
 
 /**
- * Time that passes only by waiting: a timer of the client moves it to its end at once.
- * @param onWait gets the milliseconds by which it moved; the timer ends when it has resolved
- * @param gate no timer ends before it resolves
+ * Makes time pass only by waiting: a timer of the client moves the clock to the timer's end at once.
+ * @param onWait gets the milliseconds by which the clock moved; the timer ends when it has resolved
+ * @param gate no timer ends before this resolves
  * @returns resolves when the first wait has begun
  */
 export function skipWaits(

@@ -1,5 +1,5 @@
 /**
- * A folder for one test.
+ * Makes a temporary folder for a test.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * The program in this process: the same command lines as `test/support/program.ts`, without the time a process takes.
+ * Runs the program's command lines in this process, which takes less time than a process as in `test/support/program.ts`.
  */
 
 import { run } from "../../src/cli/run.ts";
@@ -10,7 +10,7 @@ export interface RecordingTerminal extends Terminal {
   readonly output: () => { readonly stdout: string; readonly stderr: string };
 }
 
-/** A terminal that keeps what is printed, with the promises of the real one. @param isWatched by a person */
+/** A terminal that records what is printed, with the promises of the real one. @param isWatched whether a person watches */
 export function recordingTerminal(environment: NodeJS.ProcessEnv = {}, isWatched = false): RecordingTerminal {
   let stdout = "";
   let stderr = "";

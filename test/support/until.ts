@@ -1,9 +1,9 @@
 import { setTimeout } from "node:timers/promises";
 
-/** Between two checks: in a second they are fewer than the failed authentications that an address may have. */
+/** The pause between two checks, long enough that an address does not use up its failed authentications. */
 const pauseMs = 25;
 
-/** Resolves with the first result that is not falsy. Rejects after a time, long enough for a busy machine. */
+/** Resolves to the first result that is not falsy. Rejects after a time-out, long enough for a busy machine. */
 export async function until<Result>(
   what: string,
   check: () => Result | Promise<Result>,

@@ -1,5 +1,5 @@
 /**
- * A response as it came over the wire, and everything that holds for every response.
+ * Parses a response as it came over the wire, and asserts what holds for every response.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +20,7 @@ export interface WireResponse extends WireHead {
   readonly contentBytes: number;
 }
 
-/** Strict: what is no response by RFC 9112, 4 and 5, fails. */
+/** Parses strictly: bytes that are no response by RFC 9112, 4 and 5, fail. */
 export function parseHead(text: string): WireHead {
   const [statusLine = "", ...lines] = text.split("\r\n");
   const status = /^HTTP\/1\.1 ([1-5][0-9][0-9]) [A-Za-z' -]+$/.exec(statusLine)?.[1];

@@ -1,6 +1,6 @@
 /**
  * A client that sends bytes as they are given and reads responses as they come. It corrects nothing and hides nothing.
- * Every wait has a guard: a test that hangs fails.
+ * Every wait has a time-out, so that a test which would hang fails.
  */
 
 import { connect, type Socket } from "node:net";
@@ -8,7 +8,7 @@ import { connect as connectSecurely } from "node:tls";
 
 import { parseHead, type WireResponse } from "./wire-response.ts";
 
-/** Far beyond what any test needs. */
+/** The time-out of each wait, far longer than any test needs. */
 const guardMs = 20_000;
 
 export class Wire {
@@ -104,7 +104,7 @@ export class Wire {
     return this.#received().toString();
   }
 
-  /** In one piece, which takes time: not with every chunk. */
+  /** Joins the chunks, which takes time, so it is not done for every chunk. */
   #received(): Buffer {
     if (this.#chunks.length !== 1) {
       this.#chunks = [Buffer.concat(this.#chunks)];

@@ -1,5 +1,5 @@
 /**
- * The last response of a connection reaches a client that is still sending, whatever closes the connection: what comes is
+ * The last response of a connection reaches a client that is still sending, whatever closes the connection: its bytes are
  * read and dropped until the client closes its side too (RFC 9112, 9.6).
  */
 

@@ -1,6 +1,6 @@
 /**
- * The fast lane: which requests node:http never sees, that their responses are the same, and that what bounds a
- * connection of node:http bounds one in the lane.
+ * The fast lane: which requests node:http never sees, that their responses are the same, and that the limits on a
+ * connection of node:http hold for one in the lane.
  */
 
 import assert from "node:assert/strict";

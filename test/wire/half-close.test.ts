@@ -1,8 +1,8 @@
 /**
- * A client that closes its side behind a request that is not whole. Goal: nothing waits for what cannot come. Method:
- * whole requests, one or none, then a last one that is cut, then the end of the stream, in the same packet or later, on
- * the fast lane, on node:http, and over TLS. Every whole request in front of it gets its response, and the connection
- * closes at once: a wait of this test has 20 s, and a request 30 s.
+ * A client closes its side after a request that is not whole. Goal: the service does not wait for bytes that cannot
+ * come. Method: one whole request or none, then one that is cut, then the end of the stream, in the same packet or later,
+ * on the fast lane, on node:http, and over TLS. Every whole request before it gets its response, and the connection
+ * closes at once: waits of this test are shorter than the time-out of a request.
  */
 
 import assert from "node:assert/strict";

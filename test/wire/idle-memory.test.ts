@@ -1,8 +1,8 @@
 /**
- * What an idle connection takes in memory does not depend on what was sent on it before. Goal: a client cannot make the
- * service hold its packets, fields or content by leaving connections open. Method: in each way that a connection can
- * be served, many connections send one request each and stay open; what they take, in the heap and in buffers, is
- * compared with what connections take that have sent a short GET.
+ * The memory of an idle connection does not depend on what was sent on it before. Goal: a client cannot make the service
+ * hold its packets, fields or content by leaving connections open. Method: in each way that a connection can be served,
+ * many connections send one request each and stay open; the memory that they take, in the heap and in buffers, is
+ * compared with that of connections that have sent a short GET.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The rate fields of responses to bytes that are no request, what such bytes leave, and CONNECT. Which bytes are no
- * request is in smuggling.test.ts, and what comes before them in pipelining.test.ts.
+ * The rate fields of responses to bytes that are no request, the memory that such bytes leave, and CONNECT. Which bytes
+ * are no request is in smuggling.test.ts; requests before such bytes are in pipelining.test.ts.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Header fields take memory many times their bytes, so their number is bounded. Node drops those beyond a bound of its
- * own, also a second `Host` or `Authorization`: such a message must not be handled.
+ * Header fields take many times their bytes in memory, so their number is bounded. Node drops fields beyond a bound of
+ * its own, also a second `Host` or `Authorization`: such a message must not be handled.
  */
 
 import assert from "node:assert/strict";

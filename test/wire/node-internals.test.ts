@@ -1,4 +1,4 @@
-/** What the wire relies on of Node's insides, and what happens where a Node has it no more. */
+/** The internals of Node that the module relies on, and what happens where a release of Node lacks one. */
 
 import assert from "node:assert/strict";
 import { createServer, type Server } from "node:http";

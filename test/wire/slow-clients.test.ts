@@ -1,5 +1,5 @@
 /**
- * Slow clients hold their sockets and nothing else: a client beside them is served. As a measurement at full size:
+ * Slow clients take their sockets and nothing else: other clients are served meanwhile. As a measurement at full size:
  *
  *     SLOW_COUNT=1000 IDLE_COUNT=10000 FLOOD_COUNT=1700 node --test build/test/wire/slow-clients.test.js
  *

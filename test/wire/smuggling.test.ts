@@ -2,7 +2,7 @@
  * After a 400 about the message itself nothing more is read as a request on its connection, which closes: the bytes
  * that follow may be content to one recipient and a request to another (RFC 9112, 2.2, 3.2, 6.1, 6.3 and 11.2).
  *
- * Each faulty request here comes in one packet with a creation that must not take place.
+ * Each faulty request here comes in one packet with a create that must not take place.
  */
 
 import assert from "node:assert/strict";

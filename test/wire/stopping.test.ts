@@ -1,5 +1,5 @@
 /**
- * Stopping: requests under way get their responses, no new ones are taken, and no client can delay it beyond its bound.
+ * A stop: requests under way get their responses, no new ones are taken, and no client can delay it beyond its bound.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Clients that are too slow are cut off, with an error response if they have begun a request. The limits of the tests
- * are short, and each test waits for the event itself; how long they are in service is tested by itself.
+ * Clients that are too slow are cut off, with an error response if they have begun a request. The limits of these tests
+ * are short, and each test waits for the event itself; the service's own limits have a test of their own.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,4 @@
-/** What is particular to HTTPS. The tests of raw connections run over it too: `.ci/run`. */
+/** What is particular to HTTPS. `.ci/run` also runs the tests of raw connections over it. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
