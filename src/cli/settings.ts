@@ -7,6 +7,7 @@
 import { messageOf } from "../base/error-message.ts";
 import { parseBaseUrl, parseOrigins, trustedProxyCountMax } from "../options.ts";
 import type { Pair, PairPaths } from "../tls/pair.ts";
+import { listenerLimits } from "../wire/listener-limits.ts";
 import { maskedAddress, parseDatabaseAddress } from "./database-address.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 
@@ -37,7 +38,10 @@ export const settingRows = {
   "trust-proxy": [
     integer(0, trustedProxyCountMax), "COUNT", "how many proxies in front append to the header X-Forwarded-For", "0",
   ],
-  "idle-seconds": [integer(1, 3_600), "SECONDS", "how long a connection stays open between requests, 1 to 3600", "75"],
+  "idle-seconds": [
+    integer(1, 3_600), "SECONDS", "how long a connection stays open between requests, 1 to 3600",
+    String(listenerLimits.idleMs / 1_000),
+  ],
   "cors-origin": [parseOriginList, "ORIGINS", "origins that browsers may call from, comma separated, or *"],
   log: [
     choice("off", "lifecycle", "requests"),

@@ -1,6 +1,7 @@
 /**
  * Adds animals to a data folder, for an import: by itself if the folder is free, else through the process that holds
- * it. That may be another process at each batch.
+ * it, which may be another one at each batch. A batch is sent again only where it certainly was not added, as
+ * control-client.ts says.
  */
 
 import type { Disk, FolderSurroundings } from "../disk/disk.ts";

@@ -24,7 +24,10 @@ export interface PostgresOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-/** How often each instance looks for new key events, so that a change works everywhere within a second. */
+/**
+ * How often each instance looks for new key events, so that a change works everywhere within a second. While the
+ * database is away, this is what tries it again.
+ */
 const keyPollMs = 250;
 const purgeMs = 3_600_000;
 /** How many blocks of 8 kB of a table a purge looks at in one statement, so that no batch waits long for rows. */

@@ -4,7 +4,7 @@ export const listenerLimits = {
   requestMs: 30_000,
   /** How long a client may read nothing of a response, or up to twice as long. */
   stalledReaderMs: 30_000,
-  /** Longer than most proxies keep an idle connection, so that the proxy closes first and no request is lost. */
+  /** Longer than most proxies keep an idle connection, so that they close first. `--idle-seconds` replaces it. */
   idleMs: 75_000,
   /** How often timed-out connections are looked for. Node's default would add up to 30 s to a client's `fieldsMs`. */
   timeoutCheckMs: 500,
