@@ -9,7 +9,7 @@ export class SerialQueue {
     return result;
   }
 
-  /** Resolves when all work that was given has ended. */
+  /** Resolves when all work given before the call has ended. */
   async idle(): Promise<void> {
     await this.#last;
   }

@@ -44,8 +44,8 @@ export interface AppenderOptions {
 
 /**
  * How long a check of the file stays valid, if nothing fails meanwhile: the check after a piece is then also the one
- * before the next, which saves a call of the file system. After that, another process may have written to the file. Our
- * piece must not follow that, since no start accepts a file with that in its middle.
+ * before the next, which saves a call of the file system. Later, the file is checked again: if another process has
+ * written to it, we must not append, because no start accepts foreign bytes in the middle of the file.
  */
 const lookMsMax = 100;
 
@@ -59,18 +59,15 @@ export class Appender {
   readonly #path: string;
   readonly #report: Report;
   readonly #clock: Clock;
-  /** Undefined once it is settled and synced. */
+  /** Undefined once `prepare` has settled it, or a piece after it is on disk. */
   #tail: Tail | undefined;
-  /** The length of the pieces that are on disk. Changed here only, as is `ended`. */
-  lengthBytes: number;
-  /** Why nothing more is written; undefined while writing is possible. */
-  ended: string | undefined;
+  #lengthBytes: number;
+  #ended: string | undefined;
   /** At most so many bytes, torn or of a failed piece, may follow `lengthBytes`. They are cut before the next piece. */
   #excessBytesMax: number;
   /** When the file was last checked. */
   #lookedMs = -Infinity;
-  /** Whether the last piece failed. Changed here only. */
-  isFailing = false;
+  #isFailing = false;
   /** The last report about that, and when it was made. */
   #isReportedFailing = false;
   #reportedMs = -Infinity;
@@ -84,15 +81,33 @@ export class Appender {
     this.#clock = options.clock ?? systemClock;
     this.#tail = options.tail;
     this.#excessBytesMax = options.tail?.tornBytes ?? 0;
-    this.lengthBytes = options.lengthBytes;
+    this.#lengthBytes = options.lengthBytes;
   }
 
-  /** Whether the file's end, as the start read it, has been settled and synced. */
+  /** The length of the pieces that are on disk. */
+  get lengthBytes(): number {
+    return this.#lengthBytes;
+  }
+
+  /** Why nothing more is written; undefined while writing is possible. */
+  get ended(): string | undefined {
+    return this.#ended;
+  }
+
+  /** Whether the last attempt to write failed. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /** Whether the file's end, as the start read it, is settled. If `prepare` did that, its caller has to sync it. */
   get isPrepared(): boolean {
     return this.#tail === undefined;
   }
 
-  /** Settles the file's end, not yet durably. Never rejects: a failure is reported. */
+  /**
+   * Settles the file's end. This does not wait in the queue, so it must be over before the first `append`. The caller
+   * then syncs the file, which makes it durable. Never rejects: a failure is reported, and `append` tries again.
+   */
   async prepare(): Promise<void> {
     try {
       await this.#settleTail();
@@ -116,15 +131,15 @@ export class Appender {
     const writtenMs = this.#clock.monotonicMs();
     try {
       await this.#sync();
-      await this.#mustBeUnchanged(this.lengthBytes + bytes.length);
+      await this.#mustBeUnchanged(this.#lengthBytes + bytes.length);
     } catch (error) {
       this.#lookedMs = -Infinity;
-      if (this.ended !== undefined) {
+      if (this.#ended !== undefined) {
         return { kind: "unknown", reason: messageOf(error) };
       }
       // The piece is on disk, and a failed check does not prove another process. The next piece begins with a check.
     }
-    this.lengthBytes += bytes.length;
+    this.#lengthBytes += bytes.length;
     this.#tail = undefined;
     this.#noteFailing(false, `${this.#path} can be written again`);
     const times = { appendMs: writtenMs - startMs, syncMs: this.#clock.monotonicMs() - writtenMs };
@@ -132,8 +147,8 @@ export class Appender {
   }
 
   end(reason: string, effect = "nothing more is written until a restart"): void {
-    if (this.ended === undefined) {
-      this.ended = reason;
+    if (this.#ended === undefined) {
+      this.#ended = reason;
       this.#report(`${reason}; ${effect}`, "warning");
     }
   }
@@ -142,9 +157,9 @@ export class Appender {
   checkUnchanged(effect?: string): Promise<void> {
     return this.#queue.run(async () => {
       try {
-        await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax, effect);
+        await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax, effect);
       } catch (error) {
-        if (this.ended === undefined) {
+        if (this.#ended === undefined) {
           this.#report(messageOf(error), "warning"); // The check itself failed.
         }
       }
@@ -157,15 +172,15 @@ export class Appender {
   }
 
   async #write(bytes: Uint8Array): Promise<WriteFailure | undefined> {
-    if (this.ended !== undefined) {
-      return { kind: "absent", reason: this.ended };
+    if (this.#ended !== undefined) {
+      return { kind: "absent", reason: this.#ended };
     }
     let hasBegun = false;
     try {
       await this.#settleTail();
       await this.#cutExcess();
       if (this.#clock.monotonicMs() - this.#lookedMs > lookMsMax) {
-        await this.#mustBeUnchanged(this.lengthBytes);
+        await this.#mustBeUnchanged(this.#lengthBytes);
       }
       hasBegun = true;
       this.#excessBytesMax = bytes.length;
@@ -183,15 +198,15 @@ export class Appender {
   }
 
   #reportFailure(error: unknown): string {
-    const reason = this.ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
-    if (this.ended === undefined) {
+    const reason = this.#ended ?? `${this.#path} cannot be written: ${messageOf(error)}`;
+    if (this.#ended === undefined) {
       this.#noteFailing(true, `${reason}; nothing can be added until writing works again`);
     }
     return reason;
   }
 
   #noteFailing(isFailing: boolean, message: string): void {
-    this.isFailing = isFailing;
+    this.#isFailing = isFailing;
     const nowMs = this.#clock.monotonicMs();
     if (isFailing !== this.#isReportedFailing && nowMs - this.#reportedMs >= reportMsMin) {
       this.#isReportedFailing = isFailing;
@@ -205,7 +220,7 @@ export class Appender {
     if (tail === undefined) {
       return;
     }
-    await this.#mustBeUnchanged(this.lengthBytes, this.#excessBytesMax);
+    await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax);
     if (!(await tail.isUnchanged())) {
       throw this.#ending(`${this.#path} has other bytes at its end: ${otherProcess}`);
     }
@@ -228,10 +243,10 @@ export class Appender {
   }
 
   async #cutExcess(): Promise<void> {
-    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.lengthBytes : 0;
+    const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.#lengthBytes : 0;
     // If there are more bytes than the piece had, another process wrote some: all of them stay.
     if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
-      await this.#file.truncate(this.lengthBytes);
+      await this.#file.truncate(this.#lengthBytes);
       await this.#sync();
     }
     this.#excessBytesMax = 0;
