@@ -6,8 +6,9 @@
 import { lchown, lstat } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
+import { messageOf } from "../base/error-message.ts";
 import { nodeDisk } from "./node-disk.ts";
-import { become, type Owner, pathOwner, userName } from "./owner.ts";
+import { type Owner, pathOwner, userName } from "./owner.ts";
 
 /**
  * If this process is root and the data folder another user's, becomes that user. Call it before the first file there is
@@ -24,6 +25,22 @@ export async function becomeOwner(dataDir: string, target?: string): Promise<Own
     await become(owner);
   }
   return owner;
+}
+
+/**
+ * Gives up being root, for good: as this user the process can do nothing that the user could not. Supplementary groups
+ * go first, since root's would stay, and read root's files. All ids change, not only the effective ones: access(2),
+ * which says why a file is refused, goes by the real ones.
+ * @throws {Error} this root may not, as in a container without that right
+ */
+async function become({ uid, gid }: Owner): Promise<void> {
+  try {
+    process.setgroups?.([gid]);
+    process.setgid?.(gid);
+    process.setuid?.(uid);
+  } catch (error) {
+    throw new Error(`root cannot become user ${await userName(uid)} here: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** Makes `target` and gives it to the owner. Safe only where root alone decides what the path leads to. */

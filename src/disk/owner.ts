@@ -1,14 +1,12 @@
 /**
  * Finds out who owns a folder, for a process of root. The owner of a folder may put a link in the place of any file
- * there, and root's rights must not follow it. So a command becomes that user (`become`). A server stays root, since it
- * may need that later; it opens no link there, and gives away only what it has just made.
+ * there, and root's rights must not follow it. So a command becomes that user: as-owner.ts. A server stays root, since
+ * it may need that later; it opens no link there, and gives away only what it has just made.
  */
 
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
-
-import { messageOf } from "../base/error-message.ts";
 
 export interface Owner {
   readonly uid: number;
@@ -52,22 +50,6 @@ function isRoot(): boolean {
 
 function notRoot({ uid, gid }: Owner): Owner | undefined {
   return uid === 0 ? undefined : { uid, gid };
-}
-
-/**
- * Gives up being root, for good: as this user the process can do nothing that the user could not. Supplementary groups
- * go first, since root's would stay, and read root's files. All ids change, not only the effective ones: access(2),
- * which says why a file is refused, goes by the real ones.
- * @throws {Error} this root may not, as in a container without that right
- */
-export async function become({ uid, gid }: Owner): Promise<void> {
-  try {
-    process.setgroups?.([gid]);
-    process.setgid?.(gid);
-    process.setuid?.(uid);
-  } catch (error) {
-    throw new Error(`root cannot become user ${await userName(uid)} here: ${messageOf(error)}`, { cause: error });
-  }
 }
 
 /** The number where there is no name: a container may run as a user without one. */
