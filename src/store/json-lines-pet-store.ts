@@ -26,7 +26,8 @@ import {
 } from "../pets/pet-store.ts";
 import { type NewPet, petStatuses, petToJson } from "../pets/pet.ts";
 import { Catalogue } from "./catalogue.ts";
-import { IdempotencyHashes, seedBytes } from "./idempotency-hashes.ts";
+import { IdempotencyHashes } from "./idempotency-hashes.ts";
+import { seedBytes } from "./idempotency-table.ts";
 import { loadPets, petFileName, tornText } from "./load-pets.ts";
 import { changedOutcome, type GroupItem, type ItemResult, PetGroup, refusalOf } from "./pet-group.ts";
 import { removedIndex } from "./pet-line.ts";
@@ -133,9 +134,9 @@ export class JsonLinesPetStore implements PetStore {
     if (earlier === undefined) {
       return this.#write({ kind: "add", newPet, idempotencyHash });
     }
-    const { id, kind, statusIndex } = earlier;
+    const { id, isChange, statusIndex } = earlier;
     const json = petToJson({ id, ...newPet });
-    if (kind !== "create" || json !== this.#catalogue.get(id, statusIndex)) {
+    if (isChange || json !== this.#catalogue.get(id, statusIndex)) {
       return Promise.reject(new IdempotencyConflictError("the idempotency hash belongs to another request"));
     }
     return this.#whenKept({ id, json, isReplay: true });
@@ -158,7 +159,7 @@ export class JsonLinesPetStore implements PetStore {
       const refusal = refusalOf(this.#catalogue.statusOf(id), from);
       return refusal === undefined ? this.#write<Outcome>({ kind: "change", ...wanted }) : (refusal as Outcome);
     }
-    if (earlier.kind !== "change" || earlier.id !== id || earlier.statusIndex !== statusIndex) {
+    if (!earlier.isChange || earlier.id !== id || earlier.statusIndex !== statusIndex) {
       throw new IdempotencyConflictError("the idempotency hash belongs to another request");
     }
     return this.#whenKept({ ...changedOutcome(this.#catalogue, id, statusIndex), isReplay: true } as Outcome);

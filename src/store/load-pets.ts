@@ -36,6 +36,8 @@ class PetLineReader implements LineReader {
   readonly #sink: PetSink;
   readonly #hashes: LoadOptions["hashes"];
   readonly #line = createPetLine();
+  /** One object is used for all requests. */
+  readonly #request = { id: 0, isChange: false, statusIndex: 0 };
   readonly #gaps = new Gaps();
   readonly #removed = new HierarchicalBitSet();
   #lastId = 0;
@@ -76,7 +78,10 @@ class PetLineReader implements LineReader {
         this.#sink.skipTo(line.id);
     }
     if (line.hashStart > 0) {
-      this.#hashes?.rememberSince(bytes, line.hashStart, line, line.atSeconds);
+      this.#request.id = line.id;
+      this.#request.isChange = line.kind === "change";
+      this.#request.statusIndex = line.statusIndex;
+      this.#hashes?.rememberSince(bytes, line.hashStart, this.#request, line.atSeconds);
     }
     return undefined;
   }

@@ -28,7 +28,8 @@ export type GroupItem =
 
 export type ItemResult = StoredPet | ChangeOutcome | RemovalOutcome;
 
-type GroupLine = Readonly<Pick<PetLine, "id" | "kind" | "statusIndex" | "statusStart" | "hashStart">> & {
+type GroupLine = Readonly<Pick<PetLine, "id" | "statusIndex" | "statusStart" | "hashStart">> & {
+  readonly isChange: boolean;
   readonly start: number;
 };
 
@@ -76,7 +77,7 @@ export class PetGroup {
   publish(hashes: IdempotencyHashes): void {
     const { view } = this.#chunk;
     for (const line of this.#lines) {
-      if (line.kind === "change") {
+      if (line.isChange) {
         this.#catalogue.changeStatus(line.id, line.statusIndex);
       } else {
         this.#catalogue.append(view, line.start, line.statusStart, line.statusIndex);
@@ -114,7 +115,7 @@ export class PetGroup {
     line.number = line.group + this.#lines.length;
     this.byteCount = encodePetLine(this.#chunk, start, content, line);
     const { id, kind, statusIndex, statusStart, hashStart } = line;
-    this.#lines.push({ id, kind, statusIndex, statusStart, hashStart, start });
+    this.#lines.push({ id, isChange: kind === "change", statusIndex, statusStart, hashStart, start });
   }
 }
 

@@ -37,7 +37,7 @@ import { checksumBytes, hasChecksum, type LineFault, Literal, writeChecksum } fr
 import type { Chunk } from "../log/chunks.ts";
 import { members, membersBytesMax } from "../pets/members.ts";
 import { petStatuses } from "../pets/pet.ts";
-import { idempotencyHashCharacters } from "./idempotency-hashes.ts";
+import { idempotencyHashCharacters } from "./idempotency-table.ts";
 
 /** What a change is to, in the order of `statusIndex`. */
 export const fileStatuses: readonly string[] = [...petStatuses, "removed"];

@@ -18,9 +18,8 @@ import { Keyring } from "../keys/keyring.ts";
 import { petStatuses } from "../pets/pet.ts";
 import { Catalogue } from "../store/catalogue.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
-import {
-  idempotencyHashCharacters, type IdempotencyHashes, idempotencyHashesMin, idempotencySecondsMax,
-} from "../store/idempotency-hashes.ts";
+import type { IdempotencyHashes } from "../store/idempotency-hashes.ts";
+import { idempotencyHashCharacters, idempotencyHashesMin, idempotencySecondsMax } from "../store/idempotency-table.ts";
 import { loadPets, petFileName, tornText } from "../store/load-pets.ts";
 import { type LineContent, removedIndex } from "../store/pet-line.ts";
 import { intactPart, type Transferred } from "./import-to-postgres.ts";
@@ -74,10 +73,11 @@ async function shortPieces(
   const catalogue = new Catalogue(petStatuses);
   const replays: DatedContent[] = [];
   const nowSeconds = Math.floor(clock.wallMs() / 1_000);
-  const rememberSince: IdempotencyHashes["rememberSince"] = (bytes, start, { id, kind, statusIndex }, atSeconds) => {
+  const rememberSince: IdempotencyHashes["rememberSince"] = (bytes, start, request, atSeconds) => {
+    const { id, isChange, statusIndex } = request;
     if (nowSeconds - atSeconds < idempotencySecondsMax) {
       const idempotencyHash = textOf(bytes, start, start + idempotencyHashCharacters);
-      replays.push({ id, kind, statusIndex, json: "", idempotencyHash, atSeconds });
+      replays.push({ id, kind: isChange ? "change" : "create", statusIndex, json: "", idempotencyHash, atSeconds });
       if (replays.length > 2 * idempotencyHashesMin) { // Not each time: it moves all that stay.
         replays.splice(0, replays.length - idempotencyHashesMin);
       }

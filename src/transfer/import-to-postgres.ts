@@ -19,7 +19,7 @@ import { onceAge } from "../postgres/functions.ts";
 import { writeLimits } from "../postgres/limits-table.ts";
 import { columnNames, petArray, recordOfJson } from "../postgres/pet-columns.ts";
 import { readChangedTo, readLastId } from "../postgres/schema.ts";
-import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-hashes.ts";
+import { idempotencyHashCharacters, type StoredRequest } from "../store/idempotency-table.ts";
 import { loadPets, petFileName, type PetSink, tornText } from "../store/load-pets.ts";
 import { fileStatuses, removedIndex } from "../store/pet-line.ts";
 
@@ -149,9 +149,9 @@ class CatalogueCopy implements PetSink {
   }
 
   rememberSince(bytes: DataView, start: number, request: StoredRequest, atSeconds: number): void {
-    const { id, kind, statusIndex } = request;
+    const { id, isChange, statusIndex } = request;
     const hash = textOf(bytes, start, start + idempotencyHashCharacters);
-    this.#hashes.set(hash, { hash, id, status: kind === "change" ? fileStatuses[statusIndex]! : null, atSeconds });
+    this.#hashes.set(hash, { hash, id, status: isChange ? fileStatuses[statusIndex]! : null, atSeconds });
   }
 
   async flush(query: Query, changedTo: string): Promise<void> {

@@ -10,7 +10,7 @@ import { textOf } from "../base/checksum.ts";
 import type { ReadableFile } from "../disk/file-bytes.ts";
 import { gapIdMax } from "../store/catalogue.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
-import { idempotencyHashCharacters } from "../store/idempotency-hashes.ts";
+import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
 import { Gaps } from "../store/load-pets.ts";
 import { fileStatuses, type LineContent, removedIndex } from "../store/pet-line.ts";
 import { type IntactLine, linesAt } from "./intact-lines.ts";

@@ -9,7 +9,7 @@ import {
   IdempotencyTable,
   seedBytes,
   type StoredRequest,
-} from "../../src/store/idempotency-hashes.ts";
+} from "../../src/store/idempotency-table.ts";
 import { seededBytes } from "../support/random-bytes.ts";
 
 function hashOf(number: number): DataView {
@@ -21,7 +21,7 @@ function hashOf(number: number): DataView {
 const start = "before ".length;
 
 function createOf(id: number): StoredRequest {
-  return { id, kind: "create", statusIndex: id % 3 };
+  return { id, isChange: false, statusIndex: id % 3 };
 }
 const seed = seededBytes(1)(seedBytes);
 
@@ -126,7 +126,7 @@ test("IdempotencyTable gives memory back once all hashes of a segment are too ol
 test("IdempotencyTable knows of each hash whether it is a change's, and the status", () => {
   const table = new IdempotencyTable(seed);
   const requests = Array.from({ length: 2_000 }, (_, index) => {
-    return { id: 2 ** 31 - index, kind: index % 2 === 0 ? "change" : "create", statusIndex: index % 7 } as const;
+    return { id: 2 ** 31 - index, isChange: index % 2 === 0, statusIndex: index % 7 };
   });
   requests.forEach((request, index) => table.add(hashOf(index), start, request, 0));
   requests.forEach((request, index) => assert.deepEqual(table.find(hashOf(index), start, 0), request));
