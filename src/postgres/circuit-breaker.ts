@@ -26,6 +26,7 @@ export class CircuitBreaker {
   /** What the last line said, and when. */
   #reported = { isOpen: false, atMs: -Infinity };
   #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   /** @param report takes a line when the breaker opens, and when it closes after that */
   constructor(report: Report) {
@@ -56,12 +57,13 @@ export class CircuitBreaker {
 
   /** No line is written any more. */
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 
   #reportState(): void {
     const state = this.#state;
-    if (this.isOpen === this.#reported.isOpen || this.#timer !== undefined) {
+    if (this.#isStopped || this.isOpen === this.#reported.isOpen || this.#timer !== undefined) {
       return;
     }
     const nowMs = performance.now();

@@ -7,6 +7,7 @@ import { EventEmitter } from "node:events";
 import { connect, createServer } from "node:net";
 import { after, test } from "node:test";
 import { setImmediate as eventLoopTurn, setTimeout } from "node:timers/promises";
+import { CircuitBreaker } from "../../build/src/postgres/circuit-breaker.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { mockTimers } from "../../build/test/support/mock-timers.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
@@ -278,4 +279,24 @@ test("lines about the state come at most once in ten seconds, and the last one i
   }
   assert.deepEqual(reports.at(-1)[1], "again");
   database.close();
+});
+
+test("a stopped circuit breaker writes no line any more, neither one that waits nor a new one", (context) => {
+  let nowMs = 0;
+  context.mock.method(performance, "now", () => nowMs);
+  const timers = mockTimers(context, "setTimeout");
+  for (const isLineWaiting of [true, false]) {
+    const reports = [];
+    const breaker = new CircuitBreaker((message) => reports.push(message));
+    breaker.open(new Error("cut"));
+    if (isLineWaiting) {
+      breaker.close();
+    }
+    breaker.stop();
+    timers.tick(10_000);
+    nowMs += 10_000;
+    breaker.close();
+    breaker.open(new Error("cut again"));
+    assert.deepEqual(reports, ["the database cannot be used, requests get 503 until it can: cut"]);
+  }
 });
