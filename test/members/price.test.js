@@ -108,7 +108,7 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     if (skipBrowser === false) {
       const { page } = await openConsole(context, program);
       await enterKey(page, key);
-      await page.getByLabel("Name").fill("Paged");
+      await page.getByLabel("Name", { exact: true }).fill("Paged");
       await page.getByLabel("Category").fill("1");
       await page.getByLabel("Price").fill("1234567890123456789");
       await page.getByRole("button", { name: "Add", exact: true }).click();
