@@ -2,8 +2,11 @@
  * Writes a new pets.jsonl with the intact lines of a damaged one, and says what is lost.
  *
  * A line is lost if its number is missing. The next animal's id tells how many of the lost lines before it were
- * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. After
- * the last line nothing shows what was there, so as many ids are skipped as the damaged bytes could have held.
+ * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. For
+ * instance, lines 1 and 2 create animals 1 and 2, lines 3 and 4 are lost, and line 5 creates animal 4. So one of the
+ * lost lines created animal 3, whose id becomes a gap, and the other changed or removed animal 1, 2 or 3.
+ *
+ * After the last line nothing shows what was there, so as many ids are skipped as the damaged bytes could have held.
  */
 
 import { textOf } from "../base/checksum.ts";
@@ -21,16 +24,16 @@ import { type Change, type Damage, type Survey, surveyOf } from "./survey.ts";
  * Yields the bytes of the new file.
  * @param file read twice; it must not change meanwhile
  * @param lines the lines of the new file, none so far
- * @param lose called for whatever is lost
+ * @param say called with each loss, in words
  * @throws {Error} two histories are in the file, or a newer release wrote a line
  */
 export async function* salvagePets(
   file: ReadableFile,
   lines: PetFileLines,
-  lose: (what: string) => void,
+  say: (loss: string) => void,
 ): AsyncGenerator<Uint8Array> {
-  const survey = await surveyOf(file, lose);
-  const salvage = new Salvage(survey, lines, lose);
+  const survey = await surveyOf(file, say);
+  const salvage = new Salvage(survey, lines, say);
   for await (const found of linesAt(file, survey.places.inOrder())) {
     salvage.take(found);
     if (lines.isFull) {
@@ -44,22 +47,24 @@ export async function* salvagePets(
 class Salvage {
   readonly #survey: Survey;
   readonly #lines: PetFileLines;
-  readonly #lose: (what: string) => void;
+  readonly #say: (loss: string) => void;
   readonly #gaps = new Gaps();
   readonly #removed = new HierarchicalBitSet();
   /** The number of the last intact line. */
   #number = 0;
-  /** The id of the last intact line that gives one, and how many lines were lost since. */
-  #lastId = 0;
+  /** The id of the last intact animal or gap. */
+  #lastProvenId = 0;
+  /** How many lines were lost after that animal or gap. */
   #lostCount = 0;
+  /** How many of the lines that were lost before it were changes. */
   #lostChangeCount = 0;
   /** Animals of which a lost change can be read, each with its last one, unless an intact change follows that. */
   readonly #changed: Map<number, Change>;
 
-  constructor(survey: Survey, lines: PetFileLines, lose: (what: string) => void) {
+  constructor(survey: Survey, lines: PetFileLines, say: (loss: string) => void) {
     this.#survey = survey;
     this.#lines = lines;
-    this.#lose = lose;
+    this.#say = say;
     const changes = survey.changes.toSorted((one, other) => one.number - other.number);
     this.#changed = new Map(changes.map((change) => [change.id, change]));
   }
@@ -73,13 +78,13 @@ class Salvage {
     const { lastId } = this.#lines;
     const isPlaced = kind === "change" || id > lastId;
     if (!isPlaced || (id > lastId + 1 && id > gapIdMax)) {
-      this.#lose(`left out ${place} which has id ${id}: it is not in its place`);
+      this.#say(`left out ${place} which has id ${id}: it is not in its place`);
       return;
     }
     this.#loseIds(kind === "change" ? id : kind === "gap" ? after : id - 1);
     if (kind === "change" && (this.#gaps.has(id) || this.#removed.has(id))) {
       const reason = this.#removed.has(id) ? "it was removed before" : "it is lost";
-      this.#lose(`left out ${place} by which animal ${id} became ${fileStatuses[line.statusIndex]}: ${reason}`);
+      this.#say(`left out ${place} by which animal ${id} became ${fileStatuses[line.statusIndex]}: ${reason}`);
       return;
     }
     if (kind === "change" && line.statusIndex === removedIndex) {
@@ -99,29 +104,46 @@ class Salvage {
     }
   }
 
+  /** Says what may be lost besides the missing animals. To be called after the last line. */
   finish(): void {
-    const { behindLast, changes } = this.#survey;
+    const { behindLast } = this.#survey;
     const lostCount = this.#lostCount + sumOf(behindLast, ({ lineCount }) => lineCount);
     const { lastId } = this.#lines;
+    this.#skipPerhapsLost(lostCount);
+    const animalCount = sumOf(behindLast, (damage) => damage.animalCount);
+    this.#sayWhetherAnyMayBeWrong(lastId, this.#lostChangeCount + lostCount - animalCount);
+    this.#sayReadChanges(lastId);
+  }
+
+  /** Skips the ids of all animals that the lines lost after the last intact animal or gap may have created. */
+  #skipPerhapsLost(lostCount: number): void {
+    const { lastId } = this.#lines;
     // Lines that read as changes count, too: what is damaged proves nothing.
-    const id = Math.min(this.#lastId + lostCount, Math.max(gapIdMax, lastId));
+    const id = Math.min(this.#lastProvenId + lostCount, Math.max(gapIdMax, lastId));
     if (id > lastId) {
-      this.#lose(`perhaps lost, if there were such: ${rangeOf("animal", lastId, id)}; no other animal gets the id`);
+      this.#say(`perhaps lost, if there were such: ${rangeOf("animal", lastId, id)}; no other animal gets the id`);
       this.#lines.skipTo(id);
     }
-    const lostChangeCount = this.#lostChangeCount + lostCount - sumOf(behindLast, ({ animalCount }) => animalCount);
+  }
+
+  /** If every lost change can be read, only those animals are in doubt. Otherwise any animal is. */
+  #sayWhetherAnyMayBeWrong(lastId: number, lostChangeCount: number): void {
+    const { changes } = this.#survey;
     const readCount = new Set(changes.map(({ number }) => number)).size;
-    const isReadable = lostChangeCount <= readCount && changes.every((change) => change.id <= lastId);
-    if (!isReadable && lastId > 0) {
+    const areAllRead = lostChangeCount <= readCount && changes.every(({ id }) => id <= lastId);
+    if (!areAllRead && lastId > 0) {
       const before = "may have the status before its last one, or may be removed";
-      this.#lose(`lost lines may be changes or removals: any animal up to id ${lastId} ${before}`);
+      this.#say(`lost lines may be changes or removals: any animal up to id ${lastId} ${before}`);
     }
-    for (const { id: changedId, isRemoval } of this.#changed.values()) {
-      if (changedId <= lastId && !this.#gaps.has(changedId) && !this.#removed.has(changedId)) {
+  }
+
+  #sayReadChanges(lastId: number): void {
+    for (const { id, isRemoval } of this.#changed.values()) {
+      if (id <= lastId && !this.#gaps.has(id) && !this.#removed.has(id)) {
         const [what, effect] = isRemoval
           ? ["the removal", "it, or another if the id is damaged, is there again"]
           : ["a change", "its status, or another's if the id is damaged, may be the one before"];
-        this.#lose(`a lost line reads as ${what} of animal ${changedId}: ${effect}`);
+        this.#say(`a lost line reads as ${what} of animal ${id}: ${effect}`);
       }
     }
   }
@@ -129,7 +151,7 @@ class Salvage {
   #passTo(number: number): void {
     const count = number - this.#number - 1;
     if (count > 0) {
-      this.#lose(`${rangeOf("line", this.#number, number - 1)} ${count === 1 ? "is" : "are"} missing`);
+      this.#say(`${rangeOf("line", this.#number, number - 1)} ${count === 1 ? "is" : "are"} missing`);
     }
     this.#lostCount += count;
     this.#number = number;
@@ -139,19 +161,22 @@ class Salvage {
   #loseIds(id: number): void {
     const after = this.#lines.lastId;
     if (id > after) {
-      const isGapLost = id - this.#lastId > this.#lostCount; // So few lines could not give so many ids.
+      const isGapLost = id - this.#lastProvenId > this.#lostCount; // So few lines could not give so many ids.
       const which = isGapLost ? `no animal has ${rangeOf("id", after, id)}` : `lost: ${rangeOf("animal", after, id)}`;
-      this.#lose(`${which}; no other animal gets the id`);
+      this.#say(`${which}; no other animal gets the id`);
       this.#gaps.add({ id, after });
       this.#lines.skipTo(id);
     }
   }
 
-  /** An intact line gives this id: lost lines before it that gave none were changes. One lost gap gives many ids. */
+  /**
+   * An intact animal or gap proves how many ids were lost before it. Each lost id was one line, the other lost lines
+   * were changes; if there are more ids than lines, one of the lines was a gap.
+   */
   #settle(id: number): void {
-    const lostIdCount = this.#lines.lastId - this.#lastId;
+    const lostIdCount = this.#lines.lastId - this.#lastProvenId;
     this.#lostChangeCount += this.#lostCount - (lostIdCount > this.#lostCount ? 1 : lostIdCount);
-    this.#lastId = id;
+    this.#lastProvenId = id;
     this.#lostCount = 0;
   }
 }
