@@ -1,9 +1,9 @@
 /**
- * Finds the intact lines of a damaged pets.jsonl, and reads them in the order of their numbers. A line is intact if its
- * checksum is right, wherever it stands in the file, and its number is believed. Equal lines count as one.
+ * Finds the intact lines of a damaged pets.jsonl. A line counts as intact wherever it stands, if its checksum is right.
+ * Its number then says where it belongs.
  */
 
-import { endOfChecksummedLine, textOf } from "../base/checksum.ts";
+import { endOfChecksummedLine } from "../base/checksum.ts";
 import { type ReadableFile, readFully } from "../disk/file-bytes.ts";
 import { chunkBytesMax, createChunk } from "../log/chunks.ts";
 import { createPetLine, type PetLine, petLineBytesMax, readPetLine } from "../store/pet-line.ts";
@@ -46,6 +46,7 @@ export async function* intactLines(file: ReadableFile, from = 0): AsyncGenerator
       }
       start = seen.indexOf(objectStart, Math.max(end, start + 1));
     }
+    // If nothing more begins in the chunk, `start` is -1.
     position += Math.max(start, startsEnd);
   }
 }
@@ -68,60 +69,5 @@ export async function* linesAt(file: ReadableFile, offsets: Iterable<number>): A
     const end = endOfChecksummedLine(view, start, Math.min(windowEnd - windowStart, start + petLineBytesMax));
     readPetLine(view, start, end, line);
     yield { view, start, end, offset, line };
-  }
-}
-
-/** The digits of the checksum end the line, but for a quote and a brace. */
-function checksumOf({ view, end }: IntactLine): number {
-  return parseInt(textOf(view, end - 10, end - 2), 16);
-}
-
-/** How many numbers of lines share a block. */
-const blockLength = 256;
-
-interface Block {
-  /** One more than where each line begins; 0 if no line has the number. */
-  readonly places: Float64Array;
-  readonly checksums: Uint32Array;
-}
-
-/** Where the line of each number begins. It takes 12 bytes for a line, and a little for each block of numbers. */
-export class LinePlaces {
-  readonly #blocks = new Map<number, Block>();
-
-  /** Returns where a different line with the same number begins, if there is one. */
-  add(found: IntactLine): number | undefined {
-    const { number } = found.line;
-    const blockNumber = Math.floor(number / blockLength);
-    let block = this.#blocks.get(blockNumber);
-    if (block === undefined) {
-      block = { places: new Float64Array(blockLength), checksums: new Uint32Array(blockLength) };
-      this.#blocks.set(blockNumber, block);
-    }
-    const index = number % blockLength;
-    const checksum = checksumOf(found);
-    const place = block.places[index]!; // The index is within the block.
-    if (place > 0) {
-      return block.checksums[index] === checksum ? undefined : place - 1;
-    }
-    block.places[index] = found.offset + 1;
-    block.checksums[index] = checksum;
-    return undefined;
-  }
-
-  has(number: number): boolean {
-    const block = this.#blocks.get(Math.floor(number / blockLength));
-    return block !== undefined && block.places[number % blockLength]! > 0; // The index is within the block.
-  }
-
-  /** Where the lines begin, in the order of their numbers. */
-  *inOrder(): Generator<number> {
-    for (const [, { places }] of [...this.#blocks].sort(([one], [other]) => one - other)) {
-      for (const place of places) {
-        if (place > 0) {
-          yield place - 1;
-        }
-      }
-    }
   }
 }

@@ -1,11 +1,13 @@
 /**
- * Reads a damaged pets.jsonl once: where its intact lines are, which bytes are damaged, and what can be read of those.
+ * Finds out about a damaged pets.jsonl where its intact lines are, which bytes are damaged, and what can be read of
+ * those. It reads the file once, and again what it reports: damaged places, or two histories.
  */
 
 import { checksumBytes, textOf } from "../base/checksum.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { type ReadableFile, readBytes } from "../disk/file-bytes.ts";
-import { intactLines, LinePlaces } from "./intact-lines.ts";
+import { intactLines } from "./intact-lines.ts";
+import { LinePlaces } from "./line-places.ts";
 
 export interface Survey {
   readonly places: LinePlaces;
@@ -24,8 +26,8 @@ export interface Change {
 /** If there are more, any animal counts as one that may have changed. */
 const changesMax = 10_000;
 
-/** Reads the file once, and says which bytes are damaged. */
-export async function surveyOf(file: ReadableFile, lose: (what: string) => void): Promise<Survey> {
+/** @param say called with which bytes are damaged, and what can be read of them */
+export async function surveyOf(file: ReadableFile, say: (loss: string) => void): Promise<Survey> {
   const places = new LinePlaces();
   const changes: Change[] = [];
   let behindLast: Damage[] = [];
@@ -33,10 +35,12 @@ export async function surveyOf(file: ReadableFile, lose: (what: string) => void)
   const damagedUntil = async (offset: number): Promise<void> => {
     const damage = await readDamage(file, end, offset);
     if (damage !== undefined) {
-      lose(`${pluralize(offset - end, "byte")} from byte ${end} on ${offset - end === 1 ? "is" : "are"} damaged`);
-      damage.texts.forEach((text) => lose(`what can be read: ${text}`));
+      say(`${pluralize(offset - end, "byte")} from byte ${end} on ${offset - end === 1 ? "is" : "are"} damaged`);
+      damage.texts.forEach((text) => say(`what can be read: ${text}`));
       changes.push(...damage.changes.slice(0, changesMax - changes.length));
-      behindLast.push(...(before === highest || offset === file.size() ? [damage] : []));
+      const followsHighest = before === highest;
+      const isAtEnd = offset === file.size();
+      behindLast.push(...(followsHighest || isAtEnd ? [damage] : []));
     }
   };
   for await (const found of intactLines(file)) {
@@ -58,7 +62,7 @@ export async function surveyOf(file: ReadableFile, lose: (what: string) => void)
 
 /** What can be read of a damaged place. */
 export interface Damage {
-  /** How many lines it may have had: at most, and one at least. */
+  /** The most lines that it may have had, never less than 1. */
   readonly lineCount: number;
   /** How many of them begin as the line of an animal does. */
   readonly animalCount: number;
@@ -87,8 +91,8 @@ async function readDamage(file: ReadableFile, from: number, to: number): Promise
   return {
     lineCount: Math.max(1, pieces.length, Math.floor((byteCount + 1) / lineBytesMin)),
     animalCount: pieces.filter((piece) => animalStart.test(piece)).length,
-    changes: changes.map(([text, id, number]) => {
-      return { id: Number(id), number: Number(number), isRemoval: text.includes('"removed"') };
+    changes: changes.map(([start, id, number]) => {
+      return { id: Number(id), number: Number(number), isRemoval: start.includes('"removed"') };
     }),
     texts: pieces.map(printable).filter((piece) => /[ -~]{4}/.test(piece)).slice(0, textsMax),
   };

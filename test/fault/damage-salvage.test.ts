@@ -15,7 +15,7 @@ import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
 import { createPetLine } from "../../src/store/pet-line.ts";
-import { LinePlaces } from "../../src/transfer/intact-lines.ts";
+import { LinePlaces } from "../../src/transfer/line-places.ts";
 import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
 import { salvagePets } from "../../src/transfer/salvage-pets.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
