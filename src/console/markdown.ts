@@ -1,6 +1,6 @@
 /**
  * The part of Markdown that the description uses. It is read into plain values, never into markup: what is not
- * understood stays text.
+ * understood stays text. A table, which can be read as it is written, stays text too.
  */
 
 /** Kinds are the names of the elements that show them. */
@@ -11,9 +11,11 @@ export interface Inline {
 
 export type Line = readonly Inline[];
 
-export type Block =
-  | { readonly kind: "h3" | "p"; readonly line: Line }
-  | { readonly kind: "table"; readonly head: readonly Line[]; readonly rows: readonly (readonly Line[])[] };
+/** Kinds are as above. */
+export interface Block {
+  readonly kind: "h3" | "p" | "pre";
+  readonly line: Line;
+}
 
 export function readMarkdown(text: string): readonly Block[] {
   const parts = text.replace(/^#+ .*$/gm, "\n$&\n").split(/\n\s*\n/);
@@ -35,14 +37,7 @@ function readBlock(part: string): Block {
   if (part.startsWith("#")) {
     return { kind: "h3", line: readInline(part.replace(/^#+ /, "")) };
   }
-  if (/^\|.*\n\|[-:| ]+(\n|$)/.test(part)) {
-    const [head = [], , ...rows] = part.split("\n").map(readCells);
-    return { kind: "table", head, rows };
-  }
-  return { kind: "p", line: readInline(part) };
-}
-
-function readCells(row: string): readonly Line[] {
-  const cells = row.trim().slice(1).replace(/\|$/, "").split(/(?<!\\)\|/);
-  return cells.map((cell) => readInline(cell.trim()));
+  return part.startsWith("|")
+    ? { kind: "pre", line: [{ kind: "span", text: part }] }
+    : { kind: "p", line: readInline(part) };
 }

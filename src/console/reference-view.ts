@@ -2,7 +2,7 @@
 
 import { showMembers } from "./add-view.ts";
 import { type CallRequest, curlLine } from "./call-request.ts";
-import { byId, type Child, element, type Field, fold, memberFields, requestLine, shown } from "./dom.ts";
+import { byId, type Child, element, type Field, fold, memberFields, requestLine, shown, shownLines } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { examples } from "./examples.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
@@ -78,17 +78,9 @@ function lists(members: readonly Listed[]): readonly HTMLElement[] {
 }
 
 function blocks(markdown = ""): readonly HTMLElement[] {
-  return readMarkdown(markdown).map((block) =>
-    block.kind === "table"
-      ? element("table", row("th", block.head), ...block.rows.map((cells) => row("td", cells)))
-      : element(block.kind, ...line(block.line)),
-  );
-}
-
-function row(name: "th" | "td", cells: readonly Line[]): HTMLElement {
-  return element("tr", ...cells.map((cell) => element(name, ...line(cell))));
+  return readMarkdown(markdown).map(({ kind, line: parts }) => element(kind, ...line(parts)));
 }
 
 function line(parts: Line): readonly Child[] {
-  return parts.map(({ kind, text }) => element(kind, ...shown(text)));
+  return parts.map(({ kind, text }) => element(kind, ...shownLines(text)));
 }
