@@ -3,12 +3,12 @@
  * connection broke or the outcome stayed unknown, never adds it twice.
  */
 
-import { onClick, onSubmit } from "./buttons.ts";
-import { type CallRequest, writeFields } from "./call-request.ts";
+import { onSubmit, sendButton } from "./buttons.ts";
+import { type CallRequest, writeRequest } from "./call-request.ts";
 import type { CatalogueView } from "./catalogue-view.ts";
 import { byId, element, type Field, memberFields, notify } from "./dom.ts";
-import { isInt64, isPet, jsonText, parseWholeNumber, type Pet } from "./exact-json.ts";
-import { nameOf } from "./pet-table.ts";
+import { isInt64, isPet, jsonText, parseWholeNumber } from "./exact-json.ts";
+import { sentence } from "./pet-table.ts";
 import type { ReferencePet } from "./reference.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
 
@@ -26,9 +26,8 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
       return;
     }
     const isReplay = response.headers.has("Idempotent-Replayed");
-    const text = ` ${isReplay ? "was added before" : "is added"}: `;
-    const isShown = catalogue.add(body, isReplay);
-    notify("good", "Animal ", element("bdi", body.id), text, nameOf(body), ...(isShown ? [] : [" ", showButton(body)]));
+    const show = catalogue.add(body, isReplay) ? "" : sendButton(() => catalogue.find(body.id), "Show it");
+    notify("good", ...sentence(body, isReplay ? "was added before" : "is added"), " ", show);
     const isTyped = request.content === typedJson(); // Else the next one is being typed.
     if (isTyped) {
       byId<Field>("name").value = "";
@@ -37,12 +36,6 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
     if (activeElement?.matches(isTyped ? "#add-form *" : "#add-form button")) {
       byId("name").focus(); // Ten puppies differ in name alone.
     }
-  }
-
-  function showButton({ id }: Pet): HTMLElement {
-    const button = element("button.small.sends", "Show it");
-    onClick(button, () => catalogue.find(id));
-    return button;
   }
 
   onSubmit("add-form", async () => {
@@ -54,9 +47,7 @@ export function startAddView(session: Session, catalogue: CatalogueView): void {
       return;
     }
     const content = typedJson();
-    show(await (failed?.content === content
-      ? session.send(failed)
-      : session.request("/pets", { method: "POST", fields: writeFields(), content })));
+    show(await session.request("/pets", failed?.content === content ? failed : writeRequest("POST", content)));
   });
 }
 

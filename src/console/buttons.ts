@@ -4,7 +4,7 @@
  * says why.
  */
 
-import { byId, endWait, notify } from "./dom.ts";
+import { byId, type Child, element, endWait, notify } from "./dom.ts";
 
 export function setBusy(isBusy: boolean): void {
   document.body.ariaBusy = String(isBusy);
@@ -40,6 +40,12 @@ export function onPress(id: string, press: () => unknown): void {
 export function onClick(button: HTMLElement, press: () => unknown): void {
   button.onclick = ({ detail }) => detail < 2 && acceptPress(button) && press();
   showState(button);
+}
+
+export function sendButton(press: () => unknown, ...label: readonly Child[]): HTMLButtonElement {
+  const button = element("button.small.sends", ...label) as HTMLButtonElement;
+  onClick(button, press);
+  return button;
 }
 
 export function onSubmit(id: string, submit: () => unknown): void {

@@ -7,15 +7,17 @@ export interface CallRequest {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   /** Besides `Authorization`. */
   readonly fields?: Readonly<Record<string, string>>;
-  readonly content?: string;
+  readonly content?: string | undefined;
   /** 2, 3, … if it goes on with what the request before it began: the list of requests shows them as one. */
   readonly part?: number;
 }
 
-/** Fields of a request that stores something: sent again with the same ones, it does so once. */
-export function writeFields(): Readonly<Record<string, string>> {
+export const json = { "Content-Type": "application/json" };
+
+/** A request that stores something: sent again as it is, it does so once. */
+export function writeRequest(method: CallRequest["method"], content?: string, more = {}): Partial<CallRequest> {
   const name = crypto.getRandomValues(new Uint32Array(4)).join("-"); // `randomUUID` is there only on secure pages.
-  return { "Content-Type": "application/json", "Idempotency-Key": `"${name}"` };
+  return { method, content, fields: { ...(content && json), "Idempotency-Key": `"${name}"`, ...more } };
 }
 
 /** With -g, brackets in the path are no pattern. The address is what the browser sends. */

@@ -91,8 +91,10 @@ export class CatalogueView {
     if (typed === "" || BigInt(number ?? 1) < 1n) {
       notify("bad", "Enter a number, such as 17, or a part of a name.");
     } else if (number === undefined) {
-      const isGoingOn = this.#search?.text === typed && this.#search.next !== undefined;
-      await this.#findNames(isGoingOn && this.#search !== undefined ? this.#search : newSearch(typed));
+      const search = this.#search;
+      const isGoingOn = search?.text === typed && search.next !== undefined;
+      // What was found goes on as the table has it: changed or removed meanwhile.
+      await this.#findNames(isGoingOn ? { ...search, found: this.#table.pets } : newSearch(typed));
     } else if (!isInt64(number)) {
       notify("bad", noAnimal(number, []));
     } else {
@@ -125,7 +127,7 @@ export class CatalogueView {
       notify("", `${searchText(search)}. Press Find to go on.`);
     } else if (isShown) {
       notify("");
-      this.#table.focus(search.found[0]?.id ?? "");
+      search.found.slice(0, 1).forEach(({ id }) => this.#table.focus(id));
     }
   }
 

@@ -1,13 +1,11 @@
 /** The example of each operation, from which its `curl` line is made. */
 
-import type { CallRequest } from "./call-request.ts";
+import { type CallRequest, json } from "./call-request.ts";
 
-interface Example extends Pick<CallRequest, "fields" | "content"> {
+export interface Example extends Pick<CallRequest, "fields" | "content"> {
   /** Below the address of the API. */
   readonly target: string;
 }
-
-const json = { "Content-Type": "application/json" };
 
 /** By `operationId`. The tests run each of them. */
 export const examples: Readonly<Record<string, Example>> = {

@@ -1,19 +1,22 @@
 /**
- * The animals of a page, each with buttons that change its status: only if it still is what its row shows, as
- * `If-Match` says. If another was faster, the response tells what it is now.
+ * The animals of a page, each with buttons that change its status or remove it: only if it still is what its row shows,
+ * as `If-Match` says. If another was faster, the response tells what it is now.
  */
 
-import { onClick } from "./buttons.ts";
-import { writeFields } from "./call-request.ts";
-import { byId, element, memberFields, notify, shown } from "./dom.ts";
+import { sendButton } from "./buttons.ts";
+import { writeRequest } from "./call-request.ts";
+import { byId, type Child, element, memberFields, notify, shown } from "./dom.ts";
 import { isPet, type Pet } from "./exact-json.ts";
 import { type ApiCall, explain, type Session } from "./session.ts";
 
-/** The status that each button gives an animal, and what the animal then is. */
+const removed = "removed";
+
+/** The status that each button gives an animal, and what the animal then is. A removed one has no row any more. */
 const actions = [
   ["pending", "Reserve", "reserved"],
   ["sold", "Sell", "sold"],
   ["available", "Release", "released"],
+  [removed, "Remove", removed],
 ] as const;
 
 type Action = (typeof actions)[number];
@@ -55,30 +58,38 @@ export class PetTable {
     byId("table").hidden = pets.length === 0;
   }
 
+  /** Gives the focus to the row of the animal; if it is removed, to the next row, or else to the button that lists. */
   focus(id: string): void {
-    byId("pets").querySelectorAll("tr")[this.pets.findIndex((pet) => pet.id === id)]?.focus();
+    const row = `[data-id="${id}"]`;
+    const there = byId("pets").querySelector<HTMLElement>(`:is(${row}, ${row} ~ tr):not([hidden])`);
+    (there ?? byId("list")).focus();
   }
 
   async #change(pet: Shown, [status, , done]: Action): Promise<void> {
     const content = contentFor(status);
-    const fields = { ...writeFields(), "If-Match": `"${pet.status}"` };
     const last = this.#failed.get(pet);
-    const isAgain = last?.request.content === content;
-    const call = await (isAgain
-      ? this.#session.send(last.request)
-      : this.#session.request(`/pets/${pet.id}`, { method: "PATCH", fields, content }));
-    const { response, body } = call;
-    const found = /"([a-z]+)/.exec(response?.headers.get("ETag") ?? "")?.[1];
-    if (response?.ok && isPet(body) && body.id === pet.id) {
+    const again = last?.request.content === content ? last?.request : undefined;
+    const method = status === removed ? "DELETE" : "PATCH";
+    const request = again ?? writeRequest(method, content, { "If-Match": `"${pet.status}"` });
+    const call = await this.#session.request(`/pets/${pet.id}`, request);
+    const { response, body, code } = call;
+    const isGone = code === "pet_not_found";
+    const found = isGone ? removed : /"([a-z]+)/.exec(response?.headers.get("ETag") ?? "")?.[1];
+    if (status === removed && (isGone || response?.status === 204)) {
+      this.#replace(pet, { ...pet, status });
+      notify("good", ...sentence(pet, `is ${done}${isGone ? " already" : ""}`));
+    } else if (response?.ok && isPet(body) && body.id === pet.id) {
       const isPast = response.headers.has("Idempotent-Replayed");
       const now = { ...body, isPast };
       this.#replace(pet, now);
-      const rest = isPast ? ". Find shows what it is now." : this.#undoButton(now, pet.status);
-      const said = ` ${isPast ? "was" : "is"} ${done}: `;
-      notify("good", "Animal ", element("bdi", pet.id), said, nameOf(pet), " ", rest);
-    } else if (response?.status === 412 && found !== undefined) {
+      // Undo goes back to the status before, not to any other. That is a change, too, and has an Undo.
+      const back = actions.find(([one]) => one === pet.status);
+      const undo = back === undefined ? "" : this.#noticeButton(now, back, "Undo");
+      const rest = isPast ? ". Find shows what it is now." : undo;
+      notify("good", ...sentence(pet, `${isPast ? "was" : "is"} ${done}`), " ", rest);
+    } else if ((isGone || response?.status === 412) && found !== undefined) {
       // If its response was lost, nobody knows whether a change was made.
-      const isOwn = last !== undefined && !isAgain && isOpen(last) && last.request.content === contentFor(found);
+      const isOwn = last && !again && isOpen(last) && last.request.content === contentFor(found);
       this.#replace(pet, { ...pet, status: found, isPast: false });
       const who = isOwn ? "your last press may have done it" : "somebody else was faster";
       notify("bad", nameOf(pet), ` was not ${done}: it is ${found} now, no longer ${pet.status}; ${who}.`);
@@ -88,18 +99,18 @@ export class PetTable {
     }
   }
 
-  /** Takes the change back: to the status before it, not to any other. That is a change, too, and has an Undo. */
-  #undoButton(pet: Shown, before: string): HTMLElement | string {
-    const action = actions.find(([status]) => status === before);
-    if (action === undefined) {
-      return "";
-    }
-    const button = element("button.small.sends", "Undo");
-    onClick(button, async () => {
+  /** A removal lasts, so it takes a second press. The focus is not on its button: Enter twice removes nothing. */
+  #ask(pet: Shown, action: Action): void {
+    const button = this.#noticeButton(pet, action, "Remove ", nameOf(pet));
+    notify("", "Remove animal ", element("bdi", pet.id), " for good? ", button);
+    byId("notice").focus();
+  }
+
+  #noticeButton(pet: Shown, action: Action, ...label: readonly Child[]): HTMLElement {
+    return sendButton(async () => {
       await this.#change(pet, action);
       this.focus(pet.id); // The pressed button is gone.
-    });
-    return button;
+    }, ...label);
   }
 
   #replace(old: Shown, pet: Shown): void {
@@ -130,25 +141,29 @@ export class PetTable {
       element("td.name", nameOf(pet), " ", ...tags),
       ...others,
       element("td", badge),
-      element("td.actions", ...actions.flatMap((action) => [this.#button(pet, action), " "])),
+      ...[actions.slice(0, 3), actions.slice(3)].map((some) =>
+        element("td.actions", ...some.flatMap((action) => [this.#button(pet, action), " "])),
+      ),
     );
     row.tabIndex = -1;
+    row.dataset["id"] = id;
+    row.hidden = status === removed;
     return row;
   }
 
   /** A button without use keeps its place, unseen, so that the second click of two finds no other one there. */
   #button(pet: Shown, action: Action): HTMLElement {
     const [next, text] = action;
-    const button = element("button.small.sends", text) as HTMLButtonElement;
+    const press = (): unknown => (next === removed ? this.#ask(pet, action) : this.#change(pet, action));
+    const button = sendButton(press, text);
     button.ariaLabel = `${text} animal ${pet.id}`;
     button.disabled = next === pet.status || (pet.status === "sold" && next === "pending");
-    onClick(button, () => this.#change(pet, action));
     return button;
   }
 }
 
-function contentFor(status: string): string {
-  return `{"status":"${status}"}`;
+function contentFor(status: string): string | undefined {
+  return status === removed ? undefined : `{"status":"${status}"}`;
 }
 
 /** Whether nobody knows if the change was made. */
@@ -156,6 +171,11 @@ function isOpen({ response }: ApiCall): boolean {
   return response === undefined || response.ok || response.status >= 500;
 }
 
-export function nameOf({ name }: Pet): HTMLElement {
+/** What happened to an animal: "Animal 2 is sold: Misty". */
+export function sentence(pet: Pet, happened: string): readonly Child[] {
+  return ["Animal ", element("bdi", pet.id), ` ${happened}: `, nameOf(pet)];
+}
+
+function nameOf({ name }: Pet): HTMLElement {
   return element("bdi", ...shown(name));
 }

@@ -4,7 +4,7 @@ import { showMembers } from "./add-view.ts";
 import { type CallRequest, curlLine } from "./call-request.ts";
 import { byId, type Child, element, type Field, fold, memberFields, requestLine, shown, shownLines } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
-import { examples } from "./examples.ts";
+import { type Example, examples } from "./examples.ts";
 import { type Line, readInline, readMarkdown } from "./markdown.ts";
 import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";
@@ -13,6 +13,7 @@ import { jsonLines } from "./requests-view.ts";
 export function showReference(description: Description, api: string): void {
   const { shared, pet, operations } = readReference(description);
   showMembers(pet);
+  byId("desk").dataset["offers"] = operations.map(({ operationId }) => operationId).join(" ");
   const { default: size = "", minimum = "", maximum = "" } = operations[0]?.parameters[0]?.schema ?? {};
   Object.assign(byId<Field>("limit"), { defaultValue: size, min: minimum, max: maximum }); // The page size of the list.
   byId("reference-body").replaceChildren(
@@ -23,47 +24,38 @@ export function showReference(description: Description, api: string): void {
 }
 
 function operationElement(operation: Operation, api: string): HTMLElement {
-  const { method, path, summary, deprecated, description } = operation;
+  const { operationId = "", method, path, summary, deprecated, description } = operation;
   const note = deprecated ? element("span.bad", " deprecated") : "";
-  const attempt = element(method === "GET" ? "button.small" : "button.small.writes", "Try");
+  const attempt = element(`button.small.${method}`, "Try");
   attempt.ariaLabel = `Try ${method} ${path}`;
-  attempt.onclick = () => fillForm(operation);
+  const { target, ...more }: Example = examples[operationId] ?? { target: path };
+  const line = curlLine({ ...more, url: api + target, method: method as CallRequest["method"] }); // One that is shown.
+  attempt.onclick = () => fillForm(method, target, more.content);
   return fold(
     requestLine(method, path, ...shown(summary), note),
     columns(
       element("div", ...blocks(description), attempt, ...lists(operation.members)),
-      element("div", ...exampleElements(operation, api)),
+      element("div", element("h3", "curl"), element("pre", line)),
     ),
   );
 }
 
-/** Sends nothing: the person reads, changes and sends it. A change has its buttons in the catalogue. */
-function fillForm({ operationId = "", method }: Operation): void {
-  const { target = "", content = "" } = examples[operationId] ?? {};
-  if (method === "PATCH" || method === "DELETE") {
-    (byId("pets").querySelector<HTMLElement>("button:enabled") ?? byId("list")).focus();
-  } else if (method === "POST") {
+/** Sends nothing: the person reads, changes and sends it. A change and a removal have buttons in the catalogue. */
+function fillForm(method: string, target: string, content = ""): void {
+  if (method === "POST") {
     const pet = parseExact(content) as Readonly<Record<string, string>>;
     memberFields().forEach((field) => (field.value = pet[field.name] ?? ""));
     byId("name").focus();
-  } else {
+  } else if (method === "GET") {
     byId<Field>("path").value = target;
     byId("path").focus();
+  } else {
+    (byId("pets").querySelector<HTMLElement>("button:enabled") ?? byId("list")).focus();
   }
 }
 
 function columns(...children: readonly Child[]): HTMLElement {
   return element("div.columns", ...children);
-}
-
-function exampleElements({ operationId = "", method }: Operation, api: string): readonly HTMLElement[] {
-  const example = examples[operationId];
-  if (example === undefined) {
-    return [];
-  }
-  const { target, ...more } = example;
-  const line = curlLine({ ...more, url: api + target, method: method as CallRequest["method"] }); // One that is shown.
-  return [element("h3", "curl"), element("pre", line)];
 }
 
 function lists(members: readonly Listed[]): readonly HTMLElement[] {

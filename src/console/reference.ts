@@ -143,13 +143,12 @@ function readPet(root: Description) {
 
 /** In a few words: "query, integer, 1 to 100, default 20". */
 function note(place: string | undefined, isRequired: boolean, schema: Part): string {
-  const { type, enum: values, minimum, maximum, maxLength, default: fallback } = schema;
+  const { type, enum: values, minimum, maximum, default: fallback } = schema;
   const parts = [
     place,
     isRequired && "required",
     values?.join(" | ") ?? type,
     minimum && `${minimum} to ${maximum ?? "…"}`,
-    maxLength && `at most ${maxLength} characters`,
     fallback && `default ${fallback}`,
   ];
   return parts.filter(Boolean).join(", ");

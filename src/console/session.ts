@@ -38,16 +38,13 @@ export class Session {
     this.#watch = watch;
   }
 
+  /** @param more of a request that is sent again, all of it */
   request(path: string, more: Partial<CallRequest> = {}): Promise<ApiCall> {
     return this.#call((api) => ({ url: api + path, method: "GET", ...more }));
   }
 
   get(typed: string): Promise<ApiCall> {
     return this.#call((api) => ({ url: api + targetOf(typed, api), method: "GET" }));
-  }
-
-  send(request: CallRequest): Promise<ApiCall> {
-    return this.#call(() => request);
   }
 
   async #call(requestFor: (api: string) => CallRequest): Promise<ApiCall> {

@@ -122,6 +122,8 @@ test("a press looks at 2,000 animals at most, says how far it looked, and the ne
   assert.deepEqual(await found(page), ["7"]);
   assert.equal(await page.locator("#notice").innerText(), "1 found in animals 1 to 2000. Press Find to go on.");
   assert.equal(requests.length, before + 21);
+  await press(page, "Sell animal 7");
+  await page.locator("#notice", { hasText: "Animal 7 is sold" }).waitFor();
   await page.route("**/v1/pets?*after=2100*", (route) => route.abort(), { times: 1 });
   await press(page, "Find");
   await page.locator("#notice", { hasText: "No answer" }).waitFor();
@@ -129,7 +131,8 @@ test("a press looks at 2,000 animals at most, says how far it looked, and the ne
   await press(page, "Find");
   await range(page, "3 found in animals 1 to 2150 (end)");
   assert.deepEqual(await found(page), ["7", "2007", "2110"]);
-  assert.equal(requests.length, before + 21 + 3 + 2);
+  assert.deepEqual(await page.locator("#pets .badge").allInnerTexts(), ["sold", "available", "available"], "as changed meanwhile");
+  assert.equal(requests.length, before + 21 + 1 + 3 + 2);
 });
 
 for (const [name, quota, presses] of [

@@ -13,12 +13,12 @@ const pets = ["Rex", "Misty"].map((name) => `{"name":"${name}","categoryId":9007
 
 test("a row's animal is reserved, sold and released, if it still is what the row shows", { skip }, async (context) => {
   const { program, page } = await openWithKey(context, { pets });
-  assert.deepEqual(await offered(page, 2), ["Reserve animal 2", "Sell animal 2"]);
+  assert.deepEqual(await offered(page, 2), ["Reserve animal 2", "Sell animal 2", "Remove animal 2"]);
   for (const [name, from, to, notice, offers] of [
-    ["Reserve", "available", "pending", "Animal 2 is reserved: Misty", ["Sell animal 2", "Release animal 2"]],
-    ["Sell", "pending", "sold", "Animal 2 is sold: Misty", ["Release animal 2"]],
-    ["Release", "sold", "available", "Animal 2 is released: Misty", ["Reserve animal 2", "Sell animal 2"]],
-    ["Sell", "available", "sold", "Animal 2 is sold: Misty", ["Release animal 2"]],
+    ["Reserve", "available", "pending", "Animal 2 is reserved: Misty", ["Sell animal 2", "Release animal 2", "Remove animal 2"]],
+    ["Sell", "pending", "sold", "Animal 2 is sold: Misty", ["Release animal 2", "Remove animal 2"]],
+    ["Release", "sold", "available", "Animal 2 is released: Misty", ["Reserve animal 2", "Sell animal 2", "Remove animal 2"]],
+    ["Sell", "available", "sold", "Animal 2 is sold: Misty", ["Release animal 2", "Remove animal 2"]],
   ]) {
     const [request] = await Promise.all([page.waitForRequest("**/v1/pets/2"), press(page, `${name} animal 2`, notice)]);
     const fields = request.headers();
@@ -37,7 +37,7 @@ test("who comes too late is told in plain words, and the row shows what the anim
   const before = requests.length;
   await press(page, "Reserve animal 1", "Rex was not reserved: it is sold now, no longer available; somebody else was faster.");
   assert.deepEqual(await statuses(page), ["sold", "available"]);
-  assert.deepEqual(await offered(page, 1), ["Release animal 1"]);
+  assert.deepEqual(await offered(page, 1), ["Release animal 1", "Remove animal 1"]);
   assert.deepEqual(requests.slice(before), ["PATCH /v1/pets/1"]);
 });
 

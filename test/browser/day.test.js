@@ -52,6 +52,18 @@ test("a whole day by keyboard alone, on which the focus is always seen", { skip 
     assert.equal(await focused(page), "name");
   }
 
+  // A mistyped one is removed by two presses: Enter twice at the first one is none.
+  await page.keyboard.type("Dii");
+  await enter("#notice", "Animal 7 is added: Dii");
+  await tabTo("Remove animal 7");
+  for (let count = 0; count < 2; count++) {
+    await enter("#notice", "Remove animal 7 for good? Remove Dii");
+    assert.equal(await focused(page), "notice");
+  }
+  await page.keyboard.press("Tab");
+  await enter("#notice", "Animal 7 is removed: Dii");
+  assert.equal(await focused(page), "list");
+
   // Reserve one; another till is faster with the next; sell the first.
   await tabTo("Reserve animal 4");
   await enter("#notice", "Animal 4 is reserved: Ada");

@@ -202,7 +202,7 @@ test("the reference says once what every operation shares, and none takes much m
   }
   const names = await folds.evaluateAll((all) => all.map((fold) => [...fold.querySelectorAll("dt code")].map((code) => code.textContent)));
   for (const name of ["Authorization", "X-Request-Id", "X-RateLimit-Reset", "Retry-After", "rate_limited", "internal_error"]) {
-    assert.deepEqual(names.map((own) => own.filter((other) => other === name).length), [1, 0, 0, 0, 0, 0, 0], name);
+    assert.deepEqual(names.map((own) => own.includes(name)), names.map((_, index) => index === 0), name);
   }
   assert.ok(names[2].includes("after") && names[3].includes("Idempotency-Key") && names[4].includes("Sunset"));
   const members = await folds.nth(1).locator("dt code").allInnerTexts();
@@ -219,6 +219,7 @@ test("Try fills a form, and sends nothing", { skip }, async (context) => {
     ["Try GET /pets/{petId}", "#path", /^\/pets\/1$/],
     ["Try GET /limits", "#path", /^\/limits$/],
     ["Try PATCH /pets/{petId}", "#list", /^$/],
+    ["Try DELETE /pets/{petId}", "#list", /^$/],
     ["Try POST /pets", "#name", /^Rex$/],
   ]) {
     await page.locator("#reference-body > details", { has: page.getByRole("button", { name: button, exact: true, includeHidden: true }) })

@@ -44,7 +44,7 @@ test("a day at the page with every text replaced: names, numbers and what went o
   await press("#key-form button");
   assert.deepEqual(await rows(), ["1 Rex 7", "2 Misty 7"]);
   assert.match(await page.locator("#key-begin").innerText(), new RegExp(`^${program.firstKey.slice(0, 7)}`));
-  await press("#pets tr:nth-child(1) .actions button:nth-of-type(1)"); // Reserve, then Undo, then Sell.
+  await press("#pets tr:nth-child(1) .actions button:nth-of-type(1):not(td:last-child > *)"); // Reserve, then Undo, then Sell.
   assert.deepEqual(await statuses(), ["pending", "available"]);
   await press("#notice button");
   assert.deepEqual(await statuses(), ["available", "available"]);
@@ -66,8 +66,18 @@ test("a day at the page with every text replaced: names, numbers and what went o
   assert.deepEqual(await rows(), ["2 Misty 7"]);
   await press("#refresh");
   assert.deepEqual(await rows(), ["2 Misty 7"]);
+  await press("#pets td:last-child button");
+  assert.match(await page.locator("#notice").innerText(), /^¿ж+ ж+ 2¿ ж+ ж+\?\s+¿ж+ Misty/);
+  await press("#notice button");
+  assert.match(await page.locator("#notice").innerText(), /^¿ж+ 2¿ ж+ ж+: Misty/);
+  await press("#find-form button");
+  assert.deepEqual(await rows(), []);
+  await press("#list");
+  assert.deepEqual(await statuses(), ["sold", "pending"]);
+  await page.locator("#wanted").fill("rex");
+  await press("#find-form button");
   assert.match(await page.locator("#requests summary code").first().innerText(), /^GET \/v1\/pets\?limit=100$/);
-  assert.match(await page.locator("#requests [role=group]").first().textContent(), /"name": "Misty"/);
+  assert.match(await page.locator("#requests [role=group]").first().textContent(), /"name": "Rex"/);
   await press("#forget");
   assert.ok(await page.locator("#access").isVisible());
 });
