@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { systemClock } from "../base/clock.ts";
+import type { Clock } from "../base/clock.ts";
 import type { Disk } from "../disk/disk.ts";
 import { folderLockPath } from "../disk/lock.ts";
 import { OutcomeUnknownError } from "../pets/pet-store.ts";
@@ -25,9 +25,10 @@ const retryMs = 50;
 export async function workOrAsk<Result extends object | boolean>(
   work: () => Promise<Result | undefined>,
   askOwner: () => Promise<Result>,
+  clock: Clock,
   patienceMs: number = controlTimeoutMs,
 ): Promise<Result> {
-  const deadlineMs = systemClock.monotonicMs() + patienceMs;
+  const deadlineMs = clock.monotonicMs() + patienceMs;
   for (;;) {
     const result = await work();
     if (result !== undefined) {
@@ -36,7 +37,7 @@ export async function workOrAsk<Result extends object | boolean>(
     try {
       return await askOwner();
     } catch (error) {
-      if (!(error instanceof NotReadyError) || systemClock.monotonicMs() > deadlineMs) {
+      if (!(error instanceof NotReadyError) || clock.monotonicMs() > deadlineMs) {
         throw error;
       }
       await delay(retryMs);
@@ -64,40 +65,56 @@ export async function send(disk: Disk, dataDir: string, action: ControlAction, c
   if (connection === undefined) {
     throw new NotReadyError(`no process holds the folder ${dataDir}`);
   }
+  const hasEffect = content !== undefined;
   const head = `${JSON.stringify({ door: controlVersion, do: action })}\n`;
-  if (content === undefined) {
-    connection.end(head);
-  } else {
+  if (hasEffect) {
     connection.write(`${head}${content}\n`);
+  } else {
+    connection.end(head);
   }
-  const { text, isLate } = await receive(connection);
-  const [, ...lines] = text.split("\n").slice(0, -1);
-  const last = lines.pop();
-  const owner = `the process that holds the folder ${dataDir}`;
-  if (text === "" && !isLate) {
-    throw new NotReadyError(`${owner} has not answered`);
-  }
+  return judge(await receive(connection), hasEffect, `the process that holds the folder ${dataDir}`);
+}
+
+/**
+ * What has become of a request, by what has come of its response:
+ *
+ *                                  connection ended          connection late
+ *     nothing                      NotReadyError             Error: nothing was changed
+ *     a part; it has no effect     NotReadyError             Error
+ *     a part; it has an effect     OutcomeUnknownError       OutcomeUnknownError, both returned
+ *     all                          what its last line says   as for a part
+ */
+function judge({ text, isLate }: Received, hasEffect: boolean, owner: string): Answer {
   const late = `has not answered for ${controlTimeoutMs / 1_000} s`;
   if (text === "") {
-    throw new Error(`${owner} ${late}: it may be stopped or hang; nothing was changed`);
+    throw isLate
+      ? new Error(`${owner} ${late}: it may be stopped or hang; nothing was changed`)
+      : new NotReadyError(`${owner} has not answered`);
   }
+  const [, ...lines] = text.split("\n").slice(0, -1);
+  const last = lines.pop();
   if (isLate || last === undefined || !/^\{"(done|error)":/.test(last)) {
     const what = isLate ? late : "has ended";
-    if (content === undefined) {
-      throw isLate ? new Error(`${owner} ${what}`) : new NotReadyError(`${owner} ${what}`);
+    if (hasEffect) {
+      const failure = new OutcomeUnknownError(`${owner} took the request and ${what}: it may have effect`);
+      return { lines: [], isDone: false, failure };
     }
-    const failure = new OutcomeUnknownError(`${owner} took the request and ${what}: it may have effect`);
-    return { lines: [], isDone: false, failure };
+    throw isLate ? new Error(`${owner} ${what}`) : new NotReadyError(`${owner} ${what}`);
   }
   const end = JSON.parse(last) as { readonly done?: boolean } & Parameters<typeof decodeError>[0];
   return { lines, isDone: end.done === true, failure: end.done === undefined ? decodeError(end) : undefined };
 }
 
+interface Received {
+  readonly text: string;
+  readonly isLate: boolean;
+}
+
 /**
- * All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. The first line is
- * answered when it comes: before that, the request cannot take effect.
+ * All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. When the owner's first
+ * line comes, an empty line is sent back. Only then may the request take effect.
  */
-function receive(connection: Duplex): Promise<{ readonly text: string; readonly isLate: boolean }> {
+function receive(connection: Duplex): Promise<Received> {
   return new Promise((resolve) => {
     let text = "";
     let timer: NodeJS.Timeout;

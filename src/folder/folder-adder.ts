@@ -14,7 +14,7 @@ import { NotReadyError } from "./control-protocol.ts";
 import { openLockedFolder } from "./engine.ts";
 
 export interface FolderAdder {
-  /** A batch of which nothing was added is tried again. @throws {Error} nothing was added */
+  /** Retries a batch while nothing of it was added. @throws {Error} it gave up, and nothing was added */
   add(newPets: readonly NewPet[]): Promise<Added>;
   /** Resolves when the folder is free, if this process held it. */
   close(): Promise<void>;
@@ -30,12 +30,12 @@ const readyMs = 120_000;
 export function folderAdder(options: FolderSurroundings, stopping: AbortSignal): FolderAdder {
   const { disk, clock, dataDir } = options;
   let engine: Engine | undefined; // Defined once this process holds the folder.
-  let takesFromMs = -Infinity;
+  let mayTakeFromMs = -Infinity;
   const work = async (newPets: readonly NewPet[]): Promise<Added | undefined> => {
     if (stopping.aborted) {
       throw new Error("a signal has ended it");
     }
-    if (engine === undefined && clock.monotonicMs() >= takesFromMs) {
+    if (engine === undefined && clock.monotonicMs() >= mayTakeFromMs) {
       const lock = await disk.lock(folderLockPath(dataDir));
       engine = lock && (await openLockedFolder(lock, options));
     }
@@ -43,11 +43,11 @@ export function folderAdder(options: FolderSurroundings, stopping: AbortSignal):
   };
   const ask = async (newPets: readonly NewPet[]): Promise<Added> => {
     const added = await addThroughSocket(disk, dataDir, newPets);
-    takesFromMs = clock.monotonicMs() + restartMs;
+    mayTakeFromMs = clock.monotonicMs() + restartMs;
     return added;
   };
   return {
-    add: (newPets) => workOrAsk(() => work(newPets), () => ask(newPets), readyMs),
+    add: (newPets) => workOrAsk(() => work(newPets), () => ask(newPets), clock, readyMs),
     close: async () => engine?.close(),
   };
 }

@@ -18,7 +18,7 @@ import { openKeys } from "./open-keys.ts";
 
 /** The keys of a data folder. */
 export function folderKeys(options: FolderSurroundings): KeyDecider {
-  const { disk, dataDir } = options;
+  const { disk, clock, dataDir } = options;
   return {
     list() {
       const work = async (): Promise<KeySummary[] | undefined> =>
@@ -27,7 +27,7 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
         const { lines } = succeeded(await send(disk, dataDir, "list")); // With live figures.
         return lines.map((line) => JSON.parse(line) as KeySummary); // As the lock's owner makes them.
       };
-      return workOrAsk(work, ask);
+      return workOrAsk(work, ask, clock);
     },
     async change(event) {
       if (event.event !== "made" && !(await disk.exists(dataDir))) {
@@ -44,7 +44,7 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
       };
       const ask = async (): Promise<boolean> =>
         succeeded(await send(disk, dataDir, "change", encodeKeyEvent(event))).isDone;
-      return workOrAsk(work, ask);
+      return workOrAsk(work, ask, clock);
     },
   };
 }
