@@ -8,7 +8,7 @@
  * and is optional, because the animals that are stored already lack it.
  */
 
-/** The statuses, in the order of the description. The words for them in a file are in store/pet-line.ts. */
+/** The statuses, in the order of the description. In a file a change may also say `removed`. */
 export const petStatuses = ["available", "pending", "sold"] as const;
 export type PetStatus = (typeof petStatuses)[number];
 

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { systemClock as clock } from "../../build/src/base/clock.js";
 import { nodeDisk as disk } from "../../build/src/disk/node-disk.js";
+import { petStatuses } from "../../build/src/pets/members.js";
 import { Database } from "../../build/src/postgres/database.js";
 import { inspect } from "../../build/src/postgres/schema.js";
 import { exportDatabase } from "../../build/src/transfer/export-from-postgres.js";
@@ -27,6 +28,13 @@ async function open(context, { isChecked = false } = {}) {
   }
   return { url, pool, database: new Database(pool, assert.fail) };
 }
+
+test("the database takes the statuses of the API, and no other", { skip }, async (context) => {
+  const { pool } = await open(context, { isChecked: true });
+  const definition = "SELECT pg_get_constraintdef(oid) AS text FROM pg_constraint WHERE conname = 'pets_status'";
+  const [{ text }] = (await pool.query(definition)).rows;
+  assert.deepEqual(Array.from(text.matchAll(/'(\w+)'/g), ([, status]) => status).sort(), [...petStatuses].sort());
+});
 
 function exportOf(database) {
   const folder = guardedFolder("export");
