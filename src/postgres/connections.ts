@@ -10,20 +10,21 @@ import { performance } from "node:perf_hooks";
 import { clearTimeout, setTimeout } from "node:timers";
 import { setTimeout as delay } from "node:timers/promises";
 
-import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { CircuitBreaker } from "./circuit-breaker.ts";
-import { DatabaseError, isTimeout, TimeoutError } from "./database-error.ts";
+import { DatabaseError, TimeoutError } from "./database-error.ts";
 import type { DatabasePool, PoolClient } from "./pool.ts";
+import type { Refusals } from "./refusals.ts";
 
-/** How long to wait for a new or free connection. A wait that began while the database was away delays recovery. */
+/**
+ * How long to wait for a new or free connection. Short, because a wait that began while the database was away must end
+ * before the next try can succeed.
+ */
 const connectMs = 1_500;
 /** The pause between two tries for a connection, after one was refused. */
 const connectPauseMs = 50;
 /** How long the answer to a trial may take. */
 export const trialMs = 1_000;
-/** The least time between two lines about the same refusal. */
-const refusalLineMs = 60_000;
 /**
  * For so long after a statement was sent, answers to others do not show that the server still works: it may have fallen
  * silent since. If all is well, the poll for key events is answered more often than this.
@@ -32,26 +33,29 @@ const quietMs = 1_000;
 
 export class Connections {
   readonly #pool: DatabasePool;
-  readonly #report: Report;
+  readonly #refusals: Refusals;
   readonly #breaker: CircuitBreaker;
+  /** How many connections are in use. */
   #heldCount = 0;
   /** When a connection was last given back in working order, by performance.now(). */
   #givenBackMs = -Infinity;
-  /** When a statement was last answered; then, when one was that only a writing server can answer. */
+  /** When any statement was last answered. */
   #answeredMs = -Infinity;
+  /** When a statement was last answered that a replica would refuse. */
   #writerAnsweredMs = -Infinity;
   /** When a trial last failed. Connections that were opened before may be dead. */
-  #lostMs = -Infinity;
+  #trialFailedMs = -Infinity;
+  /** When each connection was first taken. */
   readonly #openedMs = new WeakMap<PoolClient, number>();
+  /** The calls for a connection that the pool has not answered yet. */
   readonly #opening = new Set<Promise<unknown>>();
-  readonly #refusals = new Map<string, number>();
 
-  constructor(pool: DatabasePool, report: Report) {
+  constructor(pool: DatabasePool, report: Report, refusals: Refusals) {
     this.#pool = pool;
-    this.#report = report;
+    this.#refusals = refusals;
     this.#breaker = new CircuitBreaker(report);
     pool.on("error", ignore); // An unused connection has broken: the pool drops it by itself.
-    pool.on("connect", listen);
+    pool.on("connect", ignoreErrorsOf);
   }
 
   get isAvailable(): boolean {
@@ -65,7 +69,7 @@ export class Connections {
       const client = await this.#takeAny(endMs);
       const openedMs = this.#openedMs.get(client) ?? performance.now();
       this.#openedMs.set(client, openedMs);
-      if (openedMs >= this.#lostMs) {
+      if (openedMs >= this.#trialFailedMs) {
         return client;
       }
       this.giveBack(client, true);
@@ -94,22 +98,26 @@ export class Connections {
   /** A statement has had no answer. If no other one was answered late enough, a trial decides. */
   async doubt(error: unknown, sentMs: number): Promise<void> {
     if (this.#answeredMs < sentMs + quietMs) {
-      await this.#breaker.halfOpen(() => this.#try(error));
+      await this.#breaker.halfOpen(() => this.#runTrial(error));
     }
   }
 
-  async #try(error: unknown): Promise<void> {
+  /**
+   * A trial is bounded twice: as a whole, because the wait for a connection may be longer; in its statement, because a
+   * connection without an answer has to be closed even if the trial is over by then.
+   */
+  async #runTrial(error: unknown): Promise<void> {
     const beganMs = performance.now();
-    await within(trialMs, this.#ask()).catch(ignore);
+    await within(trialMs, this.#askOnce()).catch(ignore);
     if (this.#answeredMs >= beganMs) {
       this.#breaker.close();
     } else {
-      this.#lostMs = performance.now();
+      this.#trialFailedMs = performance.now();
       this.#breaker.open(error);
     }
   }
 
-  async #ask(): Promise<void> {
+  async #askOnce(): Promise<void> {
     const client = await this.take();
     let isAnswered = false;
     try {
@@ -133,23 +141,10 @@ export class Connections {
     this.#breaker.open(error);
   }
 
-  /**
-   * Reports a refusal that the operator has to do something about, such as a full disk or a missing right.
-   * @param kind lines about one kind are `refusalLineMs` apart
-   */
-  reportRefusal(what: string, kind: string, error: unknown): void {
-    const nowMs = performance.now();
-    if (nowMs - (this.#refusals.get(kind) ?? -Infinity) > refusalLineMs) {
-      this.#refusals.set(kind, nowMs);
-      const verb = isTimeout(error) ? "did not answer" : "refused";
-      this.#report(`the database ${verb} ${what}: ${messageOf(error)}`, "warning");
-    }
-  }
-
   close(): void {
     this.#breaker.stop();
     this.#pool.off("error", ignore);
-    void Promise.allSettled(this.#opening).then(() => this.#pool.off("connect", listen));
+    void Promise.allSettled(this.#opening).then(() => this.#pool.off("connect", ignoreErrorsOf));
   }
 
   /** Tries again if a new connection is refused, because one that works may become free. */
@@ -161,7 +156,7 @@ export class Connections {
       opening.finally(() => this.#opening.delete(opening)).catch(ignore);
       try {
         const client = await within(endMs - beganMs, opening);
-        listen(client); // The pool may have opened it before this object was made.
+        ignoreErrorsOf(client); // The pool may have opened it before this object was made.
         this.#heldCount += 1;
         return client;
       } catch (error) {
@@ -170,7 +165,7 @@ export class Connections {
           this.#breaker.open(error);
           throw new DatabaseError("none", error);
         }
-        this.reportRefusal("a connection", "connection", error);
+        this.#refusals.report("a connection", "connection", error);
         if (performance.now() + connectPauseMs >= endMs) {
           throw new DatabaseError("none", error);
         }
@@ -202,7 +197,7 @@ export function noAnswer(limitMs: number): TimeoutError {
  * end of the opening: without a listener it would end the process. So this one stays for the connection's life. A
  * caller that waits for a statement learns of the error because its statement fails.
  */
-function listen(client: PoolClient): void {
+function ignoreErrorsOf(client: PoolClient): void {
   client.off("error", ignore);
   client.on("error", ignore);
 }

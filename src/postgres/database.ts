@@ -14,6 +14,7 @@ import { StorageUnavailableError } from "../pets/pet-store.ts";
 import { Connections, noAnswer, trialMs, within } from "./connections.ts";
 import { DatabaseError, isRolledBack, isTimeout, isVictim, sqlState } from "./database-error.ts";
 import { type DatabasePool, type PoolClient, type Row, sendReplicated } from "./pool.ts";
+import { Refusals } from "./refusals.ts";
 
 const statementMs = 3_000;
 /** How long after a statement was sent a trial begins, so that it is over when the statement is given up. */
@@ -50,12 +51,14 @@ const otherNamesStates: ReadonlySet<string | undefined> = new Set(["26000", "42P
 export type Query = (text: string, values?: unknown[], limitMs?: number) => Promise<readonly Row[]>;
 
 export class Database {
+  readonly #refusals: Refusals;
   readonly #connections: Connections;
   #canPrepare = true;
 
   /** @param report takes a line when the database is away, when it is back, and for each refusal */
   constructor(pool: DatabasePool, report: Report) {
-    this.#connections = new Connections(pool, report);
+    this.#refusals = new Refusals(report);
+    this.#connections = new Connections(pool, report, this.#refusals);
   }
 
   get isAvailable(): boolean {
@@ -82,7 +85,7 @@ export class Database {
       return await this.attempt(text, values, kind);
     } catch (error) {
       if (error instanceof DatabaseError && isVictim(error.cause)) {
-        this.#connections.reportRefusal("a statement", "victim", error); // The isolation level may be wrong.
+        this.#refusals.report("a statement", "victim", error); // The isolation level may be wrong.
       }
       throw error;
     }
@@ -111,7 +114,7 @@ export class Database {
       if (isTimeout(error)) {
         void connections.doubt(error, sentMs).then(() => {
           if (this.isAvailable) {
-            connections.reportRefusal("a statement", "silent", error);
+            this.#refusals.report("a statement", "silent", error);
           }
         });
       } else if (state === replicaState) {
@@ -121,7 +124,7 @@ export class Database {
       } else if (isRefused) {
         connections.noteAnswer(kind);
         if (!isVictim(error)) {
-          connections.reportRefusal("a statement", String(state), error);
+          this.#refusals.report("a statement", String(state), error);
         }
       }
       throw new DatabaseError(isRefused ? "none" : "unknown", error);
