@@ -3,7 +3,8 @@
  * because a database that has run it never runs it again: a change of the tables is a new migration at the end.
  */
 
-/** The version of the schema that release 2.1 left, which is the oldest that a start migrates. */
+/** The oldest release from whose schema a start migrates, and the version of that schema. */
+export const oldestRelease = "2.1";
 export const oldestVersion = 4;
 
 /**

@@ -1,6 +1,7 @@
 /** Checks whether a database and its schema can serve this release, so that not each request fails. Changes nothing. */
 
 import type { Query } from "./database.ts";
+import { oldestRelease, oldestVersion } from "./migrations.ts";
 
 /** The version of the schema that brought each table. */
 const keyedTables = { commits: 4, key_events: 4, limits: 4, once: 4, pets: 4, removed: 5 };
@@ -37,9 +38,9 @@ export async function checkSession(query: Query): Promise<void> {
 
 /**
  * Returns the version of the schema; 0 if there is no schema, or an empty one.
- * @throws {Error} the schema cannot be used, or its version is lower than `min` or higher than `max`
+ * @throws {Error} the schema cannot be used, or its version is older than we migrate or higher than `max`
  */
-export async function readVersion(query: Query, min: number, max: number): Promise<number> {
+export async function readVersion(query: Query, max: number): Promise<number> {
   if (await holds(query, "NOT has_schema_privilege(to_regnamespace('animal_store'), 'USAGE')")) {
     throw new Error("the user has no right to USAGE of the schema animal_store");
   }
@@ -52,9 +53,9 @@ export async function readVersion(query: Query, min: number, max: number): Promi
   if (rows.length !== 1 || !(version >= 1)) {
     throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
   }
-  if (version < min) {
-    const advice = "start release 2.1 on it once, which migrates it";
-    throw new Error(`its schema animal_store has version ${version}, of a release before 2.1: ${advice}`);
+  if (version < oldestVersion) {
+    const advice = `start release ${oldestRelease} on it once, which migrates it`;
+    throw new Error(`its schema animal_store has version ${version}, of a release before ${oldestRelease}: ${advice}`);
   }
   if (version > max) {
     const known = `this release knows ${max}: a newer release made it`;
@@ -140,7 +141,7 @@ export async function checkTables(query: Query, version: number): Promise<void> 
   }
 }
 
-/** Finds a missing function. A name is in the list once for each function that has it. */
+/** Finds a missing function. An overloaded name is in the list once for each overload. */
 const missingFunctionText = `
 SELECT name FROM unnest($1::text[]) AS name GROUP BY name HAVING count(*) > (
   SELECT count(*) FROM pg_proc

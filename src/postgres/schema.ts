@@ -53,7 +53,7 @@ type Versions = readonly [before: number, after: number];
 export async function prepareSchema(database: Database, report: Report, work: SchemaWork): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const [before, after] = await database.transaction((query) => prepare(query, work));
+      const [before, after] = await database.transaction((query) => prepareWithin(query, work));
       if (before < after) {
         const done = before === 0 ? "made" : "migrated";
         report(`${done} the schema animal_store${before === 0 ? "" : span(before, after)}`);
@@ -76,7 +76,7 @@ export interface Inspection {
 
 /** Says what is in a database, by a start that is rolled back. @throws {Error} why a start would fail */
 export async function inspect(database: Database, clock: Clock): Promise<Inspection> {
-  const [before, after] = await database.transaction((query) => prepare(query, "migrate"), { end: "ROLLBACK" });
+  const [before, after] = await database.transaction((query) => prepareWithin(query, "migrate"), { end: "ROLLBACK" });
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
   const [row] = await database.transaction((query) => query("SELECT count(*)::text AS count FROM animal_store.pets"), {
     eachMs: countMs,
@@ -90,12 +90,13 @@ function span(before: number, after: number): string {
   return ` from version ${before} to ${after}`;
 }
 
-async function prepare(query: Query, work: SchemaWork): Promise<Versions> {
+/** What one transaction does. */
+async function prepareWithin(query: Query, work: SchemaWork): Promise<Versions> {
   await checkSession(query);
-  const found = await readVersion(query, oldestVersion, schemaVersion);
+  const found = await readVersion(query, schemaVersion);
   const isChanged = work === "migrate" ? found > 0 && found < schemaVersion : work === "make" && found === 0;
   // A schema that is up to date needs no lock: a process that has stalled may hold the lock.
-  const versions: Versions = isChanged ? await change(query, work) : [found, found];
+  const versions: Versions = isChanged ? await makeOrMigrate(query, work) : [found, found];
   const [, version] = versions;
   if (version === 0) {
     throw new Error("it has no tables of the animal store; keys create and import make them");
@@ -107,12 +108,12 @@ async function prepare(query: Query, work: SchemaWork): Promise<Versions> {
   return versions;
 }
 
-async function change(query: Query, work: SchemaWork): Promise<Versions> {
+async function makeOrMigrate(query: Query, work: SchemaWork): Promise<Versions> {
   await query(`SET LOCAL lock_timeout = ${migrationMs}`);
   const lockText = "SELECT pg_advisory_xact_lock($1) /* while another process makes the schema */";
   await query(lockText, [migrationLock], migrationMs);
   await query(`SET LOCAL lock_timeout = ${lockMs}`);
-  const version = await readVersion(query, oldestVersion, schemaVersion);
+  const version = await readVersion(query, schemaVersion);
   if (version === schemaVersion || (version > 0 && work === "make")) {
     return [version, version];
   }
@@ -128,7 +129,7 @@ async function making(query: Query): Promise<readonly string[]> {
   return [...(isThere ? [] : ["CREATE SCHEMA animal_store;"]), oldestTables, ...migrations, functions("changed_to")];
 }
 
-/** Checks first: if a restore is under way, what it has not brought back yet must not be found missing only later. */
+/** Checks the tables before it changes any: in the middle of a restore some are missing, and no migration may begin. */
 async function migrating(query: Query, version: number): Promise<readonly string[]> {
   await checkTables(query, version);
   await checkMayMigrate(query, functionNames);
