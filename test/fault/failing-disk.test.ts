@@ -353,6 +353,9 @@ for (const [title, change] of [
         const next = await runningService(context, { options: { dataDir } });
         assert.equal((await next.service.pets.list()).pets.length, 1, "the next start serves");
         await next.service.close();
+      } else if (existsSync(path) && readFileSync(path, "utf8").includes("hello")) {
+        const starting = runningService(context, { options: { dataDir } });
+        await assert.rejects(starting, /^DamagedLogError: /, "a group was written after it, so the next start refuses");
       }
       rmSync(path, { force: true });
     }
