@@ -73,9 +73,7 @@ export async function addAll(source: Source, options: AddOptions): Promise<void>
   let addedLine = 0;
   let triedLine = 0;
   const takeBatch = async (batch: readonly NumberedPet[]): Promise<void> => {
-    if (stopping.aborted) {
-      throw new Error("a signal has ended it");
-    }
+    stopping.throwIfAborted();
     if (batch.length !== Math.min(batchLength, animalCount - addedCount)) {
       failChanged();
     }
@@ -94,16 +92,32 @@ export async function addAll(source: Source, options: AddOptions): Promise<void>
       failChanged();
     }
   } catch (error) {
-    const isUnknown = error instanceof OutcomeUnknownError;
-    const to = addedLine > 0 ? `, up to line ${addedLine}` : "";
-    const others = isUnknown ? `lines ${addedLine + 1} to ${triedLine} may have been added too` : "no others";
-    const advice = isUnknown
-      ? `; look for them before you go on with line ${triedLine + 1}`
-      : addedLine > 0 ? `; to go on: ${commandFrom(addedLine + 1)}` : "";
-    const added = `added the first ${addedCount} of ${pluralize(animalCount, "animal")}${to}, ${others}${advice}`;
-    const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
-    throw new Error(`Cannot import all of ${path}: ${messageOf(error)}${cause}; ${added}`, { cause: error });
+    const progress = { animalCount, addedCount, addedLine, triedLine };
+    throw new Error(`Cannot import all of ${path}: ${failureInWords(error, progress, commandFrom)}`, { cause: error });
   }
+}
+
+interface Progress {
+  readonly animalCount: number;
+  readonly addedCount: number;
+  /** The line of the last animal that was added; 0 if none was. */
+  readonly addedLine: number;
+  /** The last line of the last batch that was sent. */
+  readonly triedLine: number;
+}
+
+/** Why not all animals were added, which were, which may be, and how to go on. */
+function failureInWords(error: unknown, progress: Progress, commandFrom: AddOptions["commandFrom"]): string {
+  const { animalCount, addedCount, addedLine, triedLine } = progress;
+  const isUnknown = error instanceof OutcomeUnknownError;
+  const to = addedLine > 0 ? `, up to line ${addedLine}` : "";
+  const others = isUnknown ? `lines ${addedLine + 1} to ${triedLine} may have been added too` : "no others";
+  const advice = isUnknown
+    ? `; look for them before you go on with line ${triedLine + 1}`
+    : addedLine > 0 ? `; to go on: ${commandFrom(addedLine + 1)}` : "";
+  const cause = error instanceof Error && error.cause !== undefined ? `: ${messageOf(error.cause)}` : "";
+  const added = `added the first ${addedCount} of ${pluralize(animalCount, "animal")}${to}`;
+  return `${messageOf(error)}${cause}; ${added}, ${others}${advice}`;
 }
 
 interface Taker {

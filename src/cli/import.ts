@@ -42,23 +42,13 @@ export async function importAnimals(
     throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
-  // /dev/stdin cannot be opened where it is a socket.
-  const isInput = operand === "-" || operand === "/dev/stdin";
-  const path = isInput ? "standard input" : operand;
-  const isPipe = !isInput && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
-  // All input is opened before root becomes the user who owns the data folder.
-  const pipe = isPipe ? createReadStream(path) : undefined;
-  await (pipe && once(pipe, "open"));
-  const input = isInput ? terminal.stdin() : pipe;
-  const opened = input === undefined ? await nodeDisk.openToRead(path) : undefined;
+  // In this order: only root may be able to open the input, and only the folder's owner may touch files there.
+  const { path, isStream, open } = await openInput(operand, terminal);
   await (storage.kind === "folder" && becomeOwner(storage.dataDir));
-  const file = input === undefined ? opened : await keepInput(input, path, storage);
-  if (file === undefined) {
-    throw new Error(`Cannot import ${path}: there is no such file`);
-  }
+  const file = await open(storage);
   const flags = [...values].map(([name, value]) => ` --${name} ${quoted(value)}`).join("");
   const commandFrom = (lineNumber: number): string =>
-    `tail -n +${lineNumber} ${input === undefined ? quoted(path) : "FILE"} | animal-store import -${flags}`;
+    `tail -n +${lineNumber} ${isStream ? "FILE" : quoted(path)} | animal-store import -${flags}`;
   try {
     const imported = await importFrom({ path, file }, storage, { terminal, stopSignal, commandFrom });
     terminal.stdout(`imported ${imported}\n`);
@@ -68,13 +58,42 @@ export async function importAnimals(
   }
 }
 
+interface Input {
+  /** As messages name it. */
+  readonly path: string;
+  /** Whether it can be read only once. */
+  readonly isStream: boolean;
+  /** Resolves to the file to read: of a stream, a copy. @throws {Error} there is no such file */
+  readonly open: (storage: Storage) => Promise<DiskFile>;
+}
+
+/** Opens the input itself. Of a stream, the copy is only made when `open` is called. */
+async function openInput(operand: string, terminal: Terminal): Promise<Input> {
+  // /dev/stdin cannot be opened where it is a socket.
+  const isStandard = operand === "-" || operand === "/dev/stdin";
+  const path = isStandard ? "standard input" : operand;
+  const isPipe = !isStandard && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
+  const pipe = isPipe ? createReadStream(path) : undefined;
+  await (pipe && once(pipe, "open"));
+  const stream = isStandard ? terminal.stdin() : pipe;
+  const file = stream === undefined ? await nodeDisk.openToRead(path) : undefined;
+  const open = async (storage: Storage): Promise<DiskFile> => {
+    const opened = stream === undefined ? file : await copyOf(stream, path, storage);
+    if (opened === undefined) {
+      throw new Error(`Cannot import ${path}: there is no such file`);
+    }
+    return opened;
+  };
+  return { path, isStream: stream !== undefined, open };
+}
+
 /** Quotes a word for a shell. */
 function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Copies standard input, or a pipe, to a file, since it is read twice. */
-async function keepInput(input: AsyncIterable<Uint8Array>, path: string, storage: Storage): Promise<DiskFile> {
+/** Copies standard input, or a pipe, to a file without a name, since it is read twice. */
+async function copyOf(input: AsyncIterable<Uint8Array>, path: string, storage: Storage): Promise<DiskFile> {
   let file: DiskFile | undefined;
   try {
     file = await openNameless(tmpdir()).catch(async (error: unknown) => {

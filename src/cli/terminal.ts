@@ -288,7 +288,7 @@ export function stopSignal(hasTerminal: boolean): AbortSignal {
       endBySignal(signal, exitFailure);
     }
     firstMs ??= nowMs;
-    controller.abort();
+    controller.abort(new DOMException("a signal has ended it", "AbortError"));
   };
   stopping.forEach((name) => process.on(name, onSignal));
   if (!hasTerminal) {

@@ -26,15 +26,13 @@ const restartMs = 15_000;
 /** How long an owner may take to be ready: it may have a large catalogue to read. */
 const readyMs = 120_000;
 
-/** Adds animals to a data folder. @param stopping ends waiting */
+/** Adds animals to a data folder. @param stopping ends waiting, with its reason */
 export function folderAdder(options: FolderSurroundings, stopping: AbortSignal): FolderAdder {
   const { disk, clock, dataDir } = options;
   let engine: Engine | undefined; // Defined once this process holds the folder.
   let mayTakeFromMs = -Infinity;
   const work = async (newPets: readonly NewPet[]): Promise<Added | undefined> => {
-    if (stopping.aborted) {
-      throw new Error("a signal has ended it");
-    }
+    stopping.throwIfAborted();
     if (engine === undefined && clock.monotonicMs() >= mayTakeFromMs) {
       const lock = await disk.lock(folderLockPath(dataDir));
       engine = lock && (await openLockedFolder(lock, options));
