@@ -8,7 +8,10 @@ import { withoutSecrets } from "../base/redact-secrets.ts";
 const clientIdPattern = /^[A-Za-z0-9._-]{1,64}$/;
 
 const prefixBytes = 6;
-/** Few numbers, because V8 caches the text of each that is printed: more texts outlive a garbage collection. */
+/**
+ * So few that V8's cache of printed numbers holds all of them: with ever new numbers, it fills the old generation with
+ * texts.
+ */
 const countMax = 1_000;
 
 export class RequestIds {
