@@ -248,7 +248,8 @@ const fileCallsGraceMs = 1_000;
 
 /** Ends the process with the code, or by SIGTERM if a file call that is still under way seems to hang. */
 export async function endProcess(code: number): Promise<never> {
-  const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"));
+  const hasFileCalls = (): boolean => process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"))
+    && process.permission === undefined; // Calls that the permission model has refused stay in the list.
   const deadlineMs = systemClock.monotonicMs() + fileCallsGraceMs;
   while (hasFileCalls()) {
     if (systemClock.monotonicMs() >= deadlineMs) {
