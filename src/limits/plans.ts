@@ -1,4 +1,4 @@
-/** The plans, and a choice among them, checked. The requests of a plan are counted elsewhere (window.ts). */
+/** The plans, and a choice among them, checked. The requests of a plan are counted elsewhere. */
 
 import { showValue } from "../base/redact-secrets.ts";
 

@@ -1,4 +1,4 @@
-/** The animal, its JSON text, and what is read from texts about it. new-pet.ts checks what clients send. */
+/** The animal, its JSON text, and what is read from texts about it. What clients send is checked elsewhere. */
 
 import { members, type NewPet, type PetStatus, petStatuses } from "./members.ts";
 
