@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { serve } from "../support/embedding-server.ts";
 import { type RunningService, runningService, startService } from "../support/running-service.ts";
 import { assertPromised, codeOf } from "../support/wire-response.ts";
-import { exchange, request, rex } from "../support/wire.ts";
+import { exchange, request, rex, Wire } from "../support/wire.ts";
 
 let running: RunningService;
 let key: string;
@@ -117,9 +117,11 @@ test("with a base address the program serves /v1 too, for a proxy that cuts off 
     assert.equal(page.value("link") === undefined, base === "/v1");
   }
   const ownPort = await serve(context, (incoming, outgoing) => service.handle(incoming, outgoing));
-  assert.equal((await exchange(ownPort, request({ target: "/store/v1/pets", key }))).status, 200);
-  const elsewhere = await exchange(ownPort, request({ target: "/v1/pets", key }));
+  const wire = await Wire.open(ownPort, { isSecure: false });
+  assert.equal((await wire.send(request({ target: "/store/v1/pets", key })).response()).status, 200);
+  const elsewhere = await wire.send(request({ target: "/v1/pets", key })).response();
   assert.equal(codeOf(elsewhere), "route_not_found", "a program has its own /v1");
+  wire.destroy();
 });
 
 test("the message of route_not_found names the path, never a key in it, and where the API is if the path is not below that", async (context) => {
