@@ -244,8 +244,11 @@ export class Appender {
 
   async #cutExcess(): Promise<void> {
     const excessBytes = this.#excessBytesMax > 0 ? (await this.#file.stat()).byteCount - this.#lengthBytes : 0;
-    // If there are more bytes than the piece had, another process wrote some: all of them stay.
-    if (excessBytes > 0 && excessBytes <= this.#excessBytesMax) {
+    if (excessBytes > this.#excessBytesMax) {
+      // Another process wrote some of them, perhaps behind a part of the piece: all of them stay.
+      throw this.#ending(`${this.#path} has ${pluralize(excessBytes, "byte")} more than it should: ${otherProcess}`);
+    }
+    if (excessBytes > 0) {
       await this.#file.truncate(this.#lengthBytes);
       await this.#sync();
     }

@@ -112,6 +112,19 @@ test("on a disk that is full again and again, a failure or its end is reported o
   assert.equal(reports[1], "/log/log.jsonl can be written again");
 });
 
+test("GroupWriter.add() says that the outcome is unknown if another process appends behind half a group", async () => {
+  const { writer, disk } = await setUp();
+  disk.plan = (_, name) => {
+    if (name === "look" && disk.seen(path).length > 0) {
+      disk.append(path, "y".repeat(200));
+    }
+    return name === "append" ? "short" : "none";
+  };
+  await assert.rejects(writer.add("x".repeat(100)), /^Error: unknown: /);
+  assert.equal(writer.isWritable, false);
+  assert.match(disk.seen(path).toString(), /^x+y+$/, "all bytes stay");
+});
+
 test("GroupWriter.add() keeps what another process appends after half a group was cut off", async () => {
   const { writer, disk } = await setUp();
   disk.plan = (_, name) => (name === "append" ? "short" : "none");
