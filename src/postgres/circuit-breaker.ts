@@ -42,6 +42,13 @@ export class CircuitBreaker {
     this.#reportState();
   }
 
+  /** A trial was answered. If something else has opened the breaker meanwhile, such as a replica, it stays open. */
+  endTrial(): void {
+    if (this.#state.kind === "half-open") {
+      this.close();
+    }
+  }
+
   open(cause: unknown): void {
     this.#state = { kind: "open", cause };
     this.#reportState();

@@ -110,7 +110,7 @@ export class Connections {
     const beganMs = performance.now();
     await within(trialMs, this.#askOnce()).catch(ignore);
     if (this.#answeredMs >= beganMs) {
-      this.#breaker.close();
+      this.#breaker.endTrial();
     } else {
       this.#trialFailedMs = performance.now();
       this.#breaker.open(error);

@@ -281,6 +281,16 @@ test("lines about the state come at most once in ten seconds, and the last one i
   database.close();
 });
 
+test("an answered trial does not close a circuit breaker that something else has opened meanwhile", async () => {
+  const breaker = new CircuitBreaker(() => undefined);
+  let end;
+  const trial = breaker.halfOpen(() => new Promise((resolve) => (end = resolve)).then(() => breaker.endTrial()));
+  breaker.open(new Error("the server only reads"));
+  end();
+  await trial;
+  assert.equal(breaker.isOpen, true);
+});
+
 test("a stopped circuit breaker writes no line any more, neither one that waits nor a new one", (context) => {
   let nowMs = 0;
   context.mock.method(performance, "now", () => nowMs);
