@@ -59,7 +59,7 @@ const optionNames: readonly string[] = [
   "dataDir", "database", "store", "baseUrl", "stagingBaseUrl", "trustProxy", "corsOrigins", "metrics", "report",
 ];
 const storeMethods: readonly (keyof PetStore)[] = ["add", "get", "list", "isWritable", "close"];
-const optionalStoreMethods: readonly (keyof PetStore)[] = ["changeStatus"];
+const optionalStoreMethods: readonly (keyof PetStore)[] = ["changeStatus", "remove"];
 
 /** @throws {RangeError} naming the option and what it must be */
 export function checkOptions(options: AnimalStoreOptions): CheckedOptions {

@@ -106,9 +106,11 @@ test("checkOptions() refuses a store that lacks any of its methods, and names it
     const options = { dataDir: "data", store: { ...store, [name]: undefined } } as unknown as AnimalStoreOptions; // Wrong on purpose.
     assert.throws(() => checkOptions(options), { message: `Cannot open animal store: store must have the method "${name}"` });
   }
-  for (const wrong of [null, true, 1, "no", {}]) {
-    const options = { dataDir: "data", store: { ...store, changeStatus: wrong } } as unknown as AnimalStoreOptions;
-    const message = 'Cannot open animal store: "changeStatus" of store must be a method, if it is there';
-    assert.throws(() => checkOptions(options), { name: "RangeError", message });
+  for (const name of ["changeStatus", "remove"]) {
+    for (const wrong of [null, true, 1, "no", {}]) {
+      const options = { dataDir: "data", store: { ...store, [name]: wrong } } as unknown as AnimalStoreOptions;
+      const message = `Cannot open animal store: "${name}" of store must be a method, if it is there`;
+      assert.throws(() => checkOptions(options), { name: "RangeError", message });
+    }
   }
 });
