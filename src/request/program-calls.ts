@@ -21,7 +21,8 @@ export function programCalls(store: PetStore): (call: ApiRequest) => Promise<Api
     const response = {
       status,
       text: Buffer.from(json).toString(),
-      field: (name: string) => ownFields[ownFields.indexOf(name) + 1 || ownFields.length],
+      // Nothing in between can hide a field: one that is not there is empty, not unreadable.
+      field: (name: string) => ownFields[ownFields.indexOf(name) + 1 || ownFields.length] ?? "",
     };
     if (status >= 300) {
       throw errorOf(response);

@@ -305,3 +305,9 @@ test("the program's idempotency keys are not those of API keys", async (context)
   await service.pets.add({ name: "Rex", categoryId: 1 }, { idempotencyKey: "once" });
   assert.equal((await client.pets.add({ name: "Luna", categoryId: 1 }, { idempotencyKey: "once" })).id, 2);
 });
+
+test("a full last page of service.pets has no nextAfter: nothing in between can have hidden its Link", async (context) => {
+  const { service } = await runningService(context);
+  const rex = await service.pets.add({ name: "Rex", categoryId: 7 });
+  assert.deepEqual(await service.pets.list({ limit: 1 }), { pets: [rex], nextAfter: undefined });
+});
