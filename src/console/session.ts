@@ -115,7 +115,7 @@ export function petsOf({ response, body }: ApiCall): readonly Pet[] | undefined 
 /** Says what went wrong and what to do. Codes and fields are for programmers, who see the response. */
 export function explain(call: ApiCall): void {
   const { response, code } = call;
-  const waitMs = Number(response?.headers.get("Retry-After")) * 1_000;
+  const waitMs = response?.status === 429 ? Number(response.headers.get("Retry-After")) * 1_000 : 0;
   const advice = adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call));
   if (waitMs > 0) {
     notify("wait", ...shown(`${advice} Wait ${countdown(waitMs)}.`));
