@@ -50,7 +50,8 @@ export interface AnimalStore {
    * The API's keys and limits for a route of the program's own: fits Express and Connect as middleware; in Fastify, a
    * hook passes it the raw objects. It refuses a request as the API does, also an unsafe method with a read-only key.
    * Otherwise it takes a token, sets `X-Request-Id` (in the request too) and the `X-RateLimit` fields, and calls
-   * `next()`. A request takes one token, however often it comes here or to `handle`. It still works after `close()`.
+   * `next()`. A request takes one token, however often it comes here or to `handle`. A CORS preflight is passed on
+   * without a key and a token, since CORS is the program's. It still works after `close()`.
    */
   readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void) => void;
   /** The key of a request that `guard` or `handle` has taken a token for; undefined for any other. */
