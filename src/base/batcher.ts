@@ -68,7 +68,7 @@ export class Batcher<Item, Result> {
       const batch = this.#queue.splice(0, this.#nextCount());
       try {
         const results = await this.#run(batch.map(({ item }) => item));
-        this.#queue.unshift(...batch.splice(results.length));
+        this.#queue = [...batch.splice(results.length), ...this.#queue]; // Too many for the arguments of unshift.
         batch.forEach(({ resolve }, index) => resolve(results[index]!)); // One for each item.
       } catch (error) {
         batch.forEach(({ reject }) => reject(error));
