@@ -17,7 +17,7 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { folderOwner, userName } from "./owner.ts";
+import { folderOwner, type Owner, userName } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -56,7 +56,7 @@ const fileMode = 0o600;
 const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
-  openToRead: (path) => withPath(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
+  openToRead: (path) => withPath(path, undefinedIfAbsent(openToRead(path))),
   openToAppend: (path) => withPath(path, openToAppend(path)),
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
   linkTarget,
@@ -107,6 +107,12 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
+/** If this process is root and the folder another user's, no link is followed. */
+async function openToRead(path: string): Promise<DiskFile> {
+  const owner = await folderOwner(dirname(path));
+  return owner === undefined ? openFile(path, O_RDONLY) : openUnlinked(path, O_RDONLY, owner);
+}
+
 /** If this process is root and the folder another user's, a new file becomes that user's, and no link is followed. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
@@ -122,6 +128,11 @@ async function openToAppend(path: string): Promise<DiskFile> {
       throw error;
     }
   }
+  return openUnlinked(path, flags, owner);
+}
+
+/** @throws {Error} with the code ELOOP: the path is a link in the owner's folder */
+function openUnlinked(path: string, flags: number, owner: Owner): Promise<DiskFile> {
   return openFile(path, flags | O_NOFOLLOW).catch(async (error: unknown) => {
     const user = `user ${await userName(owner.uid)}`;
     const reason = `${path} is a link in a folder of ${user}, which root does not follow: start it as ${user}`;

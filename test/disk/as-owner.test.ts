@@ -196,8 +196,12 @@ test("a server of root in another user's folder says to start it as that user, a
   assertGuests(data);
   assert.match((await run(["check", "--data", data], { program })).stdout, /^a start says: warning: root serves /m);
   assert.equal(existsSync(join(data, "server.lock")), false);
-  rmSync(join(data, "pets.jsonl"));
-  symlinkSync(join(above, "elsewhere"), join(data, "pets.jsonl"));
-  const { code, stderr } = await run(["--port", "0", "--data", data], { program });
-  assert.match(`${code} ${stderr}`, /^2 Cannot use --data \S+: \S+pets\.jsonl is a link .*which root does not follow: start it as user \S+\n$/);
+  const refusal = /^2 Cannot use --data \S+: (Cannot read \S+: )?\S+\.jsonl? is a link .*which root does not follow: start it as user \S+\n$/;
+  for (const name of ["limits.json", "pets.jsonl"]) { // One is read, the other is opened to append.
+    rmSync(join(data, name), { force: true });
+    symlinkSync(join(above, "elsewhere"), join(data, name));
+    const { code, stderr } = await run(["--port", "0", "--data", data], { program });
+    assert.match(`${code} ${stderr}`, refusal, name);
+    rmSync(join(data, name));
+  }
 });
