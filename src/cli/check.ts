@@ -16,7 +16,6 @@ import { OverlayDisk } from "../disk/overlay-disk.ts";
 import { rootRemark } from "../disk/owner.ts";
 import { openFolder } from "../folder/engine.ts";
 import { newKey } from "../keys/keys.ts";
-import type { Inspection } from "../postgres/schema.ts";
 import { mustHaveRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readCertificate, readSettings, readStorage, settingNames, type Settings } from "./settings.ts";
@@ -40,12 +39,8 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
   const say = (line: string): void => terminal.stdout(`${oneLine(line)}\n`);
   warnings.forEach((warning) => say(withLevel(warning, "warning")));
   try {
-    const trial = await tryToStart(settings, disk, (message, level) => {
-      say(`a start says: ${withLevel(message, level)}`);
-    });
-    say(trial.inWords);
-    const remarks = [...certificate.map(([message]) => message), ...trial.remarks];
-    remarks.forEach((remark) => say(`it would serve, but ${remark}`));
+    say(await tryToStart(settings, disk, (message, level) => say(`a start says: ${withLevel(message, level)}`)));
+    certificate.forEach(([message]) => say(`it would serve, but ${message}`));
   } catch (error) {
     if (error instanceof UsageError) {
       throw error;
@@ -59,10 +54,10 @@ export async function check(args: readonly string[], terminal: Terminal, disk: D
 }
 
 /**
- * Says what a start would serve, and adds remarks that no start makes: each is printed after "it would serve, but".
+ * Says what a start would serve.
  * @throws {UsageError} the database cannot be reached @throws {Error} why the server would not start
  */
-async function tryToStart(settings: Settings, disk: Disk, report: Report): Promise<Inspection> {
+async function tryToStart(settings: Settings, disk: Disk, report: Report): Promise<string> {
   const { storage } = settings;
   if (storage.kind === "database") {
     const { checkDatabase } = await import("./database.ts");
@@ -83,7 +78,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     await mustHaveRoom({ engine }, settings, trial);
     await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
     const inUse = "; in use by a running service: what looks unfinished may be a write in progress";
-    return { inWords: trial.isHeld ? inWords + inUse : inWords, remarks: [] };
+    return trial.isHeld ? inWords + inUse : inWords;
   } finally {
     await engine.close();
   }

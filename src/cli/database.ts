@@ -13,7 +13,7 @@ import { DatabaseError } from "../postgres/database-error.ts";
 import { Database } from "../postgres/database.ts";
 import type { DatabasePool } from "../postgres/pool.ts";
 import { openKeys } from "../postgres/postgres-engine.ts";
-import { inspect, type Inspection, prepareSchema, type SchemaWork } from "../postgres/schema.ts";
+import { inspect, prepareSchema, type SchemaWork } from "../postgres/schema.ts";
 import { UsageError } from "./parse-flags.ts";
 import type { Storage } from "./settings.ts";
 
@@ -93,7 +93,7 @@ export function databaseKeys(storage: DatabaseStorage, report: Report): KeyDecid
  * @throws {UsageError} the package is missing, or the database is not reached with this address, name and password
  * @throws {Error} a start would fail
  */
-export function checkDatabase(storage: DatabaseStorage): Promise<Inspection> {
+export function checkDatabase(storage: DatabaseStorage): Promise<string> {
   return withPool(storage, async (pool) => {
     const database = new Database(pool, () => undefined);
     return inspect(database, systemClock).catch((error: unknown) => {

@@ -68,14 +68,8 @@ export async function prepareSchema(database: Database, report: Report, work: Sc
   }
 }
 
-/** What a start would find, in words, and remarks on it. */
-export interface Inspection {
-  readonly inWords: string;
-  readonly remarks: readonly string[];
-}
-
 /** Says what is in a database, by a start that is rolled back. @throws {Error} why a start would fail */
-export async function inspect(database: Database, clock: Clock): Promise<Inspection> {
+export async function inspect(database: Database, clock: Clock): Promise<string> {
   const [before, after] = await database.transaction((query) => prepareWithin(query, "migrate"), { end: "ROLLBACK" });
   const { keyring } = await PostgresKeyLog.open({ database, clock, report: () => undefined });
   const [row] = await database.transaction((query) => query("SELECT count(*)::text AS count FROM animal_store.pets"), {
@@ -83,7 +77,7 @@ export async function inspect(database: Database, clock: Clock): Promise<Inspect
   });
   const animals = pluralize(Number(row?.["count"]), "animal");
   const migration = before < after ? `; a start would migrate its schema${span(before, after)}` : "";
-  return { inWords: `the database is intact: ${animals}, ${keyring.countInWords()}${migration}`, remarks: [] };
+  return `the database is intact: ${animals}, ${keyring.countInWords()}${migration}`;
 }
 
 function span(before: number, after: number): string {
