@@ -36,7 +36,8 @@ code 0: nothing is lost; 1: something is lost, or nothing could be written.
 Writes the catalogue, the keys and the limits, as they are now, to a new data folder. The folder is made if it is
 missing, and must not have these files yet. An animal takes one line there, however often it was changed. So the file is
 short, and a start is quick: stop the server, export, and start it on the new folder. While a server runs, the export is
-a backup: it has nothing that is confirmed later. It has the idempotency keys of the last 24 hours, and the next id.
+a backup: it has nothing that is confirmed later. It has the idempotency keys of the last 24 hours,
+from a folder the last 1,000,000 of them, and the next id.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `

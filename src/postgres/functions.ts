@@ -34,7 +34,7 @@ SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off`;
 
 const decided = `granted, decided_at, ${limitsColumns}`;
 
-/** The lock's owner of a locked row may wait for one that is locked here, or remove it. */
+/** Whoever has locked a row may wait for one that is locked here, or remove it. */
 const purge = (table: string, condition: string): string => `DELETE FROM animal_store.${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM animal_store.${table}
     WHERE ctid >= format('(%s,0)', first_block)::tid AND ctid < format('(%s,0)', end_block)::tid AND ${condition}
