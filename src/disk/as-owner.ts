@@ -4,6 +4,7 @@
  */
 
 import { lchown, lstat } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { dirname, resolve } from "node:path";
 
 import { messageOf } from "../base/error-message.ts";
@@ -28,18 +29,41 @@ export async function becomeOwner(dataDir: string, target?: string): Promise<Own
 }
 
 /**
- * Gives up being root, for good: as this user the process can do nothing that the user could not. Supplementary groups
- * go first, since root's would stay, and read root's files. All ids change, not only the effective ones: access(2),
- * which says why a file is refused, goes by the real ones.
+ * Gives up being root, for good: as this user the process can do nothing that the user could not. All ids change, not
+ * only the effective ones: access(2), which says why a file is refused, goes by the real ones. The groups become the
+ * user's own. Root's would read root's files, and so would the folder's, which `install -o USER` leaves to root.
  * @throws {Error} this root may not, as in a container without that right
  */
-async function become({ uid, gid }: Owner): Promise<void> {
+async function become(owner: Owner): Promise<void> {
+  const { uid } = owner;
   try {
+    const named = namedUser(uid);
+    const { gid } = named ?? owner;
     process.setgroups?.([gid]);
+    if (named !== undefined) {
+      (process as Groups).initgroups?.(named.username, gid);
+    }
     process.setgid?.(gid);
     process.setuid?.(uid);
   } catch (error) {
     throw new Error(`root cannot become user ${await userName(uid)} here: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** What Node's types lack. */
+interface Groups {
+  initgroups?(user: string, group: number): void;
+}
+
+/** The name and group of a user, who may be in a directory of the network. Undefined for one without a name. */
+function namedUser(uid: number): { readonly username: string; readonly gid: number } | undefined {
+  process.seteuid?.(uid); // `userInfo` tells of the process's own user.
+  try {
+    return userInfo();
+  } catch {
+    return undefined;
+  } finally {
+    process.seteuid?.(0);
   }
 }
 

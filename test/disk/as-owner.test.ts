@@ -33,10 +33,10 @@ before(() => {
 });
 after(() => rmSync(base, { recursive: true }));
 
-function give(path: string): void {
-  chownSync(path, guest, guest);
+function give(path: string, user = guest): void {
+  chownSync(path, user, user);
   if (statSync(path).isDirectory()) {
-    readdirSync(path).forEach((name) => give(join(path, name)));
+    readdirSync(path).forEach((name) => give(join(path, name), user));
   }
 }
 
@@ -76,10 +76,10 @@ function assertUntouched({ above, ofRoot }: ReturnType<typeof place>, what: stri
   }
 }
 
-function assertGuests(path: string): void {
+function assertGuests(path: string, user = guest): void {
   const names = readdirSync(path, { recursive: true, encoding: "utf8" });
   for (const one of [path, ...names.map((name) => join(path, name))]) {
-    assert.deepEqual([lstatSync(one).uid, lstatSync(one).gid], [guest, guest], one);
+    assert.deepEqual([lstatSync(one).uid, lstatSync(one).gid], [user, user], one);
   }
 }
 
@@ -149,14 +149,28 @@ test("commands of root work in another user's folder, and what they make there i
   assertUntouched(where, "all of them");
 });
 
-test("root's groups are given up, too: what only they may read stays unread", { skip }, async () => {
+test("root's groups are given up, too, also where the folder's group is root's: what they may read stays unread", { skip }, async () => {
   const { above, ofRoot } = place();
   const data = await dataOf(above);
   rmSync(join(data, "keys.jsonl"));
   symlinkSync(join(ofRoot, "secret"), join(data, "keys.jsonl"));
-  const { code, stderr } = await run(["keys", "list", "--data", data], { program });
-  assert.equal(code, 1);
-  assert.match(stderr, /^Cannot run keys: user \S+ cannot read \S+keys\.jsonl \(mode 640, owner root\)\n$/);
+  for (const group of [guest, 0]) {
+    chownSync(data, guest, group);
+    const { code, stderr } = await run(["keys", "list", "--data", data], { program });
+    assert.equal(code, 1);
+    assert.match(stderr, /^Cannot run keys: user \S+ cannot read \S+keys\.jsonl \(mode 640, owner root\)\n$/);
+  }
+});
+
+test("in the folder of a user without a name, a command of root has the folder's group", { skip }, async () => {
+  const { above } = place();
+  const data = await dataOf(above);
+  chownSync(above, 0, 54_321);
+  chmodSync(above, 0o750);
+  give(data, 54_321);
+  const { code, stderr } = await run(["keys", "create", "--data", data], { program });
+  assert.deepEqual([code, stderr.replace(/^made key_.*\n/, "")], [0, ""]);
+  assertGuests(data, 54_321);
 });
 
 test("a link of another user in the place of the folder is not root's to follow", { skip }, async () => {
