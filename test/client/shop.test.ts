@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
-import { AnimalStoreClient, type AnimalStoreError, type Pets } from "../../src/client/client.ts";
+import { AnimalStoreClient, type Pets } from "../../src/client/client.ts";
 import { root } from "../support/root.ts";
 import { runningService } from "../support/running-service.ts";
 
@@ -26,16 +26,13 @@ function shopOver(pets: Pick<Pets, "changeStatus">): Buy {
 /** What charges the cards. A card that was not declined is charged once for an attempt. */
 class Payments {
   readonly charged = new Map<string, boolean>();
-  readonly #answers: Readonly<Record<string, "charged" | "declined" | "error">>;
+  readonly #answers: Readonly<Record<string, "charged" | "declined">>;
 
-  constructor(answers: Readonly<Record<string, "charged" | "declined" | "error">>) {
+  constructor(answers: Readonly<Record<string, "charged" | "declined">>) {
     this.#answers = answers;
   }
 
   readonly pay: Pay = async (attempt) => {
-    if (this.#answers[attempt] === "error") {
-      throw new Error("no answer of the bank");
-    }
     const isCharged = this.charged.get(attempt) ?? this.#answers[attempt] === "charged";
     this.charged.set(attempt, isCharged);
     return isCharged;
@@ -89,12 +86,19 @@ test("a declined card releases the animal, another customer gets it, and the fir
   assert.deepEqual([payments.count, (await pets.get(id)).status], [1, "sold"]);
 });
 
-test("an error of the payment releases the animal, and is the caller's", async (context) => {
+test("if the bank does not say whether it has charged, the animal stays reserved until the attempt, made again, knows", async (context) => {
   const { pets, id, buy } = await openShop(context);
-  const payments = new Payments({ "17-1": "error", "17-2": "charged" });
-  await assert.rejects(buy(id, "17-1", payments.pay), { message: "no answer of the bank" });
-  assert.equal((await pets.get(id)).status, "available");
-  assert.equal(await buy(id, "17-2", payments.pay), "sold");
+  for (const [answer, status] of [["declined", "available"], ["charged", "sold"]] as const) {
+    const payments = new Payments({ [answer]: answer, other: "charged" });
+    const silent = async (attempt: string): Promise<boolean> => {
+      await payments.pay(attempt);
+      throw new Error("no answer of the bank");
+    };
+    await assert.rejects(buy(id, answer, silent), { message: "no answer of the bank" });
+    assert.equal(await buy(id, "other", payments.pay), "too late: pending");
+    assert.equal(await buy(id, answer, payments.pay), status);
+    assert.equal((await pets.get(id)).status, status);
+  }
 });
 
 for (const [answer, status] of [["charged", "sold"], ["declined", "available"]] as const) {
@@ -136,7 +140,9 @@ test("an attempt that is made twice at once is made once", async (context) => {
   assert.deepEqual([payments.count, (await pets.get(id)).status], [1, "sold"]);
 });
 
-test("without a precondition that fails, an error of the service is the caller's", async (context) => {
-  const { buy } = await openShop(context);
-  await assert.rejects(buy(99, "a", async () => true), (error: AnimalStoreError) => error.code === "pet_not_found");
+test("an animal that was removed ends the attempt, and any other error of the service is the caller's", async (context) => {
+  const { pets, buy } = await openShop(context);
+  assert.equal(await buy(99, "a", async () => true), "too late: removed");
+  await assert.rejects(buy(1, "é", async () => true), RangeError);
+  assert.equal((await pets.get(1)).status, "available");
 });
