@@ -24,20 +24,20 @@ restore the file from a backup. Or, with the server stopped:
 
   animal-store check --data DAMAGED --salvage FOLDER
 
-writes the intact animals and changes of pets.jsonl to a new folder, in their order, wherever they are in the file, and
-says what is lost. Start the server on the new folder. Lost animals are 404, and their ids are not used again. If a
-change is lost, its animal has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two
-different lines have one number, nothing is written, and the first and last line of both histories are named: cut one
-of them out of a copy of the folder, and salvage that. Meanwhile FOLDER has a copy of the file. keys.jsonl and
-limits.json are copied only if they are undamaged: without a line of keys.jsonl, revoked keys could work again. Exit
-code 0: nothing is lost; 1: something is lost, or nothing could be written.
+writes the intact animals and changes of pets.jsonl to a new folder, in the order of their numbers, and says what is
+lost. Start the server on the new folder. Lost animals are 404, and their ids are not used again. If a change is lost,
+its animal has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two different lines have
+the same number, the file mixes two histories: nothing is written, and the first and last line of each are named. Cut
+one out of a copy of the folder, and salvage that. During a salvage, FOLDER has a copy of the file. keys.jsonl and
+limits.json are copied only if they are undamaged: if a line of keys.jsonl is lost, revoked keys could work again.
+Exit code 0: nothing is lost; 1: something is lost, or nothing could be written.
 `],
   export: ["FOLDER [--data FOLDER | --database URL]", `
 Writes the catalogue, the keys and the limits, as they are now, to a new data folder. The folder is made if it is
-missing, and must not have these files yet. An animal takes one line there, however often it was changed. So the file is
-short, and a start is quick: stop the server, export, and start it on the new folder. While a server runs, the export is
-a backup: it has nothing that is confirmed later. It has the idempotency keys of the last 24 hours,
-from a folder the last 1,000,000 of them, and the next id.
+missing, and must not have such files yet. An animal takes one line there, however often it was changed. So the file
+is short, and a start is quick: stop the server, export, and start it on the new folder. While a server runs, the export
+is a backup: it has nothing that is confirmed later. It also has the next id, and the idempotency keys of the last 24
+hours, from a folder at most the last 1,000,000.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `
