@@ -99,7 +99,7 @@ export class Pipeline implements RequestHandler {
   #begin(exchange: Exchange, arrival: Arrival): RequestContext {
     const { headers, fault } = exchange;
     const { trustedProxyCount, clock, observers } = this.#dependencies;
-    this.#warnings.look(headers, arrival.route !== undefined);
+    this.#warnings.look(headers, arrival);
     const requestId = this.#requestIds.choose(headers["x-request-id"]);
     const receivedMs = observers === undefined ? undefined : clock.monotonicMs();
     const hasAllFields = fault?.code !== "header_fields_too_large";

@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 
 import type { Report } from "../base/report.ts";
 import type { Cors } from "../http/cors.ts";
+import type { Arrival } from "./context.ts";
 
 /** At most so many origins are named in warnings, because a client can send any. */
 const namedOriginsMax = 10;
@@ -20,8 +21,8 @@ export class SettingWarnings {
     this.#report = report;
   }
 
-  /** @param isGuarded whether the embedding program does CORS for the request itself */
-  look(headers: IncomingHttpHeaders, isGuarded: boolean): void {
+  /** Looks at no origin if an embedding program does CORS itself: behind the guard, or as its response shows. */
+  look(headers: IncomingHttpHeaders, { route, program }: Arrival): void {
     if (this.#mayWarnOfProxy && headers["x-forwarded-for"] !== undefined) {
       this.#mayWarnOfProxy = false;
       this.#report(
@@ -30,7 +31,8 @@ export class SettingWarnings {
         "warning",
       );
     }
-    if (headers.origin !== undefined && !isGuarded) {
+    const isAllowed = (): boolean => program?.outgoing.hasHeader("Access-Control-Allow-Origin") === true;
+    if (headers.origin !== undefined && route === undefined && !isAllowed()) {
       this.#lookAtOrigin(this.#cors.refusedOrigin(headers));
     }
   }
