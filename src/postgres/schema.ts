@@ -103,6 +103,8 @@ async function prepareWithin(query: Query, work: SchemaWork): Promise<Versions> 
 }
 
 async function makeOrMigrate(query: Query, work: SchemaWork): Promise<Versions> {
+  // Set before the lock is asked for: a process that is stopped, or cut off, holds other starts up with it.
+  await query(`SET LOCAL idle_in_transaction_session_timeout = ${migrationIdleMs}`);
   await query(`SET LOCAL lock_timeout = ${migrationMs}`);
   const lockText = "SELECT pg_advisory_xact_lock($1) /* while another process makes the schema */";
   await query(lockText, [migrationLock], migrationMs);
@@ -112,8 +114,7 @@ async function makeOrMigrate(query: Query, work: SchemaWork): Promise<Versions> 
     return [version, version];
   }
   const parts = version === 0 ? await making(query) : await migrating(query, version);
-  // In one text, so that a process that is stopped, or cut off, holds no lock between two statements.
-  await query(`SET LOCAL idle_in_transaction_session_timeout = ${migrationIdleMs}`);
+  // In one text, so that it holds no lock of a table while this process takes its time between two statements.
   await query(`${parts.join("")}UPDATE animal_store.version SET version = ${schemaVersion}`, [], migrationMs);
   return [version, schemaVersion];
 }
