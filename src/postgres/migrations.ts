@@ -62,7 +62,7 @@ CREATE TABLE animal_store.limits (
 
 /**
  * Each is a text of statements that end with a semicolon. The first one follows `oldestVersion`. All functions are made
- * anew after the last one. A new table needs the rights that roles have on the others, which an administrator granted.
+ * anew after the last one. What is new needs the rights that roles have on the others, which an administrator granted.
  */
 export const migrations: readonly string[] = [
   `
@@ -71,13 +71,21 @@ export const migrations: readonly string[] = [
 CREATE TABLE IF NOT EXISTS animal_store.removed (
   id bigint PRIMARY KEY, added json NOT NULL, at timestamptz NOT NULL DEFAULT now()
 );
--- It gets the rights that roles have on the animals.
+-- The functions that are made after this have its body. Running instances of release 2.1 call it by the other "add".
+CREATE OR REPLACE FUNCTION animal_store.add(commit_id uuid, animals json, hashes text[]) RETURNS json LANGUAGE sql
+  AS 'SELECT animals';
+-- They get the rights that roles have on the animals, and on the other "add".
 DO $$ DECLARE one record; BEGIN
   FOR one IN
-    SELECT 'ALL' AS privilege, relowner AS role FROM pg_class WHERE oid = 'animal_store.pets'::regclass
-    UNION ALL SELECT privilege_type, grantee FROM pg_class, aclexplode(relacl) WHERE oid = 'animal_store.pets'::regclass
+    SELECT 'ALL' AS privilege, 'animal_store.removed' AS what, relowner AS role
+      FROM pg_class WHERE oid = 'animal_store.pets'::regclass
+    UNION ALL SELECT privilege_type, 'animal_store.removed', grantee
+      FROM pg_class, aclexplode(relacl) WHERE oid = 'animal_store.pets'::regclass
+    UNION ALL SELECT privilege_type, 'FUNCTION animal_store.add(uuid, json, text[])', grantee
+      FROM pg_proc, aclexplode(coalesce(proacl, acldefault('f', proowner)))
+      WHERE oid = to_regprocedure('animal_store.add(uuid, text[], bigint[], text[], text[])')
   LOOP
-    EXECUTE format('GRANT %s ON animal_store.removed TO %s', one.privilege,
+    EXECUTE format('GRANT %s ON %s TO %s', one.privilege, one.what,
       CASE one.role WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(one.role)) END);
   END LOOP;
 END $$;

@@ -336,6 +336,22 @@ for (const [where, pattern] of [
   });
 }
 
+test("what a migration adds may be used by a role that could use the rest, and by instances of release 2.1 as that role", { skip: skipFaults }, async (context) => {
+  const url = await createOld(postgres);
+  await postgres.query(`CREATE ROLE user_of_it LOGIN; ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+    GRANT USAGE ON SCHEMA animal_store TO user_of_it; REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA animal_store FROM PUBLIC;
+    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA animal_store TO user_of_it;
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA animal_store TO user_of_it`, undefined, url);
+  await prepareSchema(new Database(openPool(context, url), assert.fail), () => undefined, "migrate");
+  const asUser = Object.assign(new URL(url), { username: "user_of_it" }).href;
+  const database = new Database(openPool(context, asUser), assert.fail);
+  await prepareSchema(database, assert.fail, "migrate");
+  const store = new PostgresPetStore(database, systemClock);
+  assert.equal((await store.remove(1, { from: ["pending"] })).kind, "removed");
+  const oldAdd = "SELECT animal_store.add($1, $2, $3, $4, array_replace($5::text[], '', NULL))::text AS answer";
+  assert.match((await database.run(oldAdd, [randomUUID(), ["Rex"], ["1"], ["sold"], [""]]))[0].answer, /"last"\s*:\s*3/);
+});
+
 test("a migration asks nothing of what others have put into the schema", { skip }, async () => {
   const url = await createOld(postgres);
   await postgres.query(`CREATE ROLE service LOGIN; CREATE ROLE owner; GRANT owner TO service; ALTER SCHEMA animal_store OWNER TO owner;
