@@ -46,7 +46,8 @@ function readSome({ seen, bad = Infinity }: File, target: Uint8Array, position: 
   return seen.subarray(position, position < bad ? bad : Infinity).copy(target);
 }
 
-const never = new Promise<never>(() => undefined);
+/** One for each call: a promise that all share would keep everything that has ever waited for it. */
+const never = () => new Promise<never>(() => undefined);
 
 export class SimulatedDisk {
   plan: Plan = () => "none";
@@ -160,7 +161,7 @@ export class SimulatedDisk {
   async #call<Result>(process: number, name: string, effect: (isShort: boolean) => Result): Promise<Result> {
     await Promise.resolve();
     if (process !== this.#process) {
-      return never;
+      return never();
     }
     const fault = this.plan(++this.calls, name);
     if (fault === "error" || (fault === "blind" && name === "look")) {
@@ -178,13 +179,13 @@ export class SimulatedDisk {
       } else {
         this.losePower();
       }
-      return never;
+      return never();
     }
     const result = effect(fault === "short" && name === "append");
     if (this.#random.oneIn(3)) {
       await new Promise((resolve) => setImmediate(resolve));
     }
-    return process === this.#process ? result : never;
+    return process === this.#process ? result : never();
   }
 
   #handle(path: string, call: <Result>(name: string, effect: (isShort: boolean) => Result) => Promise<Result>): DiskFile {
