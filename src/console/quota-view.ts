@@ -5,7 +5,7 @@
 
 import { setCooldown } from "./buttons.ts";
 import { byId, setText } from "./dom.ts";
-import { afterResponse, countdown, hasSpare, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
+import { afterResponse, clockTime, countdown, hasSpare, isLimits, type Quota, readLimits, readRate } from "./quota.ts";
 import { type ApiCall, isUnknownKey } from "./session.ts";
 
 const tickMs = 1_000;
@@ -80,13 +80,6 @@ export function createQuotaView() {
 function isAboutKey(call: ApiCall): boolean {
   const { response, code } = call;
   return ![408, 431].includes(response?.status ?? 0) && code !== "malformed_request" && !isUnknownKey(call);
-}
-
-/** With the date, unless that is today. */
-function clockTime(ms: number): string {
-  const date = new Date(ms);
-  const isToday = date.toDateString() === new Date().toDateString();
-  return date.toLocaleString(undefined, { ...(!isToday && { dateStyle: "medium" }), timeStyle: "medium" });
 }
 
 /** Shows a window as last reported, or full once it has ended. */

@@ -102,6 +102,13 @@ export function countdown(leftMs: number): string {
   return parts.slice(first, first + 2).join(" ").replace(/ 0 \w+$/, "");
 }
 
+/** As the person reads it: with the date, unless that is today. */
+export function clockTime(ms: number): string {
+  const date = new Date(ms);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(undefined, { ...(!isToday && { dateStyle: "medium" }), timeStyle: "medium" });
+}
+
 /** If a proxy has removed `Date`, the browser's clock has to do. */
 function sentMs(fields: Fields, nowMs: number): number {
   return Date.parse(fields.get("Date") ?? "") || nowMs;

@@ -32,7 +32,5 @@ export function storeField({ id, value }: HTMLInputElement): void {
 }
 
 export function restoreField(field: HTMLInputElement): void {
-  if (stored(field.id) !== "") {
-    field.value = stored(field.id);
-  }
+  field.value = stored(field.id) || field.value;
 }

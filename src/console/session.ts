@@ -8,7 +8,7 @@ import { setBusy } from "./buttons.ts";
 import { type CallRequest, targetOf } from "./call-request.ts";
 import { byId, notify, shown } from "./dom.ts";
 import { isPet, parseExact, type Pet } from "./exact-json.ts";
-import { countdown } from "./quota.ts";
+import { clockTime } from "./quota.ts";
 
 export interface ApiCall {
   readonly request: CallRequest;
@@ -118,7 +118,7 @@ export function explain(call: ApiCall): void {
   const waitMs = response?.status === 429 ? Number(response.headers.get("Retry-After")) * 1_000 : 0;
   const advice = adviceFor(isUnknownKey(call) ? "invalid_api_key" : code, messageOf(call));
   if (waitMs > 0) {
-    notify("wait", ...shown(`${advice} Wait ${countdown(waitMs)}.`));
+    notify("wait", ...shown(`${advice} Wait until ${clockTime(Date.now() + waitMs)}.`)); // It stays true, uncounted.
   } else {
     notify("bad", ...shown(advice));
   }
