@@ -13,7 +13,6 @@ import type { Disk } from "../disk/disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { OverlayDisk } from "../disk/overlay-disk.ts";
-import { rootRemark } from "../disk/owner.ts";
 import { openFolder } from "../folder/engine.ts";
 import { newKey } from "../keys/keys.ts";
 import { mustHaveRoom } from "./first-start.ts";
@@ -64,10 +63,7 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     return checkDatabase(storage);
   }
   const { dataDir } = storage;
-  const owner = await becomeOwner(dataDir);
-  if (owner !== undefined) {
-    report(await rootRemark(dataDir, owner), "warning");
-  }
+  await becomeOwner(dataDir);
   const trial = new OverlayDisk(disk);
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });
   try {

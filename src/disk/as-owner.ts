@@ -13,11 +13,11 @@ import { type Owner, pathOwner, userName } from "./owner.ts";
 
 /**
  * If this process is root and the data folder another user's, becomes that user. Call it before the first file there is
- * touched. Resolves to that user.
+ * touched.
  * @param target a folder that the command makes and fills; if it is missing, it will belong to that user
  * @throws {Error} that user cannot write to the target, or root cannot become that user
  */
-export async function becomeOwner(dataDir: string, target?: string): Promise<Owner | undefined> {
+export async function becomeOwner(dataDir: string, target?: string): Promise<void> {
   const owner = await pathOwner(dataDir);
   if (owner !== undefined) {
     if (target !== undefined && (await pathOwner(target)) === undefined) {
@@ -25,7 +25,6 @@ export async function becomeOwner(dataDir: string, target?: string): Promise<Own
     }
     await become(owner);
   }
-  return owner;
 }
 
 /**
