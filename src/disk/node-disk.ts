@@ -17,7 +17,7 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { folderOwner, type Owner, userName } from "./owner.ts";
+import { folderOwner, type Owner, sharedFolderOwner, userName } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -113,10 +113,10 @@ async function openToRead(path: string): Promise<DiskFile> {
   return owner === undefined ? openFile(path, O_RDONLY) : openUnlinked(path, O_RDONLY, owner);
 }
 
-/** If this process is root and the folder another user's, a new file becomes that user's, and no link is followed. */
+/** If this process is root and others can write to the folder, a new file is its owner's, and no link is followed. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
-  const owner = await folderOwner(dirname(path));
+  const owner = await sharedFolderOwner(dirname(path));
   if (owner === undefined) {
     return openFile(path, flags);
   }
@@ -131,11 +131,12 @@ async function openToAppend(path: string): Promise<DiskFile> {
   return openUnlinked(path, flags, owner);
 }
 
-/** @throws {Error} with the code ELOOP: the path is a link in the owner's folder */
-function openUnlinked(path: string, flags: number, owner: Owner): Promise<DiskFile> {
+/** @throws {Error} with the code ELOOP: the path is a link */
+function openUnlinked(path: string, flags: number, { uid }: Owner): Promise<DiskFile> {
   return openFile(path, flags | O_NOFOLLOW).catch(async (error: unknown) => {
-    const user = `user ${await userName(owner.uid)}`;
-    const reason = `${path} is a link in a folder of ${user}, which root does not follow: start it as ${user}`;
+    const user = `user ${await userName(uid)}`;
+    const [whose, advice] = uid === 0 ? ["that others can write to", ""] : [`of ${user}`, `: start it as ${user}`];
+    const reason = `${path} is a link in a folder ${whose}, which root does not follow${advice}`;
     throw hasCode(error, "ELOOP") ? Object.assign(new Error(reason, { cause: error }), { code: "ELOOP", path }) : error;
   });
 }

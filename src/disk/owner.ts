@@ -19,6 +19,14 @@ export async function folderOwner(folder: string): Promise<Owner | undefined> {
 }
 
 /**
+ * If this process is root, and others can put a link in the place of a file in the folder: whose a new file there is.
+ */
+export async function sharedFolderOwner(folder: string): Promise<Owner | undefined> {
+  const { uid, gid, mode } = await stat(folder);
+  return isRoot() && (uid !== 0 || (mode & 0o022) !== 0) ? { uid, gid } : undefined;
+}
+
+/**
  * If this process is root, the other user who decides what the path leads to: the owner of a link, of the folder, or,
  * if it does not exist yet, of the nearest folder above.
  */
