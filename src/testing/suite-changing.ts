@@ -143,32 +143,26 @@ export function testKeepingChanges(name: string, createPlace: CreatePlace): void
 }
 
 export function testReadingWhileChanging(name: string, createPlace: CreatePlace): void {
-  test(`${name}: a walk lists what does not change exactly once, and the rest at most once`, seeded(async (random) => {
-    const place = await createPlace();
-    const store = changing(await place.open());
-    try {
-      await addAll(store, idsFrom(1, 200).map((id) => ({ ...rex, name: `Rex ${id}` })));
-      for (const status of ["available", undefined] as const) {
-        const moved = new Set<number>();
-        let isWalking = true;
-        const moving = (async () => {
-          while (isWalking) {
-            const id = random.integer(1, 100) * 2;
-            moved.add(id);
-            await store.changeStatus(id, { status: random.pick(statuses), from: statuses });
-          }
-        })();
-        const seen = (await walk(store, { limit: 7, status })).map((text) => (JSON.parse(text) as { id: number }).id);
-        isWalking = false;
-        await moving;
-        assert.deepEqual(seen, [...new Set(seen)].sort((one, other) => one - other), "by id, each at most once");
-        const still = idsFrom(1, 100).map((half) => half * 2 - 1);
-        assert.deepEqual(seen.filter((id) => id % 2 === 1), still, "each that does not change");
-        assert.ok(moved.size > 0);
-      }
-    } finally {
-      await store.close();
-      await place.remove();
+  test(`${name}: a walk lists each animal at most once, and each that stays`, seeded(async (random, context) => {
+    const store = await openChanging(context, createPlace);
+    await addAll(store, idsFrom(1, 200).map((id) => ({ ...rex, name: `Rex ${id}` })));
+    for (const status of ["available", undefined] as const) {
+      const moved = new Set<number>();
+      let isWalking = true;
+      const moving = (async () => {
+        while (isWalking) {
+          const id = random.integer(1, 100) * 2;
+          moved.add(id);
+          await store.changeStatus(id, { status: random.pick(statuses), from: statuses });
+        }
+      })();
+      const seen = (await walk(store, { limit: 7, status })).map((text) => (JSON.parse(text) as { id: number }).id);
+      isWalking = false;
+      await moving;
+      assert.deepEqual(seen, [...new Set(seen)].sort((one, other) => one - other), "by id, each at most once");
+      const still = idsFrom(1, 100).map((half) => half * 2 - 1);
+      assert.deepEqual(seen.filter((id) => id % 2 === 1), still, "each that does not change");
+      assert.ok(moved.size > 0);
     }
   }));
 
@@ -185,30 +179,24 @@ export function testReadingWhileChanging(name: string, createPlace: CreatePlace)
     }
   });
 
-  test(`${name}: pages have what each change left, whichever statuses they filter by`, seeded(async (random) => {
-    const place = await createPlace();
-    const store = changing(await place.open());
-    try {
-      const model = manyPets(150).map((pet, index) => ({ ...pet, id: index + 1 }));
-      await addAll(store, manyPets(150));
-      for (let round = 0; round < 10; round++) {
-        const ids = new Set(random.times(30, () => random.integer(1, 150)));
-        const changes = [...ids].map((id) => ({ id, status: random.pick(statuses), from: [random.pick(statuses)] }));
-        const outcomes = await Promise.all(changes.map(({ id, ...change }) => store.changeStatus(id, change)));
-        for (const [index, { id, status, from }] of changes.entries()) {
-          const pet = model[id - 1]!; // The animal exists.
-          const expected = from.includes(pet.status) ? "changed" : "mismatch";
-          assert.equal(outcomes[index]?.kind, expected);
-          model[id - 1] = expected === "changed" ? { ...pet, status } : pet;
-        }
-        for (const status of [undefined, ...statuses]) {
-          const texts = model.filter((pet) => status === undefined || pet.status === status).map(petToJson);
-          assert.deepEqual(await walk(store, { limit: random.integer(1, 60), status }), texts);
-        }
+  test(`${name}: pages have what each change left, whatever they filter by`, seeded(async (random, context) => {
+    const store = await openChanging(context, createPlace);
+    const model = manyPets(150).map((pet, index) => ({ ...pet, id: index + 1 }));
+    await addAll(store, manyPets(150));
+    for (let round = 0; round < 10; round++) {
+      const ids = new Set(random.times(30, () => random.integer(1, 150)));
+      const changes = [...ids].map((id) => ({ id, status: random.pick(statuses), from: [random.pick(statuses)] }));
+      const outcomes = await Promise.all(changes.map(({ id, ...change }) => store.changeStatus(id, change)));
+      for (const [index, { id, status, from }] of changes.entries()) {
+        const pet = model[id - 1]!; // The animal exists.
+        const expected = from.includes(pet.status) ? "changed" : "mismatch";
+        assert.equal(outcomes[index]?.kind, expected);
+        model[id - 1] = expected === "changed" ? { ...pet, status } : pet;
       }
-    } finally {
-      await store.close();
-      await place.remove();
+      for (const status of [undefined, ...statuses]) {
+        const texts = model.filter((pet) => status === undefined || pet.status === status).map(petToJson);
+        assert.deepEqual(await walk(store, { limit: random.integer(1, 60), status }), texts);
+      }
     }
   }));
 }

@@ -56,7 +56,7 @@ export function testClosing(name: string, createPlace: CreatePlace): void {
       }
       const again = await place.open();
       assert.deepEqual(kept.map(({ id }) => id), idsFrom(1, kept.length));
-      assertPage(await again.list(everything), kept, undefined);
+      await assertPage(again, everything, kept, undefined);
       const next = await again.add(rex);
       assert.equal(next.id, kept.length + 1);
       kept = [...kept, next];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { TestContext } from "node:test";
 
 import type {
-  ChangeOutcome, JsonText, NewStorePet, StorePetPage, PetStatus, PetStore, StatusChange, StoredPet,
+  ChangeOutcome, JsonText, NewStorePet, PetQuery, PetStatus, PetStore, StatusChange, StorePetPage, StoredPet,
 } from "../index.ts";
 import { type Member, members, petStatuses } from "../pets/members.ts";
 import type { CreatePlace } from "./place.ts";
@@ -29,17 +29,6 @@ export async function openStore(context: TestContext, createPlace: CreatePlace):
     await place.remove();
   });
   return store;
-}
-
-export async function withStore(createPlace: CreatePlace, use: (store: PetStore) => Promise<void>): Promise<void> {
-  const place = await createPlace();
-  const store = await place.open();
-  try {
-    await use(store);
-  } finally {
-    await store.close();
-    await place.remove();
-  }
 }
 
 export type ChangingStore = PetStore & Required<Pick<PetStore, "changeStatus">>;
@@ -135,13 +124,16 @@ export async function walk(
   return texts;
 }
 
-export function assertPage(
-  page: StorePetPage,
+export async function assertPage(
+  store: PetStore,
+  query: PetQuery,
   expected: readonly (StoredPet | undefined)[],
   nextAfter: number | undefined,
-): void {
-  assert.equal(textOf(page.json), `[${expected.map((pet) => textOf(pet?.json)).join(",")}]`);
-  assert.equal(page.nextAfter, nextAfter);
+): Promise<void> {
+  const page = await store.list(query);
+  const asked = JSON.stringify(query);
+  assert.equal(textOf(page.json), `[${expected.map((pet) => textOf(pet?.json)).join(",")}]`, asked);
+  assert.equal(page.nextAfter, nextAfter, asked);
 }
 
 export function textOf(json: JsonText | undefined): string {
