@@ -22,8 +22,6 @@ export const exitUsage = 2;
 
 export interface Terminal {
   readonly environment: NodeJS.ProcessEnv;
-  /** Whether a person reads standard output. */
-  readonly isInteractive: boolean;
   /** Whether a person reads standard error. */
   readonly isWatched: boolean;
   readonly stdin: () => AsyncIterable<Uint8Array>;
@@ -61,7 +59,6 @@ export function processTerminal(): ProcessTerminal {
   return {
     ...terminalOver((lines) => stdout.write(lines), (lines) => stderr.write(lines)),
     environment: process.env,
-    isInteractive: isatty(1),
     isWatched: isatty(2),
     stdin: () => process.stdin,
     finishStdout: (graceMs) => stdout.finish(graceMs),

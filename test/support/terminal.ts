@@ -17,7 +17,6 @@ export function recordingTerminal(environment: NodeJS.ProcessEnv = {}, isWatched
   return {
     ...terminalOver((lines) => (stdout += lines) !== "", (lines) => (stderr += lines) !== ""),
     environment,
-    isInteractive: false,
     isWatched,
     stdin: () => process.stdin,
     output: () => ({ stdout, stderr }),
