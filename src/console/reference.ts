@@ -22,7 +22,7 @@ interface Part {
   readonly parameters?: readonly Part[];
   readonly responses?: Named<Part>;
   readonly headers?: Named<Part>;
-  readonly content?: Named<Media>;
+  readonly content?: Named<{ readonly examples?: Named<{ readonly value: unknown }> }>;
   readonly name?: string;
   readonly in?: string;
   readonly schema?: Part;
@@ -40,25 +40,16 @@ interface Part {
   readonly properties?: Named<Part>;
 }
 
-interface Media {
-  readonly schema?: Part;
-  readonly examples?: Named<{ readonly value: unknown }>;
-}
-
 /** A parameter, a member of the content, a header field, a response or an error. */
-interface Member {
+export interface Listed {
+  /** Of the list in which it stands. */
+  readonly title: "Members" | "Parameters" | "Responses" | "Header fields" | "Errors";
   readonly name: string;
   readonly note: string;
   readonly text: string | undefined;
 }
 
-/** A member, and the title of the list in which it stands. */
-export interface Listed extends Member {
-  readonly title: "Members" | "Parameters" | "Responses" | "Header fields" | "Errors";
-}
-
 export type Operation = ReturnType<typeof readOperation>;
-export type ApiReference = ReturnType<typeof readReference>;
 export type ReferencePet = ReturnType<typeof readPet>;
 
 /** What all operations share, the operations in the order of the description, and the animal. */
@@ -101,13 +92,7 @@ function readOperation(root: Description, method: string, path: string, describe
     ...readFields(root, responses),
     ...responses.flatMap(readErrors),
   ];
-  return {
-    ...described,
-    method: method.toUpperCase(),
-    path,
-    parameters,
-    members,
-  };
+  return { ...described, method: method.toUpperCase(), path, parameters, members };
 }
 
 /** Each field once, whichever responses have it. */

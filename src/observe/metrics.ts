@@ -18,7 +18,7 @@ export interface Gauges {
   readonly isHealthy: boolean;
   /** Whether the last write to the catalogue's log failed, or no more can follow. */
   readonly isWriteFailing?: boolean;
-  /** In Unix time. This and `failedHandshakeCount` are there only with HTTPS. */
+  /** The end of the certificate in use, in Unix time. This and `failedHandshakeCount` are there only with HTTPS. */
   readonly certificateEndSeconds?: number;
   readonly failedHandshakeCount?: number;
 }

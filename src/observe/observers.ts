@@ -30,23 +30,6 @@ export interface ObservedResponse {
   readonly effect?: { readonly pet: number; readonly to?: string } | undefined;
 }
 
-/** A line of the request log, as README.md describes it: without credentials and without the request target. */
-export interface RequestLine {
-  readonly time: string;
-  readonly id: string;
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly code: string | null;
-  readonly ms: number;
-  readonly bytes: number;
-  readonly key: string | null;
-  readonly address: string;
-  readonly trace: string | null;
-  readonly pet: number | null;
-  readonly to: string | null;
-}
-
 export interface ObserverOptions {
   readonly clock: Clock;
   readonly hasMetrics: boolean;
@@ -83,6 +66,7 @@ export class Observers {
       this.metrics?.countReplay();
     }
     if (this.#write !== undefined) {
+      // README.md describes the members. Credentials and the request target are in none.
       this.#log({
         time: new Date(this.#clock.wallMs() - durationMs).toISOString(),
         id: request.requestId,
@@ -101,7 +85,7 @@ export class Observers {
     }
   }
 
-  #log(line: RequestLine): void {
+  #log(line: object): void {
     this.#pending += `${JSON.stringify(line)}\n`;
     if (this.#pending.length >= pendingCharactersMax) {
       this.flush();

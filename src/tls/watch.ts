@@ -13,14 +13,6 @@ import { type Pair, readPair, remarksOn } from "./pair.ts";
 const checkMs = 20_000;
 const dayMs = 86_400_000;
 
-/** For the metrics. */
-export interface TlsGauges {
-  /** The end of the certificate that is used, in Unix time. */
-  readonly certificateEndSeconds: number;
-  /** Failed handshakes since the start. */
-  readonly failedHandshakeCount: number;
-}
-
 export class TlsWatch {
   readonly #server: Server;
   readonly #clock: Clock;
@@ -44,7 +36,8 @@ export class TlsWatch {
     this.#timer = setInterval(() => void this.check(), checkMs);
   }
 
-  get gauges(): TlsGauges {
+  /** For the metrics. */
+  get gauges() {
     const certificateEndSeconds = Date.parse(this.#used.leaf.validTo) / 1_000;
     return { certificateEndSeconds, failedHandshakeCount: this.#handshakes.count };
   }

@@ -12,7 +12,7 @@ import { test, type TestContext } from "node:test";
 
 import { openAnimalStore } from "../../src/index.ts";
 import { family, Histogram, Metrics } from "../../src/observe/metrics.ts";
-import { Observers, type RequestLine } from "../../src/observe/observers.ts";
+import { Observers } from "../../src/observe/observers.ts";
 import { GatedStore } from "../support/gated-store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { root } from "../support/root.ts";
@@ -36,6 +36,9 @@ async function watched(context: TestContext, store?: GatedStore, start: Start = 
   const running = await runningService(context, { ...start, clock, observers, options: store === undefined ? {} : { store } });
   return { ...running, clock, observers, writes };
 }
+
+const members = ["time", "id", "method", "route", "status", "code", "ms", "bytes", "key", "address", "trace", "pet", "to"] as const;
+type RequestLine = Readonly<Record<(typeof members)[number], unknown>>;
 
 function linesOf(writes: readonly string[]): readonly RequestLine[] {
   return writes.join("").trimEnd().split("\n").map((line) => JSON.parse(line) as RequestLine);
@@ -63,7 +66,6 @@ test("each request is one JSON line with exactly these members, and nothing secr
   ];
   assert.deepEqual(lines.map(({ bytes: _, ...line }) => line), rows.map(({ bytes: _, ...row }) => ({ ...common, ...row })));
   assert.equal(lines[0]?.bytes, 57);
-  const members = ["time", "id", "method", "route", "status", "code", "ms", "bytes", "key", "address", "trace", "pet", "to"];
   assert.deepEqual(Object.keys(lines[0] ?? {}), members);
   assert.ok(!text.includes("secret") && !text.includes(key) && !text.includes("as_"));
 });
