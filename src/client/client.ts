@@ -102,7 +102,10 @@ export class Pets {
   /** Takes back a mistake. Resolves when the removal is on disk; otherwise as `changeStatus`. */
   async remove(id: number, options: ChangeOptions): Promise<void> {
     const [request, others] = conditional(id, options);
-    await this.#write({ method: "DELETE", ...request }, others);
+    const response = await this.#write({ method: "DELETE", ...request }, others);
+    if (response.status !== 204) {
+      throw errorOf(response);
+    }
   }
 
   async #writePet(request: ApiRequest, options: WriteOptions): Promise<WrittenPet> {

@@ -527,6 +527,25 @@ test("what is no response of the service says so, and the key goes to no other a
   assert.deepEqual(elsewhere.requests, []);
 });
 
+test("no call takes a page that something in between shows for a success", async (context) => {
+  const calls: readonly ((client: AnimalStoreClient) => Promise<unknown>)[] = [
+    ({ pets }) => pets.add({ name: "Rex", categoryId: 1 }),
+    ({ pets }) => pets.get(1),
+    ({ pets }) => pets.list(),
+    ({ pets }) => pets.changeStatus(1, "sold", { from: "available" }),
+    ({ pets }) => pets.remove(1, { from: "available" }),
+    (client) => client.limits(),
+  ];
+  for (const text of ["<html>log in to the network", ""]) {
+    const server = await scripted(context, { status: 200, text });
+    for (const call of calls) {
+      const client = new AnimalStoreClient({ url: server.url, key });
+      await assert.rejects(call(client), { code: "unexpected_response", status: 200 }, String(call));
+    }
+    assert.equal(server.requests.length, calls.length);
+  }
+});
+
 test("an ETag that a proxy has changed, because it compresses, tells the status too", async (context) => {
   for (const changed of ['W/"sold"', '"sold-gzip"', '"sold;gzip"']) {
     const server = await scripted(context, failure("precondition_failed", 412, { ETag: changed }));
