@@ -126,7 +126,7 @@ export class History {
     const report = (message: string): void => {
       this.reports.push(message);
       this.#counts.tornTails += message.includes("was moved to") ? 1 : 0;
-      this.#isUnsure ||= store === undefined && message.includes("cannot be written");
+      this.#isUnsure ||= store === undefined && /cannot be written|nothing more is written/.test(message);
       this.#counts.unsure += this.#isUnsure ? 1 : 0;
     };
     const opening = openPetStore({ disk, dataDir, report }).catch((error: unknown) => {
