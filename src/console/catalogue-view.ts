@@ -37,8 +37,12 @@ export class CatalogueView {
     onSubmit("find-form", () => this.#findTyped(this.#wanted.value.trim()));
     onPress("next", () => this.#open([...this.#trail, this.#next ?? ""]));
     onPress("back", () => this.#open(this.#search === undefined ? this.#trail.slice(0, -1) : this.#trail));
-    const form = byId<HTMLFormElement>("list-form");
-    onChoice(this.#filter, () => session.key !== "" && this.#filter.value !== this.#asked && form.requestSubmit());
+    onChoice(this.#filter, () => {
+      if (session.key !== "" && this.#filter.value !== this.#asked) {
+        this.#filter.form?.requestSubmit();
+        this.#filter.value = this.#asked; // What is chosen by now, unless the press did not count.
+      }
+    });
     this.#showRange();
   }
 
