@@ -126,7 +126,26 @@ async function openToWriters(path: string, folder: string): Promise<void> {
       }
     });
   }
-  await fs.chmod(path, 0o600 | ((mode & 0o022) * 3));
+  const others = mode & 0o022;
+  await (others === 0 ? fs.chmod(path, 0o600) : chmodSocket(path, 0o600 | (others * 3)));
+}
+
+/** On Linux, opens a file for no more than to name it. Node has no constant for it. */
+const O_PATH = 0o10000000;
+
+/** Not a link that another user has put in its place, which `chmod` would follow. */
+async function chmodSocket(path: string, mode: number): Promise<void> {
+  if (process.platform !== "linux" || process.permission !== undefined) { // Permissions name the folder, not /proc.
+    return fs.chmod(path, mode);
+  }
+  const handle = await fs.open(path, O_PATH | fs.constants.O_NOFOLLOW);
+  try {
+    if ((await handle.stat()).isSocket()) {
+      await fs.chmod(`/proc/self/fd/${handle.fd}`, mode); // fchmod(2) refuses such a descriptor.
+    }
+  } finally {
+    await handle.close();
+  }
 }
 
 /** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */

@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync, renameSync, symlinkSync } from "node:fs";
 import { chmod, chown, mkdir, readdir, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -169,6 +170,28 @@ test("the lock owner's socket is for whoever may write to the folder, and for no
     assert.equal((await stat(join(folder, name))).mode & 0o777, expected, mode.toString(8));
     await owner?.release();
   }
+});
+
+test("a link that another user puts in the place of the new socket lends its file no rights", async (t) => {
+  const [folder, elsewhere] = [temporaryFolder(t), join(temporaryFolder(t), "file")];
+  await chmod(folder, 0o777);
+  await writeFile(elsewhere, "", { mode: 0o600 });
+  let swapped = "";
+  const swap = (): void => {
+    const found = swapped === "" && readdirSync(folder).find((entry) => entry.startsWith(`${name}.`));
+    if (found) {
+      swapped = join(folder, found);
+      renameSync(swapped, join(folder, "moved"));
+      symlinkSync(elsewhere, swapped);
+    } else {
+      setImmediate(swap);
+    }
+  };
+  swap();
+  const owner = await lock(join(folder, name));
+  assert.notEqual(swapped, "");
+  assert.equal((await stat(elsewhere)).mode & 0o777, 0o600);
+  await owner?.release();
 });
 
 test("in a group's folder each member reaches the owner, and whoever is none locks it by another right", { skip: skipUser }, async (t) => {
