@@ -10,6 +10,7 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
+import { oneLine } from "../base/redact-secrets.ts";
 import { becomeOwner } from "../disk/as-owner.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
@@ -211,8 +212,9 @@ function cells({ id, state, plan, readOnly, minute, day, created, ...others }: K
   return [id, state, plan, access, ...counts, ...times, label ?? "-"];
 }
 
-/** Aligned columns for people. Programs read `--json`. */
-function table(rows: readonly (readonly string[])[]): string {
+/** Aligned columns for people, in which no label controls the terminal. Programs read `--json`. */
+function table(found: readonly (readonly string[])[]): string {
+  const rows = found.map((row) => row.map(oneLine));
   const widths: number[] = [];
   for (const row of rows) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));

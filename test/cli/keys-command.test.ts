@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { appendFile, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -9,6 +9,7 @@ import { keys as runKeys } from "../../src/cli/keys.ts";
 import { UsageError } from "../../src/cli/parse-flags.ts";
 import { nodeDisk } from "../../src/disk/node-disk.ts";
 import { openLimitsFile } from "../../src/folder/limits-file.ts";
+import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { checkOptions } from "../../src/options.ts";
 import { openService } from "../../src/service.ts";
@@ -139,6 +140,15 @@ test("keys list shows no usage if limits.json is damaged, says so, and leaves th
     assert.match(error, new RegExp(`^warning: limits.json ${fault}.*; used requests and bans are not shown\n$`));
     assert.match(out, / {2}0 of 60 +0 of 1000 +- /);
     assert.equal(await readFile(join(folder.path, "limits.json"), "utf8"), text);
+  }
+});
+
+test("keys list and keys show leave the terminal alone, whatever another program has written as a label", async (context) => {
+  const folder = new KeyFolder(context);
+  const { id } = await create(folder);
+  await appendFile(folder.file, encodeKeyEvent({ event: "label", timeMs: 0, id, label: "\u001b[2Ja\r\nb\u009bc" }));
+  for (const command of [["list"], ["show", id]]) {
+    assert.match((await keys(folder, ...command)).out, /^[\n -~]*\[2Ja b c\n[\n -~]*$/);
   }
 });
 
