@@ -4,6 +4,8 @@
 
 import { performance } from "node:perf_hooks"; // The global is a getter, which takes longer, and may be replaced.
 
+import type { Report } from "./report.ts";
+
 export interface Clock {
   /** Milliseconds since the Unix epoch. Steps when the system's clock is set. */
   wallMs(): number;
@@ -16,16 +18,27 @@ export const systemClock: Clock = {
   monotonicMs: () => performance.now(),
 };
 
-const progressMs = 2_000;
-
-/** Passes progress on to `report`, at most once in every two seconds. */
-export function reportProgress(clock: Clock, report: (done: number) => void): (done: number) => void {
-  let nextMs = clock.monotonicMs() + progressMs;
-  return (done) => {
+/** Passes values on to `take`, at most one in `periodMs`, and drops the others. @param firstMs when it may begin */
+export function throttle<Value>(
+  clock: Clock,
+  periodMs: number,
+  take: (value: Value) => void,
+  firstMs: number = -Infinity,
+): (value: Value) => void {
+  let nextMs = firstMs;
+  return (value) => {
     const nowMs = clock.monotonicMs();
     if (nowMs >= nextMs) {
-      nextMs = nowMs + progressMs;
-      report(done);
+      nextMs = nowMs + periodMs;
+      take(value);
     }
   };
+}
+
+const progressMs = 2_000;
+
+/** Reports how much of `total` is done, in percent, at most once in every two seconds. */
+export function reportProgress(clock: Clock, report: Report, what: string, total: number): (done: number) => void {
+  const take = (done: number): void => report(`${what}: ${Math.floor((done / total) * 100)} %`);
+  return throttle(clock, progressMs, take, clock.monotonicMs() + progressMs);
 }

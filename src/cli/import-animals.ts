@@ -62,9 +62,7 @@ export interface AddOptions {
 export async function addAll(source: Source, options: AddOptions): Promise<void> {
   const { animalCount, add, commandFrom, terminal, stopping } = options;
   const { path } = source;
-  const report = workReport(terminal);
-  const onProgress = reportProgress(systemClock, (count) =>
-    report(`importing ${path}: ${Math.floor((count / animalCount) * 100)} %`));
+  const onProgress = reportProgress(systemClock, workReport(terminal), `importing ${path}`, animalCount);
   await add([]); // Finds who holds the folder, before the file is read again.
   const failChanged = (): never => {
     throw new Error("the file changed while it was read");

@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 import type { Server as TlsServer } from "node:tls";
 
 import { bounds } from "../base/bounds.ts";
-import { systemClock } from "../base/clock.ts";
+import { systemClock, throttle } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
@@ -238,14 +238,10 @@ const warnMs = 3_600_000;
 function listen(server: Server, address: Address, { cite, report }: Asked): Promise<number> {
   const { port, host, prefix } = address;
   return new Promise((resolve, reject) => {
-    let nextMs = 0;
-    const warn = (reason: string): void => {
-      const nowMs = systemClock.monotonicMs();
-      if (nowMs >= nextMs) {
-        nextMs = nowMs + warnMs; // There may be thousands: one for each connection that was not accepted.
-        report(`some connections to port ${portOf(server)} cannot be accepted: ${reason}`, "warning");
-      }
-    };
+    // There may be thousands: one for each connection that was not accepted.
+    const warn = throttle(systemClock, warnMs, (reason: string) => {
+      report(`some connections to port ${portOf(server)} cannot be accepted: ${reason}`, "warning");
+    });
     server.on("drop", () => warn(`${server.maxConnections} are open, which is the most`));
     server.on("error", (error: NodeJS.ErrnoException) => {
       if (!server.listening) {

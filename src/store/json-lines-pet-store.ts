@@ -63,10 +63,8 @@ export async function openPetStore(options: PetStoreOptions): Promise<JsonLinesP
     throw hasCode(error, "EIO") ? readError(path, error) : error;
   };
   try {
-    const totalBytes = file.size();
     const catalogue = new Catalogue(petStatuses);
-    const progressOf = (bytes: number): string => `loading ${path}: ${Math.floor((bytes / totalBytes) * 100)} %`;
-    const onProgress = reportProgress(clock, (bytes) => report(progressOf(bytes)));
+    const onProgress = reportProgress(clock, report, `loading ${path}`, file.size());
     const end = await loadPets(file, catalogue, { hashes, onProgress, signal: options.signal }).catch(unreadable);
     if (end.kind === "corrupt") {
       throw new DamagedLogError(`Cannot start: ${damageText(path, end)}`);

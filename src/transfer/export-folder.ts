@@ -83,8 +83,7 @@ async function shortPieces(
       }
     }
   };
-  const to = file.size();
-  const onProgress = reportProgress(clock, (bytes) => report(`reading ${path}: ${Math.floor((bytes / to) * 100)} %`));
+  const onProgress = reportProgress(clock, report, `reading ${path}`, file.size());
   const end = await loadPets(file, catalogue, { hashes: { rememberSince }, onProgress });
   intactPart(path, end, tornText, "what is before them is exported", report);
   return piecesOf(catalogue, replays.slice(-idempotencyHashesMin), lines);

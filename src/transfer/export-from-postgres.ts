@@ -140,7 +140,7 @@ function isBefore(change: Row, add: Row): boolean {
  */
 async function* cataloguePieces(query: Query, lines: PetFileLines, { clock, report }: Surroundings) {
   const lastId = await readLastId(query);
-  const onProgress = reportProgress(clock, (done) => report(`exported animals up to id ${done} of ${lastId}`));
+  const onProgress = reportProgress(clock, report, "exporting animals", lastId);
   for await (const { row, pet } of rowsInOrder(query)) {
     if (lines.isFull) {
       onProgress(lines.lastId);

@@ -76,8 +76,7 @@ export async function transferCatalogue(
   }
   const changedTo = await readChangedTo(query);
   const copy = new CatalogueCopy();
-  const to = file.size();
-  const onProgress = reportProgress(clock, (bytes) => report(`importing ${path}: ${Math.floor((bytes / to) * 100)} %`));
+  const onProgress = reportProgress(clock, report, `importing ${path}`, file.size());
   const end = await loadPets(inPieces(file, () => copy.flush(query, changedTo)), copy, { hashes: copy, onProgress });
   intactPart(path, end, tornText, "the animals before them are imported", report);
   await copy.flush(query, changedTo);
