@@ -4,40 +4,21 @@
  */
 
 /** Kinds are the names of the elements that show them. */
-export interface Inline {
-  readonly kind: "span" | "code";
+interface Piece<Kind extends string> {
+  readonly kind: Kind;
   readonly text: string;
 }
 
-export type Line = readonly Inline[];
-
-/** Kinds are as above. */
-export interface Block {
-  readonly kind: "h3" | "p" | "pre";
-  readonly line: Line;
-}
-
-export function readMarkdown(text: string): readonly Block[] {
+export function readMarkdown(text: string): readonly Piece<"h3" | "p" | "pre">[] {
   const parts = text.replace(/^#+ .*$/gm, "\n$&\n").split(/\n\s*\n/);
-  return parts.map((part) => part.trim()).filter(Boolean).map(readBlock);
+  return parts.map((part) => part.trim()).filter(Boolean).map((part) => ({
+    kind: part.startsWith("#") ? "h3" : part.startsWith("|") ? "pre" : "p",
+    text: part.replace(/^#+ /, ""),
+  }));
 }
 
-export function readInline(text: string): Line {
-  const parts = text.replace(/\s+/g, " ").split(/(`[^`]+`|\\[!-/:-@[-`{-~])/);
-  return parts
-    .filter(Boolean)
-    .map((part) =>
-      /^`.+`$/.test(part)
-        ? { kind: "code", text: part.slice(1, -1) }
-        : { kind: "span", text: part.replace(/^\\(?=.$)/, "") },
-    );
-}
-
-function readBlock(part: string): Block {
-  if (part.startsWith("#")) {
-    return { kind: "h3", line: readInline(part.replace(/^#+ /, "")) };
-  }
-  return part.startsWith("|")
-    ? { kind: "pre", line: [{ kind: "span", text: part }] }
-    : { kind: "p", line: readInline(part) };
+/** Reads what a heading or a paragraph has, in one line. */
+export function readInline(text: string): readonly Piece<"span" | "code">[] {
+  const parts = text.replace(/\s+/g, " ").split(/`([^`]+)`/);
+  return parts.map((part, index) => ({ kind: index % 2 === 0 ? "span" : "code", text: part }));
 }

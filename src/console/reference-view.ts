@@ -5,7 +5,7 @@ import { type CallRequest, curlLine } from "./call-request.ts";
 import { byId, type Child, element, type Field, fold, memberFields, requestLine, shown, shownLines } from "./dom.ts";
 import { parseExact } from "./exact-json.ts";
 import { type Example, examples } from "./examples.ts";
-import { type Line, readInline, readMarkdown } from "./markdown.ts";
+import { readInline, readMarkdown } from "./markdown.ts";
 import { type Description, type Listed, type Operation, readReference } from "./reference.ts";
 import { jsonLines } from "./requests-view.ts";
 
@@ -63,16 +63,18 @@ function lists(members: readonly Listed[]): readonly HTMLElement[] {
   return [...titles].map((heading) => {
     const items = members.filter(({ title }) => title === heading).flatMap(({ name, note, text = "" }) => [
       element("dt", element("code", ...shown(name)), " ", element("span.hint", ...shown(note))),
-      element("dd", ...line(readInline(text))),
+      element("dd", ...line(text)),
     ]);
     return element("div", element("h3", heading), element("dl", ...items));
   });
 }
 
 function blocks(markdown = ""): readonly HTMLElement[] {
-  return readMarkdown(markdown).map(({ kind, line: parts }) => element(kind, ...line(parts)));
+  return readMarkdown(markdown).map(({ kind, text }) =>
+    element(kind, ...(kind === "pre" ? shownLines(text) : line(text))),
+  );
 }
 
-function line(parts: Line): readonly Child[] {
-  return parts.map(({ kind, text }) => element(kind, ...shownLines(text)));
+function line(text: string): readonly Child[] {
+  return readInline(text).map(({ kind, text: part }) => element(kind, ...shown(part)));
 }
