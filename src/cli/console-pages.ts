@@ -10,7 +10,6 @@ import { readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-import { messageOf } from "../base/error-message.ts";
 import { fixedPage, type PublicPage } from "../http/public-page.ts";
 
 /** Forbids style sheets and scripts of other origins, inline code, frames, plug-ins, and markup made from text. */
@@ -36,16 +35,11 @@ const builtFolder = fileURLToPath(new URL("../console/", import.meta.url));
 
 /** The document at "/", and all other files below "/console/". @throws {Error} the build is incomplete */
 export function consolePages(folder: string = builtFolder): readonly PublicPage[] {
-  try {
-    const others = readdirSync(folder).filter((name) => name !== document);
-    return [document, ...others].map((name) => fixedPage({
-      path: name === document ? "/" : `/console/${name}`,
-      contentType: `${mediaTypes[extname(name)]}; charset=utf-8`,
-      content: readFileSync(join(folder, name)),
-      fields: securityFields,
-    }));
-  } catch (error) {
-    const advice = "build it with npm run build, or use --console off";
-    throw new Error(`Cannot serve the console: ${messageOf(error)}; ${advice}`, { cause: error });
-  }
+  const others = readdirSync(folder).filter((name) => name !== document);
+  return [document, ...others].map((name) => fixedPage({
+    path: name === document ? "/" : `/console/${name}`,
+    contentType: `${mediaTypes[extname(name)]}; charset=utf-8`,
+    content: readFileSync(join(folder, name)),
+    fields: securityFields,
+  }));
 }
