@@ -42,7 +42,9 @@ export const settingRows = {
     integer(1, 3_600), "SECONDS", "how long a connection stays open between requests, 1 to 3600",
     String(listenerLimits.idleMs / 1_000),
   ],
-  "cors-origin": [parseOriginList, "ORIGINS", "origins that browsers may call from, comma separated, or *"],
+  "cors-origin": [
+    (text) => parseOrigins(text.split(",")), "ORIGINS", "origins that browsers may call from, comma separated, or *",
+  ],
   log: [
     choice("off", "lifecycle", "requests"),
     "LEVEL", "off (no warnings either), lifecycle, or requests (a line for each, too)", "lifecycle",
@@ -214,10 +216,6 @@ function integer(min: number, max: number) {
     }
     return Number(text);
   };
-}
-
-function parseOriginList(text: string): readonly string[] {
-  return parseOrigins(text.split(","));
 }
 
 /** Files of variables (`docker run --env-file`) keep quotation marks, and a CR at the end of the line. */

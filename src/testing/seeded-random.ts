@@ -38,10 +38,8 @@ export class SeededRandom {
     return this.integer(1, times) === 1;
   }
 
+  /** @param items one at least */
   pick<Item>(items: ArrayLike<Item>): Item {
-    if (items.length === 0) {
-      throw new RangeError("Cannot pick: there are no items");
-    }
     // The index is below the length, so there is an item, whatever Item allows.
     return items[this.integer(0, items.length - 1)] as Item;
   }
