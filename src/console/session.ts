@@ -23,7 +23,7 @@ export interface ApiCall {
   readonly code: string;
 }
 
-const responseMsMax = 60_000;
+const responseMsMax = 30_000;
 /** Most responses come sooner, and a sign that comes and goes at once would only flicker. */
 const signMs = 300;
 

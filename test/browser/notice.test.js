@@ -131,3 +131,17 @@ test("what was said of a request under way goes with it, also where the outcome 
   await respond();
   assert.equal(await page.locator("#notice").textContent(), "");
 });
+
+test("a request without an answer is given up after 30 s, as the client does, and the next press counts", { skip }, async (context) => {
+  const { page } = await openWithKey(context, { pets });
+  await page.evaluate(() => {
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    AbortSignal.timeout = (ms) => timeout((globalThis.limitMs = ms) / 100); // The test waits for a hundredth of it.
+  });
+  await page.route("**/v1/pets?*", () => {}, { times: 1 });
+  await press(page, "List animals");
+  await page.locator("#notice", { hasText: "No answer" }).waitFor();
+  assert.equal(await page.evaluate(() => globalThis.limitMs), 30_000);
+  await press(page, "Forget");
+  await page.locator("#notice", { hasText: "Forgotten." }).waitFor();
+});
