@@ -51,7 +51,8 @@ export async function readVersion(query: Query, max: number): Promise<number> {
   const rows = isThere ? await query("SELECT version FROM animal_store.version") : [];
   const version = Number(rows[0]?.["version"]);
   if (rows.length !== 1 || !(version >= 1)) {
-    throw new Error("the schema animal_store is damaged, or not made by this program: it has no version");
+    const found = rows.length > 1 ? `${rows.length} versions, as after a restore into full tables` : "no version";
+    throw new Error(`the schema animal_store is damaged, or not made by this program: it has ${found}`);
   }
   if (version < oldestVersion) {
     const advice = `start release ${oldestRelease} on it once, which migrates it`;

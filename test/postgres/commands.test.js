@@ -109,6 +109,10 @@ const unusable = [
       /schema animal_store is damaged, or not made by this program: it has no version/,
     ],
     "has lost its version": ["DELETE FROM animal_store.version", /schema animal_store is damaged/],
+    "was restored over its own tables": [
+      "INSERT INTO animal_store.version SELECT * FROM animal_store.version",
+      /schema animal_store is damaged, .*: it has 2 versions, as after a restore into full tables/,
+    ],
     "has no known version": ["UPDATE animal_store.version SET version = 0", /schema animal_store is damaged/],
     "has lost its counter": ["DELETE FROM animal_store.counter", /animal_store\.counter is damaged/],
     "has two counters": ["INSERT INTO animal_store.counter VALUES (0)", /animal_store\.counter is damaged/],
