@@ -88,7 +88,7 @@ function judge({ text, isLate }: Received, hasEffect: boolean, owner: string): A
   const late = `has not answered for ${controlTimeoutMs / 1_000} s`;
   if (text === "") {
     throw isLate
-      ? new Error(`${owner} ${late}: it may be stopped or hang; nothing was changed`)
+      ? new Error(`${owner} ${late}: it may be stopped, hang, or be older than release 2.1; nothing was changed`)
       : new NotReadyError(`${owner} has not answered`);
   }
   const [, ...lines] = text.split("\n").slice(0, -1);
