@@ -32,11 +32,8 @@ export interface DiskFile {
 
 /** A name that this process holds until it releases it or dies. */
 export interface Lock {
-  /**
-   * From now on `take` gets each connection that is made by `reach`, and those that wait already.
-   * @param refusal sent to a connection that is one too many, before it is closed
-   */
-  answer(take: (connection: Duplex) => void, refusal: string): void;
+  /** From now on `take` gets each connection that is made by `reach`, and those that wait already. */
+  answer(take: (connection: Duplex) => void): void;
   /** Whether the path still leads to this lock: its folder may have been renamed, or another one mounted over it. */
   isInPlace(): Promise<boolean>;
   release(): Promise<void>;

@@ -24,11 +24,8 @@ const nameBytesReserved = 64;
 /** Failures to connect that say what the other process is: alive, but busy (EAGAIN), or dead, or not there. */
 const answers: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNREFUSED", "ENOENT", "ENOTDIR"]);
 
-/** Further connections are refused at once. Only processes that may write to the folder can connect. */
+/** Further connections are closed at once. Only processes that may write to the folder can connect. */
 const connectionsMax = 32;
-
-/** How long a refused process may take to read the refusal. */
-const refusedMs = 1_000;
 
 /**
  * A socket that listens, and so holds the name `path`, or contends for it. Connections that nobody takes stay open
@@ -41,7 +38,6 @@ export class LockSocket implements Lock {
   readonly #path: string;
   readonly #connections = new Set<Socket>();
   #take: ((connection: Socket) => void) | undefined;
-  #refusal = "";
 
   constructor(path: string) {
     this.#path = path;
@@ -50,18 +46,16 @@ export class LockSocket implements Lock {
       connection.on("error", () => undefined); // The other process died; "close" follows.
       this.#connections.add(connection);
       connection.on("close", () => this.#connections.delete(connection));
-      if (this.#connections.size <= connectionsMax) {
+      if (this.#connections.size > connectionsMax) {
+        connection.destroy();
+      } else {
         this.#take?.(connection);
-        return;
       }
-      // Not destroyed at once: a process that is writing its request would get an error in place of the refusal.
-      connection.end(this.#refusal).resume().setTimeout(refusedMs, () => connection.destroy());
     });
   }
 
-  answer(take: (connection: Socket) => void, refusal: string): void {
+  answer(take: (connection: Socket) => void): void {
     this.#take = take;
-    this.#refusal = refusal;
     [...this.#connections].filter(({ writable }) => writable).forEach(take);
   }
 

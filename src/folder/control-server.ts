@@ -33,8 +33,6 @@ const pieceLines = 500;
 
 const firstLine = `{"door":${controlVersion}}`;
 
-const busy = new NotReadyError("the process that holds the folder has too many commands to answer");
-
 /**
  * Opens the server, and returns a function that closes it: from then on no request takes effect. Its promise resolves
  * when each request under way has its response, or can have none.
@@ -74,7 +72,7 @@ export function openControlServer(lock: Pick<Lock, "answer">, options: ControlSe
     }
     const response = respond(connection, request).finally(() => responding.delete(response));
     responding.add(response);
-  }), `${firstLine}\n${encodeError(busy)}\n`);
+  }));
   return async () => {
     isClosed = true;
     await Promise.all(responding);

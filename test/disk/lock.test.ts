@@ -152,7 +152,7 @@ test("reach() leads to the lock's owner of a name, also if it answers only later
   assert.equal(await reach(path), undefined);
   const owner = await lock(path);
   const connections = [await reach(path), await reach(path)];
-  owner?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)), "");
+  owner?.answer((connection) => void connection.on("data", (text) => connection.end(`${String(text)}!`)));
   for (const connection of connections) {
     connection?.end("hello");
     assert.equal(String(await connection?.toArray()), "hello!");
