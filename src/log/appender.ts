@@ -146,18 +146,18 @@ export class Appender {
     return { kind: "appended", times };
   }
 
-  end(reason: string, effect = "nothing more is written until a restart"): void {
+  end(reason: string): void {
     if (this.#ended === undefined) {
       this.#ended = reason;
-      this.#report(`${reason}; ${effect}`, "warning");
+      this.#report(`${reason}; nothing more is written until a restart, which serves only what is there`, "warning");
     }
   }
 
   /** Reports, and ends writing, if another process has changed the file since the last piece. Never rejects. */
-  checkUnchanged(effect?: string): Promise<void> {
+  checkUnchanged(): Promise<void> {
     return this.#queue.run(async () => {
       try {
-        await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax, effect);
+        await this.#mustBeUnchanged(this.#lengthBytes, this.#excessBytesMax);
       } catch (error) {
         if (this.#ended === undefined) {
           this.#report(messageOf(error), "warning"); // The check itself failed.
@@ -167,7 +167,7 @@ export class Appender {
   }
 
   async close(): Promise<void> {
-    await this.checkUnchanged("the next start serves only what is there");
+    await this.checkUnchanged();
     await this.#file.close();
   }
 
@@ -230,14 +230,14 @@ export class Appender {
   }
 
   /** Throws if another process changed the file. What is written to a file without a path is lost at the next start. */
-  async #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0, effect?: string): Promise<void> {
+  async #mustBeUnchanged(expectedBytes: number, excessBytesMax = 0): Promise<void> {
     const { isInPlace, byteCount: foundBytes } = await this.#file.stat();
     if (!isInPlace) {
-      throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`, effect);
+      throw this.#ending(`${this.#path} leads to another file or to none: ${otherProcess}`);
     }
     if (foundBytes < expectedBytes || foundBytes > expectedBytes + excessBytesMax) {
       const difference = `${pluralize(foundBytes, "byte")} instead of ${expectedBytes}`;
-      throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`, effect);
+      throw this.#ending(`${this.#path} has ${difference}: ${otherProcess}`);
     }
     this.#lookedMs = this.#clock.monotonicMs();
   }
@@ -263,8 +263,8 @@ export class Appender {
     }
   }
 
-  #ending(reason: string, effect?: string): Error {
-    this.end(reason, effect);
+  #ending(reason: string): Error {
+    this.end(reason);
     return new Error(reason);
   }
 }
