@@ -3,7 +3,6 @@
  */
 
 import { performance } from "node:perf_hooks";
-import { clearTimeout, setTimeout } from "node:timers";
 
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
@@ -17,7 +16,7 @@ type State =
   | { readonly kind: "half-open"; readonly trial: Promise<void> }
   | { readonly kind: "open"; readonly cause: unknown };
 
-/** The least time between two lines about the state. A line that has to wait tells the state at its end. */
+/** The least time between two lines about the state. A line that came too soon is written at the next poll. */
 const lineMs = 10_000;
 
 export class CircuitBreaker {
@@ -25,8 +24,6 @@ export class CircuitBreaker {
   #state: State = { kind: "closed" };
   /** What the last line said, and when. */
   #reported = { isOpen: false, atMs: -Infinity };
-  #timer: NodeJS.Timeout | undefined;
-  #isStopped = false;
 
   /** @param report takes a line when the breaker opens, and when it closes after that */
   constructor(report: Report) {
@@ -59,30 +56,21 @@ export class CircuitBreaker {
     if (this.#state.kind === "closed") {
       this.#state = { kind: "half-open", trial: trial() };
     }
+    this.#reportState();
     return this.#state.kind === "half-open" ? this.#state.trial : Promise.resolve();
   }
 
   /** No line is written any more. */
   stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+    this.#reported.atMs = Infinity;
   }
 
   #reportState(): void {
     const state = this.#state;
-    if (this.#isStopped || this.isOpen === this.#reported.isOpen || this.#timer !== undefined) {
+    if (this.isOpen === this.#reported.isOpen || performance.now() < this.#reported.atMs + lineMs) {
       return;
     }
-    const nowMs = performance.now();
-    const waitMs = this.#reported.atMs + lineMs - nowMs;
-    if (waitMs > 0) {
-      this.#timer = setTimeout(() => {
-        this.#timer = undefined;
-        this.#reportState();
-      }, waitMs).unref();
-      return;
-    }
-    this.#reported = { isOpen: this.isOpen, atMs: nowMs };
+    this.#reported = { isOpen: this.isOpen, atMs: performance.now() };
     if (state.kind === "open") {
       const message = `the database cannot be used, requests get 503 until it can: ${messageOf(state.cause)}`;
       this.#report(message, "warning");
