@@ -74,20 +74,18 @@ export class Database {
     if (!this.isAvailable) {
       throw new DatabaseError("none", new Error("the database cannot be reached"));
     }
-    try {
-      return await this.attempt(text, values, kind);
-    } catch (error) {
-      if (!(error instanceof DatabaseError) || !isVictim(error.cause)) {
-        throw error;
+    for (let isAgain = false; ; isAgain = true) {
+      try {
+        return await this.attempt(text, values, kind);
+      } catch (error) {
+        const wasVictim = error instanceof DatabaseError && isVictim(error.cause);
+        if (wasVictim && isAgain) {
+          this.#refusals.report("a statement", "victim", error); // The isolation level may be wrong.
+        }
+        if (!wasVictim || isAgain) {
+          throw error;
+        }
       }
-    }
-    try {
-      return await this.attempt(text, values, kind);
-    } catch (error) {
-      if (error instanceof DatabaseError && isVictim(error.cause)) {
-        this.#refusals.report("a statement", "victim", error); // The isolation level may be wrong.
-      }
-      throw error;
     }
   }
 
