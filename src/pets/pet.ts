@@ -55,12 +55,6 @@ export function readPetId(segment: string): number | undefined {
 
 /** @internal The status in a text of `petToJson`; undefined if it is another text. */
 export function statusIn(json: string | Uint8Array): PetStatus | undefined {
-  const end = typeof json === "string" ? json : Buffer.from(json.subarray(-longestStatusEnd)).toString("latin1");
-  return petStatuses.find((status) => end.endsWith(statusEnd(status)));
+  const text = typeof json === "string" ? json : Buffer.from(json).toString("latin1");
+  return petStatuses.find((status) => text.endsWith(`,"status":"${status}"}`));
 }
-
-function statusEnd(status: PetStatus): string {
-  return `,"status":"${status}"}`;
-}
-
-const longestStatusEnd = Math.max(...petStatuses.map((status) => statusEnd(status).length));
