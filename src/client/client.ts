@@ -250,10 +250,10 @@ const waitMsMax = 86_400_000;
 const refusalsMax = 9;
 const minuteMs = 60_000;
 /**
- * How many requests may be under way. If there were more, a browser or a slow link would hold some back, and let them
- * reach the service in many different seconds after the first 429, which is a ban.
+ * How many requests may be under way. On a slow link, or if a browser holds some back, each may reach the service in a
+ * second of its own after the first 429.
  */
-const underWayMax = 32;
+const underWayMax = refusalsMax;
 
 /**
  * Matches failures that would come again: a certificate, a port or an address that Node, Bun or Deno refuses, each in

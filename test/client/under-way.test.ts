@@ -11,10 +11,11 @@ import { test, type TestContext } from "node:test";
 
 import { AnimalStoreClient, AnimalStoreError, type ClientOptions } from "../../src/client/client.ts";
 import { errorJson } from "../../src/http/errors.ts";
+import { ManualClock } from "../support/manual-clock.ts";
 import { runningService } from "../support/running-service.ts";
 import { skipWaits } from "../support/skip-waits.ts";
 
-const underWayMax = 32;
+const underWayMax = 9;
 const rex = '{"id":1,"name":"Rex","categoryId":1,"status":"available"}';
 
 /** A server that holds requests until it is told to answer them, and a client of it. */
@@ -143,6 +144,29 @@ test("900 adds at once, of which six at a time get through: the minute is used u
   assert.equal(summary?.bannedUntil, null);
 });
 
+test("a key is not banned although each request under way is refused in a second of its own", async (context) => {
+  const { client, held, sent, settle } = await holding(context);
+  const clock = new ManualClock();
+  const { service, port } = await runningService(context, { clock });
+  const { key } = await service.keys.create({ plan: "enterprise", perMinute: 1, perDay: 10 });
+  const stop = new AbortController();
+  const calls = Promise.allSettled(Array.from({ length: 100 }, () => client.pets.list({ signal: stop.signal })));
+  await sent(underWayMax);
+  await settle();
+  for (let answered = 0; answered < held.length; answered++) {
+    clock.advance(1_000); // The link is that slow.
+    const headers = { Authorization: `Bearer ${key}` };
+    const response = await fetch(`http://127.0.0.1:${port}/v1/pets`, { headers });
+    held[answered]!.outgoing.writeHead(response.status, Object.fromEntries(response.headers)).end(await response.text());
+    await settle();
+  }
+  const [, summary] = await service.keys.list();
+  assert.equal(summary?.bannedUntil, null);
+  assert.equal(held.length, underWayMax + 1);
+  stop.abort();
+  await calls;
+});
+
 test("calls that wait to send again are not under way", async (context) => {
   const { pets, sent, answer } = await holding(context);
   const stop = new AbortController();
@@ -233,7 +257,7 @@ test("a call that waits for its turn fails at once when a pause begins that is l
 test("a call whose time ends while it waits for its turn was not sent, and says so", async (context) => {
   const { pets, first, open, paths } = await fullClient(context);
   skipWaits(context);
-  await assert.rejects(pets.list({ status: "sold" }), { code: "no_response", message: /^Not sent: 32 other calls/ });
+  await assert.rejects(pets.list({ status: "sold" }), { code: "no_response", message: /^Not sent: 9 other calls/ });
   assert.equal(paths.length, underWayMax);
   open();
   await first;
