@@ -11,7 +11,7 @@ import { type Clock, systemClock } from "./base/clock.ts";
 import { Pets } from "./client/client.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
-import { pathOwner, rootRemark } from "./disk/owner.ts";
+import { rootRemark, servedOwner } from "./disk/owner.ts";
 import type { Engine } from "./engine.ts";
 import { openFolder } from "./folder/engine.ts";
 import { Cors } from "./http/cors.ts";
@@ -101,7 +101,7 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     ? new (await import("./observe/observers.ts")).Observers({ clock, hasMetrics, writeRequests: undefined })
     : dependencies.observers;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
-  const owner = typeof storage === "string" ? await pathOwner(storage) : undefined;
+  const owner = typeof storage === "string" ? await servedOwner(storage) : undefined;
   const engine =
     typeof storage === "string"
       ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })

@@ -34,6 +34,16 @@ export async function pathOwner(path: string): Promise<Owner | undefined> {
   return isRoot() ? ownerOf(resolve(path), linksMax) : undefined;
 }
 
+/** As `pathOwner`, for a server, which stays root. @throws {Error} a link of that user leads to a folder of root's */
+export async function servedOwner(path: string): Promise<Owner | undefined> {
+  const owner = await pathOwner(path);
+  if (owner !== undefined && (await stat(path).catch(() => owner)).uid === 0) { // It may not be there yet.
+    const user = `user ${await userName(owner.uid)}`;
+    throw new Error(`${path} is a link of ${user}, which root does not follow: start it as ${user}`);
+  }
+  return owner;
+}
+
 /** What a server that root starts on this path reports. */
 export async function rootRemark(path: string, { uid }: Owner): Promise<string> {
   return `root serves ${path}, which user ${await userName(uid)} can change: start it as that user`;

@@ -173,13 +173,15 @@ test("in the folder of a user without a name, a command of root has the folder's
   assertGuests(data, 54_321);
 });
 
-test("a link of another user in the place of the folder is not root's to follow", { skip }, async () => {
+test("a link of another user in the place of the folder is not root's to follow", { skip }, async (context) => {
   for (const linked of [".", "absent"]) {
     const where = place();
     const data = join(where.above, "data");
     symlinkSync(join(where.ofRoot, linked), data);
     chmodSync(where.above, 0o755);
     lchownSync(data, guest, guest);
+    await assert.rejects(start(context, ["--data", data], { program }), /link of user|not a folder, nor a link to one/);
+    assertUntouched(where, `${linked}: a server`);
     for (const command of [...writing, checking].map((one) => one(data, join(where.above, "target")))) {
       assert.notEqual((await run(command, { program })).code, 0, command.join(" "));
       assertUntouched(where, `${linked}: ${command.join(" ")}`);
