@@ -76,6 +76,7 @@ export class Metrics {
     const requests = [...this.#requests.values()];
     const totals = requests.map(({ labels, value }) => ({ labels, value: value.count }));
     const refusals = Object.entries(this.#refusals).map(([reason, value]) => ({ labels: { reason }, value }));
+    const animals = Object.entries(animalCounts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
     return [
       family("animal_store_requests_total", "counter", "Requests; status 0: the connection broke first.", totals),
       histogram(
@@ -87,10 +88,10 @@ export class Metrics {
       counter("animal_store_replays_total", "Responses with Idempotent-Replayed.", this.#replayCount),
       gauge("animal_store_banned_keys", "Keys that are banned now.", bannedKeyCount),
       counter("animal_store_bans_total", "Bans since the start.", banCount),
-      byStatus("animal_store_animals", "Animals in the catalogue.", animalCounts),
+      animals.length === 0 ? "" : family("animal_store_animals", "gauge", "Animals in the catalogue.", animals),
       gauge("animal_store_log_bytes", "Size of the catalogue's log.", logBytes),
-      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", toNumber(isHealthy)),
-      gauge("animal_store_write_failing", "Whether writing to the log fails, 1 or 0.", toNumber(gauges.isWriteFailing)),
+      gauge("animal_store_healthy", "Whether /healthz says ok, 1 or 0.", isHealthy),
+      gauge("animal_store_write_failing", "Whether writing to the log fails, 1 or 0.", gauges.isWriteFailing),
       histogram("animal_store_append_duration_seconds", "Writing one group of animals to the log.", [
         { value: this.#appends },
       ]),
@@ -121,17 +122,8 @@ export class Metrics {
   }
 }
 
-function byStatus(name: string, help: string, counts: Readonly<Record<string, number>> | undefined): string {
-  const samples = Object.entries(counts ?? {}).map(([status, value]) => ({ labels: { status }, value }));
-  return samples.length === 0 ? "" : family(name, "gauge", help, samples);
-}
-
-function toNumber(value: boolean | undefined): number | undefined {
-  return value === undefined ? undefined : Number(value);
-}
-
-function gauge(name: string, help: string, value: number | undefined): string {
-  return value === undefined ? "" : family(name, "gauge", help, [{ value }]);
+function gauge(name: string, help: string, value: number | boolean | undefined): string {
+  return value === undefined ? "" : family(name, "gauge", help, [{ value: Number(value) }]);
 }
 
 function counter(name: string, help: string, value: number | undefined): string {
