@@ -12,17 +12,11 @@ import { exitDone, exitFailure, exitUsage, type Terminal } from "./terminal.ts";
 
 type Command = (args: readonly string[], terminal: Terminal, stopSignal: () => AbortSignal) => Promise<number>;
 
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
-  keys: async () => {
-    const { keys } = await import("./keys.ts");
-    return (args, terminal) => keys(args, terminal);
-  },
-  check: async () => {
-    const { check } = await import("./check.ts");
-    return (args, terminal) => check(args, terminal);
-  },
-  import: async () => (await import("./import.ts")).importAnimals,
-  export: async () => (await import("./export.ts")).exportAnimals,
+const commands: Readonly<Record<string, Command>> = {
+  keys: async (args, terminal) => (await import("./keys.ts")).keys(args, terminal),
+  check: async (args, terminal) => (await import("./check.ts")).check(args, terminal),
+  import: async (...given) => (await import("./import.ts")).importAnimals(...given),
+  export: async (args, terminal) => (await import("./export.ts")).exportAnimals(args, terminal),
 };
 
 /**
@@ -35,15 +29,14 @@ export async function run(
   stopSignal: (isServer: boolean) => AbortSignal,
 ): Promise<number> {
   const [name = "", ...rest] = args;
-  const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
     if (name === "version" || name === "-v" || args.includes("--version")) {
       terminal.stdout(`${release}\n`);
     } else if (name === "help" || args.includes("--help") || args.includes("-h")) {
       const { helpText } = await import("./help.ts");
       terminal.stdout(helpText(name === "help" ? rest : args));
-    } else if (load !== undefined) {
-      const command = await load();
+    } else if (command !== undefined) {
       return await command(rest, terminal, () => stopSignal(false));
     } else {
       const stopping = stopSignal(true); // Before the server is loaded, which takes most of a start.
@@ -54,7 +47,7 @@ export async function run(
   } catch (error) {
     const message = oneLine(messageOf(await explain(error)));
     // An error of the system says only which call failed.
-    const isNamed = message.startsWith("Cannot ") || load === undefined;
+    const isNamed = message.startsWith("Cannot ") || command === undefined;
     terminal.report(isNamed ? message : `Cannot run ${name}: ${message}`, "error");
     return error instanceof UsageError ? exitUsage : exitFailure;
   }

@@ -19,7 +19,6 @@ import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../options.ts";
 import { openService, type Service } from "../service.ts";
 import { DamagedLogError } from "../store/json-lines-pet-store.ts";
-import type { Pair } from "../tls/pair.ts";
 import type { TlsWatch } from "../tls/watch.ts";
 import { listenerLimits } from "../wire/listener-limits.ts";
 import { missingInternals } from "../wire/node-internals.ts";
@@ -127,7 +126,8 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   const limits = { ...listenerLimits, idleMs: settings.idleSeconds * 1_000 };
   const hasFastLane = settings.hasFastLane && hasInternals(report);
   const listener = new Listener(service.pipeline, { limits, certificate: pair?.context, hasFastLane });
-  const tls = await watchTls(listener.server as TlsServer, pair, report); // With a pair it is one.
+  const server = listener.server as TlsServer; // With a pair it is one.
+  const tls = pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
   // By SIGHUP certbot and others say that the certificate has changed.
   const noEffect = (): void => report("SIGHUP has no effect: there is nothing to read again");
   stopping.addEventListener("hangup", tls === undefined ? noEffect : () => void tls.check(true));
@@ -149,11 +149,6 @@ function hasInternals(report: Report): boolean {
     report(`the fast lane is off: Node ${process.version} has no ${missing.join(", no ")}`, "warning");
   }
   return missing.length === 0;
-}
-
-/** The watch of the certificate, which is loaded only with HTTPS. */
-async function watchTls(server: TlsServer, pair: Pair | undefined, report: Report): Promise<TlsWatch | undefined> {
-  return pair && new (await import("../tls/watch.ts")).TlsWatch(server, pair, systemClock, report);
 }
 
 /** The observers, which are loaded only if they are turned on. */
