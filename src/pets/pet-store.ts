@@ -109,7 +109,7 @@ export interface PetStore {
    * Hashes are shared with `add`, and count as long. A second call with the hash, the animal and the status of an
    * earlier one resolves to its result, with `isReplay`, whatever `from` is and whatever has happened since. A change
    * to the status that was there already is remembered too, a "mismatch" or an "absent" is not.
-   * @throws {IdempotencyConflictError} the hash belongs to another request; unless the id was never given
+   * @throws {IdempotencyConflictError} the hash belongs to another request, and the id was given
    * @throws {StorageUnavailableError} nothing was stored
    * @throws {OutcomeUnknownError} it may have been stored
    */
