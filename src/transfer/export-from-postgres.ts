@@ -57,13 +57,16 @@ const counts = `once.at > now() - ${onceAge}`;
 
 interface Tables {
   readonly changedTo: ChangedTo;
-  /** The table of removed animals, which the schema of release 2.1 lacks. */
+  /** SQL for the animals that are removed. The schema of release 2.1 has no table of them. */
   readonly removed: string;
 }
 
 async function tablesOf(query: Query): Promise<Tables> {
   const isThere = await holds(query, "to_regclass('animal_store.removed') IS NOT NULL");
-  const removed = isThere ? "animal_store.removed" : "(SELECT 0::bigint AS id, NULL::json AS added LIMIT 0)";
+  // Somebody may have brought an animal back by hand.
+  const stillRemoved = `(SELECT id, added FROM animal_store.removed AS one
+    WHERE NOT EXISTS (SELECT FROM animal_store.pets WHERE id = one.id))`;
+  const removed = isThere ? stillRemoved : "(SELECT 0::bigint AS id, NULL::json AS added LIMIT 0)";
   return { changedTo: await readChangedTo(query), removed };
 }
 
@@ -85,13 +88,14 @@ const addsText = ({ changedTo, removed }: Tables): string => `SELECT one.id::tex
 const changesText = ({ changedTo, removed }: Tables): string => `SELECT pet_id::text AS id,
     ${changedTo} AS status, ${onceColumns}
   FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND ${counts}
-    AND (EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id)
+    AND (EXISTS (SELECT FROM animal_store.pets WHERE id = pet_id AND ${changedTo} <> 'removed')
       OR EXISTS (SELECT FROM ${removed} AS gone WHERE gone.id = pet_id))
   ORDER BY ${changedTo} = 'removed', at`;
 
-/** What has become of each animal that was changed or removed. */
+/** What has become of each animal that was changed or removed. One that was brought back by hand has no "added". */
 const presentText = ({ changedTo, removed }: Tables): string => `SELECT id::text AS id, status, NULL AS hash,
-    NULL AS at_seconds FROM animal_store.pets WHERE added IS NOT NULL
+    NULL AS at_seconds FROM animal_store.pets
+    WHERE added IS NOT NULL OR id IN (SELECT pet_id FROM animal_store.once WHERE ${changedTo} IS NOT NULL AND ${counts})
   UNION ALL SELECT id::text, 'removed', NULL, NULL FROM ${removed} AS gone
     WHERE EXISTS (SELECT FROM animal_store.once WHERE pet_id = gone.id AND ${counts})
       AND NOT EXISTS (SELECT FROM animal_store.once WHERE pet_id = gone.id AND ${changedTo} = 'removed' AND ${counts})`;

@@ -9,7 +9,9 @@ import { systemClock as clock } from "../../build/src/base/clock.js";
 import { nodeDisk as disk } from "../../build/src/disk/node-disk.js";
 import { petStatuses } from "../../build/src/pets/members.js";
 import { Database } from "../../build/src/postgres/database.js";
-import { inspect } from "../../build/src/postgres/schema.js";
+import { PostgresPetStore } from "../../build/src/postgres/postgres-pet-store.js";
+import { inspect, prepareSchema } from "../../build/src/postgres/schema.js";
+import { openPetStore } from "../../build/src/store/json-lines-pet-store.js";
 import { exportDatabase } from "../../build/src/transfer/export-from-postgres.js";
 import { guardedFolder } from "./guarded-folder.js";
 import { openPool, skip, startPostgres } from "./postgres-server.js";
@@ -36,8 +38,7 @@ test("the database takes the statuses of the API, and no other", { skip }, async
   assert.deepEqual(Array.from(text.matchAll(/'(\w+)'/g), ([, status]) => status).sort(), [...petStatuses].sort());
 });
 
-function exportOf(database) {
-  const folder = guardedFolder("export");
+function exportOf(database, folder = guardedFolder("export")) {
   return database.transaction((query) => exportDatabase(query, folder, { disk, clock, report: assert.fail }));
 }
 
@@ -64,6 +65,24 @@ for (const [statement, id] of [
     await pool.query(statement);
     assert.match(await inspect(database, clock), /^the database is intact/);
     await assert.rejects(exportOf(database), { message: `the animal with the id ${id} is not as a release writes it: mend it by hand` });
+  });
+}
+
+for (const [what, statement] of [["", ""], [" and deletes what is kept of the removal", "DELETE FROM animal_store.removed"]]) {
+  test(`an export has an animal that was removed as it is when somebody brings it back by hand${what}`, { skip }, async (context) => {
+    const { pool, database } = await open(context);
+    await prepareSchema(database, () => undefined, "migrate");
+    const store = new PostgresPetStore(database, clock);
+    await store.changeStatus(1, { status: "sold", from: ["pending"] }, "c".repeat(22));
+    await store.remove(1, { from: ["sold"] }, "r".repeat(22));
+    await store.remove(2, { from: ["sold"] });
+    await pool.query(`${insert(1)}; ${insert(2)}; ${statement}`);
+    const folder = guardedFolder("export");
+    assert.equal((await exportOf(database, folder)).animalCount, 2);
+    const exported = await openPetStore({ disk, dataDir: folder, report: assert.fail });
+    context.after(() => exported.close());
+    const all = { after: 0, limit: 9, status: "available" };
+    assert.equal(String((await exported.list(all)).json), (await store.list(all)).json);
   });
 }
 
