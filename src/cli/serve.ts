@@ -135,8 +135,7 @@ async function begin(kept: Kept, asked: Asked): Promise<Running> {
   let metricsServer: HttpServer | undefined;
   if (metrics !== undefined) {
     const { createMetricsListener } = await import("../wire/metrics-listener.ts"); // Loaded only if it is turned on.
-    const content = (): string => metrics.expose({ ...service.gauges, ...tls?.gauges });
-    metricsServer = createMetricsListener({ contentType: metrics.contentType, content });
+    metricsServer = createMetricsListener(() => metrics.expose({ ...service.gauges, ...tls?.gauges }));
   }
   listener.server.maxConnections = connectionsMax(metricsServer?.maxConnections ?? 0);
   return { service, listener, observers, metricsServer, tls };

@@ -30,8 +30,6 @@ const requestBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 const diskBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 export class Metrics {
-  /** The media type of the Prometheus text format. */
-  readonly contentType: string = "text/plain; version=0.0.4; charset=utf-8";
   readonly #eventLoopDelay: IntervalHistogram;
   readonly #requests = new Map<string, Sample<Histogram>>();
   readonly #refusals = { rate_limited: 0, key_banned: 0 };

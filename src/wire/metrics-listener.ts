@@ -5,19 +5,16 @@ import { originForm } from "../http/message.ts";
 import { closeAfterResponse } from "./closing.ts";
 import { type ListenerLimits, listenerLimits } from "./listener-limits.ts";
 
-export interface MetricsPage {
-  readonly contentType: string;
-  readonly content: () => string;
-}
-
 /** More than the tools that read the page need. Bounded, because each connection takes a descriptor. */
 const metricsConnectionsMax = 16;
 
 const path = "/metrics";
 const plainText = "text/plain; charset=utf-8";
+/** The media type of the Prometheus text format. */
+const metricsText = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Serves nothing but the metrics, on a port of their own, to tools such as Prometheus. */
-export function createMetricsListener(page: MetricsPage, limits: ListenerLimits = listenerLimits): Server {
+export function createMetricsListener(metrics: () => string, limits: ListenerLimits = listenerLimits): Server {
   const { fieldsMs, timeoutCheckMs } = limits;
   const times = { requestTimeout: fieldsMs, headersTimeout: fieldsMs, connectionsCheckingInterval: timeoutCheckMs };
   const server = createServer(times, (incoming, outgoing) => {
@@ -29,8 +26,8 @@ export function createMetricsListener(page: MetricsPage, limits: ListenerLimits 
     } else if (method !== "GET" && method !== "HEAD") {
       outgoing.writeHead(405, { "Content-Type": plainText, Allow: "GET, HEAD" }).end("Only GET and HEAD are allowed\n");
     } else {
-      const content = Buffer.from(page.content());
-      outgoing.writeHead(200, { "Content-Type": page.contentType, "Content-Length": content.length }).end(content);
+      const content = Buffer.from(metrics());
+      outgoing.writeHead(200, { "Content-Type": metricsText, "Content-Length": content.length }).end(content);
     }
   });
   server.maxConnections = metricsConnectionsMax;

@@ -9,8 +9,7 @@ import { Wire } from "../support/wire.ts";
 
 test("createMetricsListener() serves the metrics to GET and HEAD; other methods are 405, and other paths 404", async (context) => {
   let count = 0;
-  const page = { contentType: "text/plain", content: () => `scrapes ${++count}\n` };
-  const server = createMetricsListener(page).listen(0, "127.0.0.1");
+  const server = createMetricsListener(() => `scrapes ${++count}\n`).listen(0, "127.0.0.1");
   context.after(() => {
     server.close();
     server.closeAllConnections();
@@ -27,14 +26,14 @@ test("createMetricsListener() serves the metrics to GET and HEAD; other methods 
   for (const [method, target, status, content] of table) {
     const response = await fetch(`http://127.0.0.1:${port}${target}`, { method });
     assert.deepEqual([response.status, await response.text()], [status, content], `${method} ${target}`);
+    assert.equal(response.headers.get("content-type")?.includes("version=0.0.4"), status === 200);
     assert.equal(response.headers.get("allow"), status === 405 ? "GET, HEAD" : null);
   }
 });
 
 test("a connection to the metrics that sends nothing is closed after the time for the fields, so that others have its place", async (context) => {
-  const page = { contentType: "text/plain", content: () => "scrape\n" };
   const limits = { ...listenerLimits, fieldsMs: 60, timeoutCheckMs: 20 };
-  const server = createMetricsListener(page, limits).listen(0, "127.0.0.1");
+  const server = createMetricsListener(() => "scrape\n", limits).listen(0, "127.0.0.1");
   context.after(() => {
     server.close();
     server.closeAllConnections();
