@@ -3,31 +3,17 @@
 import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
+import { hasCode } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 
 export type ReadableFile = Pick<DiskFile, "read" | "size">;
 
-/** Reads as `file.read` does. An `EIO` names the byte where it happened. */
-export async function readAt(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
-  try {
-    return await file.read(target, position);
-  } catch (error) {
-    throw hasCode(error, "EIO") ? withPosition(`byte ${position}:`, error) : error;
-  }
-}
-
-/** The disk's error, with the place before its message and the same code. */
-export function withPosition(place: string, cause: unknown): Error {
-  return Object.assign(new Error(`${place} ${messageOf(cause)}`, { cause }), { code: codeOf(cause) });
-}
-
 /** Reads until `target` is full or the file ends. Resolves to the number of bytes read. */
 export async function readFully(file: ReadableFile, target: Uint8Array, position: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
-    const count = await readAt(file, target.subarray(filled), position + filled);
+    const count = await file.read(target.subarray(filled), position + filled);
     if (count === 0) {
       break;
     }

@@ -1,7 +1,7 @@
 /** Reads a file in large chunks, whatever its content: the next one while the caller parses the last. */
 
 import { viewOf } from "../base/checksum.ts";
-import { readAt, type ReadableFile } from "../disk/file-bytes.ts";
+import type { ReadableFile } from "../disk/file-bytes.ts";
 
 /** Long enough for the disk to stream. Between two chunks the event loop has a turn, every few milliseconds. */
 export const chunkBytesMax = 4_194_304;
@@ -61,6 +61,6 @@ export class Chunks {
   }
 
   #read(): Promise<number> {
-    return readAt(this.#file, this.#next.bytes.subarray(this.start), this.#position);
+    return this.#file.read(this.#next.bytes.subarray(this.start), this.#position);
   }
 }

@@ -9,8 +9,7 @@
  */
 
 import type { LineFault } from "../base/checksum.ts";
-import { hasCode } from "../base/error-message.ts";
-import { type ReadableFile, readFully, upTo, withPosition } from "../disk/file-bytes.ts";
+import { type ReadableFile, readFully, upTo } from "../disk/file-bytes.ts";
 import { type Chunk, chunkBytesMax, Chunks, createChunk } from "./chunks.ts";
 
 /** What a line means to the owner of the log. */
@@ -65,24 +64,10 @@ const objectStart = Buffer.from('{"', "latin1");
 
 /**
  * Gives each line to `reader` in order, up to the end that the file has now, or the first fault.
- * @throws {Error} the disk's, with line and byte: it may pass, so this is no torn tail; or the reason of `signal`
+ * @throws {Error} the disk's: it may pass, so this is no torn tail; or the reason of `signal`
  */
 export async function readLog(log: ReadableFile, reader: LineReader, options: ReadLogOptions): Promise<LogEnd> {
   const scan = new LineScan(reader);
-  try {
-    return await scanLog(log, scan, reader, options);
-  } catch (error) {
-    const line = `line ${scan.lineCount + 1}${scan.fault === undefined ? "" : " or a later one"},`;
-    throw hasCode(error, "EIO") ? withPosition(line, error) : error;
-  }
-}
-
-async function scanLog(
-  log: ReadableFile,
-  scan: LineScan,
-  reader: LineReader,
-  options: ReadLogOptions,
-): Promise<LogEnd> {
   const file = upTo(log, log.size()); // A running server's half-written line would look damaged if more followed.
   const chunks = new Chunks(file, lineBytesMax);
   try {

@@ -179,14 +179,13 @@ test("with a torn tail that a full disk cannot take, the rest is served, and the
   assert.equal(disk.kept(path).toString().match(/"name":"Rex".*\n/g)?.length, 2);
 });
 
-test("a start and check refuse a file that cannot be read, with line and byte, also in a torn tail, and nothing is put aside", async () => {
+test("a start and check refuse a file that cannot be read, also in a torn tail, and nothing is put aside", async () => {
   for (const content of [log, log.subarray(0, -5), Buffer.concat([log.subarray(0, -9), Buffer.alloc(200, "x\n")])]) {
     for (let bad = 0; bad < content.length; bad += 7) {
       const disk = new SimulatedDisk(new SeededRandom(1));
       disk.place(path, content);
       disk.spoil(path, bad);
-      const line = content.subarray(0, bad).toString("latin1").split("\n").length;
-      const refusal = new RegExp(`Cannot read ${path}: line (${line}|\\d+ or a later one), byte ${bad}: EIO: i/o error, read`);
+      const refusal = new RegExp(`Cannot read ${path}: EIO: i/o error, read`);
       await assert.rejects(openPetStore({ disk: disk.boot(), dataDir, report: assert.fail }), { code: "EIO", message: refusal });
       const terminal = recordingTerminal();
       assert.equal(await check(["--data", dataDir], terminal, disk.boot()), 1);
