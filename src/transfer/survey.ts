@@ -74,7 +74,8 @@ export interface Damage {
 const readBytesMax = 65_536;
 const textsMax = 20;
 const textCharactersMax = 400;
-const lineBytesMin = '{"id":1,"name":"x","categoryId":1,"status":"sold","group":1'.length + checksumBytes;
+/** Of a change: the shortest line that says something of an animal. */
+const lineBytesMin = '{"id":1,"status":"sold","line":2,"group":2'.length + checksumBytes;
 
 const animalStart = /^\{"id":\d+,"n/;
 const changeStart = /^\{"id":(\d{1,15}),"s.{0,24}"line":(\d{1,15}),/;

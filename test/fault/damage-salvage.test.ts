@@ -182,6 +182,15 @@ test("a salvage takes at most 20 bytes of memory a line, in whatever order they 
   assert.equal(last, count * 100);
 });
 
+test("zeros over the end of one line and the beginning of the next are two lost lines, also where the next is short", async () => {
+  const removal = lineWithChecksum('{"id":1,"status":"removed","line":3,"group":3}');
+  const content = Buffer.from([tom(1, 1), tom(2, 2), removal].join(""));
+  const secondAt = tom(1, 1).length;
+  content.fill(0, secondAt + 40, content.length - 40);
+  const { reports } = await salvage(content);
+  assert.ok(reports.some((report) => /any animal up to id 1 may .*, or may be removed$/.test(report)), reports.join("\n"));
+});
+
 test("a log with gaps keeps them, a lost gap is one again, and a line of a newer release is not left out", async () => {
   const { content } = await salvage(Buffer.from(lines.with(1, "").join("")));
   const salvaged = await salvage(content);
