@@ -22,7 +22,7 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
     }
     return pluralize(animalCount, "animal");
   };
-  return withDatabase(storage, { work: "make", report: terminal.report }, (database) => {
+  return withDatabase(storage, { work: "import", report: terminal.report }, (database) => {
     return inTransaction(database, source.path, move);
   });
 }
@@ -33,7 +33,7 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
  * @throws {UsageError} @throws {Error} nothing was imported
  */
 export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
-  return withDatabase(storage, { work: "make", report: terminal.report }, async (database) => {
+  return withDatabase(storage, { work: "import", report: terminal.report }, async (database) => {
     await becomeOwner(folder);
     const lock = await lockFolder(nodeDisk, folder);
     try {

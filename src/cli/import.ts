@@ -171,7 +171,7 @@ async function withAdder(
   if (storage.kind === "database") {
     const { withDatabase } = await import("./database.ts");
     const { PostgresPetStore } = await import("../postgres/postgres-pet-store.ts");
-    return withDatabase(storage, { work: "make", report: terminal.report }, (database) => {
+    return withDatabase(storage, { work: "import", report: terminal.report }, (database) => {
       const store = new PostgresPetStore(database, systemClock);
       return use((newPets) => addBatch(store, newPets));
     });

@@ -38,9 +38,9 @@ const triesMax = 5;
 /**
  * What may be done with the schema. "migrate": bring it up to date, as a server's start does. "make": make it in a
  * database that has none. "use": change nothing. "make" and "use" work on the schema of the release before, too, so
- * that a leaked key can be revoked in the middle of an upgrade.
+ * that a leaked key can be revoked in the middle of an upgrade. "import": as "make", but only on a schema of this one.
  */
-export type SchemaWork = "migrate" | "make" | "use";
+export type SchemaWork = "migrate" | "make" | "import" | "use";
 
 /** The versions of the schema before and after the work; 0 if there is none. */
 type Versions = readonly [before: number, after: number];
@@ -88,12 +88,15 @@ function span(before: number, after: number): string {
 async function prepareWithin(query: Query, work: SchemaWork): Promise<Versions> {
   await checkSession(query);
   const found = await readVersion(query, schemaVersion);
-  const isChanged = work === "migrate" ? found > 0 && found < schemaVersion : work === "make" && found === 0;
+  const isChanged = work === "migrate" ? found > 0 && found < schemaVersion : work !== "use" && found === 0;
   // A schema that is up to date needs no lock: a process that has stalled may hold the lock.
   const versions: Versions = isChanged ? await makeOrMigrate(query, work) : [found, found];
   const [, version] = versions;
   if (version === 0) {
     throw new Error("it has no tables of the animal store; keys create and import make them");
+  }
+  if (work === "import" && version < schemaVersion) {
+    throw new Error("the schema has to be migrated before an import: start a server once");
   }
   await checkTables(query, version);
   if (version === schemaVersion) { // An older schema may lack functions that a migration would make.
@@ -110,7 +113,7 @@ async function makeOrMigrate(query: Query, work: SchemaWork): Promise<Versions> 
   await query(lockText, [migrationLock], migrationMs);
   await query(`SET LOCAL lock_timeout = ${lockMs}`);
   const version = await readVersion(query, schemaVersion);
-  if (version === schemaVersion || (version > 0 && work === "make")) {
+  if (version === schemaVersion || (version > 0 && work !== "migrate")) {
     return [version, version];
   }
   const parts = version === 0 ? await making(query) : await migrating(query, version);

@@ -96,6 +96,20 @@ test("keys, check and export work on a database of release 2.1, and change nothi
   assert.deepEqual(await schemaOf(url), before);
 });
 
+test("an import into a database of release 2.1 is refused in a line that says what to do", { skip }, async () => {
+  const url = await createOld(postgres);
+  const before = await schemaOf(url);
+  const folder = guardedFolder("animals");
+  writeFileSync(join(folder, "animals.jsonl"), '{"name":"Rex","categoryId":1}\n');
+  writeFileSync(join(folder, "pets.jsonl"), '{"id":1,"name":"Rex"');
+  for (const path of [join(folder, "animals.jsonl"), join(folder, "pets.jsonl"), folder]) {
+    const { code, stdout, stderr } = await runCommand(["import", path, "--database", url]);
+    assert.deepEqual([code, stdout], [2, ""], stderr);
+    assert.match(stderr, /^Cannot use --database \S+: the schema has to be migrated before an import: start a server once\n$/);
+  }
+  assert.deepEqual(await schemaOf(url), before);
+});
+
 test("check and a start say which right a migration needs, and the start changes nothing", { skip }, async () => {
   const url = await createOld(postgres);
   const before = await schemaOf(url);
