@@ -59,31 +59,29 @@ function nextLink(linkBase: string, { limit, status }: PetQuery, nextAfter: numb
 export function createPet(request: PetRequest): ContentHandler {
   const { store, linkBase } = request;
   return (content) => {
-    const once = readOnce(request);
-    if (once.kind === "malformed") {
-      return errorResponse("invalid_idempotency_key");
+    const hash = readHash(request);
+    if (typeof hash === "object") {
+      return hash;
     }
     const reading = readNewPet(content);
     if (reading.kind !== "valid") {
       return contentError(reading);
     }
-    return store.add(reading.value, once.hash).then(({ id, json, isReplay }) => {
+    return store.add(reading.value, hash).then(({ id, json, isReplay }) => {
       const own = ["Location", `${linkBase}/pets/${checkedId(id)}`, "ETag", entityTag(reading.value.status)];
       return { ...jsonResponse(201, checkedJson(json), withReplay(own, isReplay)), effect: { pet: id } };
     }, reuseResponse);
   };
 }
 
-/** The idempotency hash of a request; undefined if it has no `Idempotency-Key`. */
-type Once = { readonly kind: "read"; readonly hash: string | undefined } | { readonly kind: "malformed" };
-
-function readOnce({ fields, key }: PetRequest): Once {
+/** The idempotency hash of a request, undefined if it has no `Idempotency-Key`; or the response that refuses it. */
+function readHash({ fields, key }: PetRequest): string | undefined | Response {
   const field = fields["idempotency-key"]?.toString();
   if (field === undefined) {
-    return { kind: "read", hash: undefined };
+    return undefined;
   }
   const value = readIdempotencyKey(field);
-  return value === undefined ? { kind: "malformed" } : { kind: "read", hash: idempotencyHash(key.id, value) };
+  return value === undefined ? errorResponse("invalid_idempotency_key") : idempotencyHash(key.id, value);
 }
 
 function contentError({ kind, message }: Exclude<Reading<unknown>, { readonly kind: "valid" }>): Response {
@@ -111,9 +109,9 @@ interface Conditions {
 /** Returns the response that refuses the request if its fields do. Without `If-Match` it is 428 (RFC 6585, 3). */
 function readConditions(request: PetRequest): Conditions | Response {
   const { fields } = request;
-  const once = readOnce(request);
-  if (once.kind === "malformed") {
-    return errorResponse("invalid_idempotency_key");
+  const hash = readHash(request);
+  if (typeof hash === "object") {
+    return hash;
   }
   const preconditions = readPreconditions(fields);
   if (preconditions === undefined) {
@@ -122,7 +120,7 @@ function readConditions(request: PetRequest): Conditions | Response {
   if (fields["if-match"] === undefined) {
     return errorResponse("precondition_required");
   }
-  return { hash: once.hash, from: petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed") };
+  return { hash, from: petStatuses.filter((one) => outcomeFor(one, preconditions) === "proceed") };
 }
 
 /**
