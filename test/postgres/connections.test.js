@@ -185,8 +185,11 @@ for (const [why, refuse, reason] of refusals) {
       assert.ok(refused.every(({ status }) => status === 503), "the others are told to come again");
       assert.ok(refused.length < record.responses.length / 2, `${refused.length} of ${record.responses.length} are not served`);
       assert.deepEqual([...healths], [200]);
-      assert.match(instances[0].reports(), /^warning: the database \S+( not answer)? a connection: [^\n]*\n$/);
-      assert.match(instances[0].reports(), reason);
+      // On a slow machine a look at the keys may have had to wait for such a connection.
+      const told = instances[0].reports().split("\n").filter((line) => line !== "" && !/ keys|key events/.test(line));
+      assert.equal(told.length, 1, told.join("\n"));
+      assert.match(told[0], /^warning: the database \S+( not answer)? a connection: /);
+      assert.match(told[0], reason);
       await assertNothingLostOrDoubled(postgres, url, record);
     });
 }
