@@ -5,6 +5,7 @@
 
 import { constants, type Stats } from "node:fs";
 import { access, lstat, readlink, stat } from "node:fs/promises";
+import { constants as systemConstants } from "node:os";
 import { dirname, resolve } from "node:path";
 
 import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
@@ -30,7 +31,7 @@ export class RefusedError extends Error {
 
   constructor(sentence: string, path: string, cause: unknown) {
     super(sentence, { cause });
-    this.code = codeOf(cause);
+    this.code = systemCode(cause);
     this.path = path;
   }
 }
@@ -44,7 +45,7 @@ export async function withPath<Found>(path: string, pending: Promise<Found>): Pr
 
 /** Resolves to a `RefusedError`, or the error itself if there is no sentence. @param usedPath if it has none */
 export async function explain(error: unknown, usedPath?: string): Promise<unknown> {
-  const code = codeOf(error);
+  const code = systemCode(error);
   if (code === undefined || error instanceof RefusedError) {
     return error;
   }
@@ -54,13 +55,20 @@ export async function explain(error: unknown, usedPath?: string): Promise<unknow
   return sentence === undefined ? error : new RefusedError(sentence, absolute, error);
 }
 
+/** An error of Linux that libuv has no name for has a text in place of its code: "Unknown system error -122". */
+function systemCode(error: unknown): unknown {
+  const code = codeOf(error);
+  if (!String(code).startsWith("Unknown system error")) {
+    return code;
+  }
+  const names = Object.entries({ ...systemConstants.errno, EUCLEAN: 117 });
+  return names.find(([, number]) => number === -((error as NodeJS.ErrnoException).errno ?? 0))?.[0] ?? code;
+}
+
 /** System calls that need a right to the folder, whatever the name leads to. */
 const callsOnNames: ReadonlySet<string> = new Set(["link", "listen", "mkdir", "rename", "unlink"]);
 
-/**
- * Looks at the disk only for codes with a sentence: after a time-out, each look may take as long again. Errors of Linux
- * that libuv has no name for have a text in place of their code.
- */
+/** Looks at the disk only for codes with a sentence: after a time-out, each look may take as long again. */
 async function sentenceOf(code: unknown, path: string, isName: boolean): Promise<string | undefined> {
   const place = async (): Promise<string> => (isName || !(await exists(path)) ? dirname(path) : path);
   switch (code) {
@@ -71,11 +79,11 @@ async function sentenceOf(code: unknown, path: string, isName: boolean): Promise
       return `${await place()} is on a read-only file system`;
     case "ENOSPC":
       return `no space is left on the disk of ${await place()}`;
-    case "Unknown system error -122": // EDQUOT
+    case "EDQUOT":
       return `the disk quota is used up on the disk of ${await place()}`;
-    case "Unknown system error -116": // ESTALE
+    case "ESTALE":
       return `${await place()} is on a network file system that has lost it`;
-    case "Unknown system error -117": // EUCLEAN
+    case "EUCLEAN":
       return `the file system of ${await place()} is damaged`;
     case "ENOENT": {
       const absent = await absentOf(isName ? dirname(path) : path);

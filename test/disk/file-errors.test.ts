@@ -26,16 +26,16 @@ test("explain() names of an absent path the first part that is not there, also b
   }
 });
 
-test("errors of Linux that Node has no name for have a sentence", async (context) => {
+test("errors of Linux that Node has no name for have a name, and a sentence", async (context) => {
   const path = join(temporaryFolder(context), "pets.jsonl");
-  for (const [errno, sentence] of [
-    [122, /^the disk quota is used up on the disk of \//], [116, /^\/\S+ is on a network file system that/],
-    [117, /^the file system of \/\S+ is damaged$/],
+  for (const [errno, name, sentence] of [
+    [122, "EDQUOT", /^the disk quota is used up on the disk of \//], [116, "ESTALE", /^\/\S+ is on a network file system that/],
+    [117, "EUCLEAN", /^the file system of \/\S+ is damaged$/],
   ] as const) {
     const text = `Unknown system error -${errno}`;
     const error = await explain(Object.assign(new Error(`${text}: ${text}, write`), { code: text, errno: -errno, syscall: "write" }), path);
     assert.ok(error instanceof RefusedError);
-    assert.deepEqual([error.code, sentence.test(error.message)], [text, true], error.message);
+    assert.deepEqual([error.code, sentence.test(error.message)], [name, true], error.message);
   }
 });
 
