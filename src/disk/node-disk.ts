@@ -60,6 +60,7 @@ export const nodeDisk: Disk = {
   openToAppend: (path) => withPath(path, openToAppend(path)),
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
   linkTarget,
+  mustBeRemovable: (path) => withPath(path, mustBeRemovable(path)),
   rename: (from, to) => withPath(from, rename(from, to)),
   remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
   makeFolder: (path) => withPath(path, makeFolder(path)),
@@ -170,6 +171,21 @@ async function linkTarget(path: string): Promise<string | undefined> {
   const found = await undefinedIfAbsent(lstat(path));
   return found?.isSymbolicLink() === true ? resolve(dirname(path), await readlink(path)) : undefined;
 }
+
+/** In a folder with the sticky bit only the owner of a file, or of the folder, may remove it. */
+async function mustBeRemovable(path: string): Promise<void> {
+  const [uid, file] = [process.geteuid?.() ?? 0, await undefinedIfAbsent(lstat(path))];
+  if (uid !== 0 && file !== undefined && file.uid !== uid) {
+    const folder = await stat(dirname(path));
+    if ((folder.mode & stickyBit) !== 0 && folder.uid !== uid) {
+      const text = `EPERM: operation not permitted, unlink '${path}'`;
+      throw Object.assign(new Error(text), { code: "EPERM", syscall: "unlink", path });
+    }
+  }
+}
+
+/** S_ISVTX: Node has no constant for it. */
+const stickyBit = 0o1000;
 
 /**
  * The folder above a new one must be synced, or a loss of power removes the new one with all its files. Folders are

@@ -63,11 +63,13 @@ export class OverlayDisk implements Disk {
   }
 
   async rename(from: string, to: string): Promise<void> {
+    await this.#end(to);
     this.#contents.set(resolve(to), await this.#find(from));
     this.#contents.set(resolve(from), undefined);
   }
 
   async remove(path: string): Promise<void> {
+    await this.#end(path);
     this.#contents.set(resolve(path), undefined);
   }
 
@@ -100,6 +102,8 @@ export class OverlayDisk implements Disk {
   linkTarget(path: string): Promise<string | undefined> {
     return this.#disk.linkTarget(path);
   }
+
+  async mustBeRemovable(): Promise<void> {}
 
   isLocked(path: string): Promise<boolean> {
     return this.#disk.isLocked(path);
@@ -168,6 +172,14 @@ export class OverlayDisk implements Disk {
       return await file.append(bytes);
     } finally {
       await file.close();
+    }
+  }
+
+  /** Checks that the name may lose its file. */
+  async #end(path: string): Promise<void> {
+    const content = await this.#find(path);
+    if (content?.realPath !== undefined) {
+      await this.#disk.mustBeRemovable(content.realPath);
     }
   }
 

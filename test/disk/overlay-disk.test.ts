@@ -99,3 +99,10 @@ test("a lock is tried and released at once, and one that another process holds i
   await beside.lock("/data/server.lock");
   assert.equal(beside.isHeld, true);
 });
+
+test("what the disk would not let go is not removed and not replaced", async () => {
+  const mustBeRemovable = async (): Promise<void> => Promise.reject(new Error("EPERM"));
+  const trial = new OverlayDisk({ ...newDisk().boot(), mustBeRemovable });
+  await assert.rejects(trial.remove("/data/a"), /EPERM/);
+  await assert.rejects(trial.rename("/data/a", "/data/b"), /EPERM/);
+});
