@@ -3,8 +3,8 @@
  * length that they had when they were first opened, so other writers do not disturb.
  *
  * Permissions and free space are checked on the real disk. An existing file is opened as it would be. In place of a
- * file that would be made, or get more bytes, a nameless one beside it is written and dropped. The lock is taken and
- * released at once.
+ * file that would be made, or get more bytes, a nameless one beside it is written. The lock is taken and released, and
+ * a socket of another name is held in its place.
  */
 
 import { randomBytes } from "node:crypto";
@@ -16,6 +16,8 @@ import { readBytes } from "./file-bytes.ts";
 /** The content of a file: the first `keptBytes` of the real one, if there is one, and then `added`. */
 interface Content {
   readonly realPath: string | undefined;
+  /** A nameless file on the disk, which takes as much space as this one would. */
+  readonly trial: DiskFile | undefined;
   keptBytes: number;
   added: Buffer;
 }
@@ -27,6 +29,8 @@ export class OverlayDisk implements Disk {
   /** The files by absolute path; undefined for one that was removed. */
   readonly #contents = new Map<string, Content | undefined>();
   readonly #madeFolders = new Set<string>();
+  /** Open until the lock is released, since a start would need the space of all of them at once. */
+  readonly #trials = new Set<DiskFile>();
 
   constructor(disk: Disk) {
     this.#disk = disk;
@@ -38,7 +42,7 @@ export class OverlayDisk implements Disk {
     const realPath = isKnown ? this.#contents.get(absolute)?.realPath : path;
     const real = realPath === undefined ? undefined : await this.#disk.openToRead(realPath);
     if (!isKnown && real !== undefined) { // Its length counts from now on: a server may be writing to it.
-      this.#contents.set(absolute, { realPath, keptBytes: real.size(), added: Buffer.alloc(0) });
+      this.#contents.set(absolute, { realPath, trial: undefined, keptBytes: real.size(), added: Buffer.alloc(0) });
     }
     const content = this.#contents.get(absolute);
     return content && this.#fileOf(path, content, real);
@@ -47,8 +51,9 @@ export class OverlayDisk implements Disk {
   async openToAppend(path: string): Promise<DiskFile> {
     let content = await this.#find(path);
     if (content === undefined) {
-      await this.#tryToWrite(path, Buffer.alloc(0));
-      content = { realPath: undefined, keptBytes: 0, added: Buffer.alloc(0) };
+      const trial = await this.#openNameless(path);
+      this.#trials.add(trial);
+      content = { realPath: undefined, trial, keptBytes: 0, added: Buffer.alloc(0) };
       this.#contents.set(resolve(path), content);
     }
     const real = content.realPath === undefined ? undefined : await this.#disk.openToAppend(content.realPath);
@@ -87,16 +92,29 @@ export class OverlayDisk implements Disk {
 
   async lock(path: string): Promise<Lock | undefined> {
     const folder = this.#realFolder(path);
-    const isReal = folder === resolve(dirname(path));
-    this.isHeld = isReal && (await this.#disk.isLocked(path));
-    if (!this.isHeld) {
-      const lock = await this.#disk.lock(isReal ? path : join(folder, nameOfTrial()));
-      if (lock === undefined) {
-        return undefined;
+    if (folder === resolve(dirname(path))) {
+      if (await this.#disk.isLocked(path)) {
+        this.isHeld = true;
+      } else {
+        const lock = await this.#disk.lock(path);
+        if (lock === undefined) {
+          return undefined;
+        }
+        await lock.release(); // So that no server finds it taken.
       }
-      await lock.release(); // So that no server finds it taken.
     }
-    return { answer: () => undefined, isInPlace: async () => true, release: async () => undefined };
+    // It takes as much space as the lock. Should this process die, the next owner of the lock removes the name.
+    const trial = this.isHeld
+      ? undefined
+      : await this.#disk.lock(join(folder, `server.lock.${randomBytes(8).toString("hex")}`));
+    const release = async (): Promise<void> => {
+      await trial?.release();
+      for (const file of this.#trials) {
+        await file.close();
+      }
+      this.#trials.clear();
+    };
+    return { answer: () => undefined, isInPlace: async () => true, release };
   }
 
   linkTarget(path: string): Promise<string | undefined> {
@@ -131,7 +149,7 @@ export class OverlayDisk implements Disk {
           : content.added.subarray(-keptBytes).copy(target);
       },
       append: async (bytes) => {
-        const count = await this.#tryToWrite(path, bytes);
+        const count = await (content.trial?.append(bytes) ?? this.#tryToWrite(path, bytes));
         content.added = Buffer.concat([content.added, bytes.subarray(0, count)]);
         return count;
       },
@@ -161,25 +179,32 @@ export class OverlayDisk implements Disk {
 
   /** Resolves to how many of the bytes could be written to a file in the place of this one. */
   async #tryToWrite(path: string, bytes: Uint8Array): Promise<number> {
+    const file = await this.#openNameless(path);
+    return file.append(bytes).finally(() => file.close());
+  }
+
+  async #openNameless(path: string): Promise<DiskFile> {
     let place = path; // Where the file would be made: a link may lead to another folder.
     for (let target: string | undefined; (target = await this.linkTarget(place)) !== undefined; ) {
       place = target;
     }
-    const name = join(this.#realFolder(place), nameOfTrial());
+    const name = join(this.#realFolder(place), `animal-store-check-${randomBytes(8).toString("hex")}`);
     const file = await this.#disk.openToAppend(name);
-    try {
-      await this.#disk.remove(name);
-      return await file.append(bytes);
-    } finally {
+    await this.#disk.remove(name).catch(async (error: unknown) => {
       await file.close();
-    }
+      throw error;
+    });
+    return file;
   }
 
-  /** Checks that the name may lose its file. */
+  /** Prepares for the name to lose its file: checks that it may, or closes the file's trial. */
   async #end(path: string): Promise<void> {
     const content = await this.#find(path);
     if (content?.realPath !== undefined) {
       await this.#disk.mustBeRemovable(content.realPath);
+    } else if (content?.trial !== undefined) {
+      this.#trials.delete(content.trial);
+      await content.trial.close();
     }
   }
 
@@ -188,8 +213,4 @@ export class OverlayDisk implements Disk {
     const folder = dirname(resolve(path));
     return this.#madeFolders.has(folder) ? this.#realFolder(folder) : folder;
   }
-}
-
-function nameOfTrial(): string {
-  return `animal-store-check-${randomBytes(8).toString("hex")}`;
 }

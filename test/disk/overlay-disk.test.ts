@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Disk } from "../../src/disk/disk.ts";
+import type { Disk, DiskFile } from "../../src/disk/disk.ts";
 import { readWholeFile } from "../../src/disk/file-bytes.ts";
 import { OverlayDisk } from "../../src/disk/overlay-disk.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
@@ -98,6 +98,33 @@ test("a lock is tried and released at once, and one that another process holds i
   const beside = new OverlayDisk(disk.boot());
   await beside.lock("/data/server.lock");
   assert.equal(beside.isHeld, true);
+});
+
+test("all that a start would make takes its place on the disk at once, until the lock is released", async () => {
+  const disk = newDisk();
+  const below = disk.boot();
+  let openCount = 0;
+  const counting = (file: DiskFile): DiskFile => {
+    openCount++;
+    return { ...file, close: () => file.close().finally(() => openCount--) };
+  };
+  const openToAppend: Disk["openToAppend"] = async (path) => counting(await below.openToAppend(path));
+  const lockedNames = new Set<string>();
+  const lock: Disk["lock"] = async (path) => {
+    const held = await below.lock(path);
+    lockedNames.add(path);
+    return held && { ...held, release: () => held.release().finally(() => lockedNames.delete(path)) };
+  };
+  const trial = new OverlayDisk({ ...below, openToAppend, lock });
+  const held = await trial.lock("/data/server.lock");
+  for (const name of ["c", "d"]) {
+    await (await trial.openToAppend(`/data/${name}`)).close();
+  }
+  assert.deepEqual([openCount, lockedNames.size, lockedNames.has("/data/server.lock")], [2, 1, false]);
+  await trial.remove("/data/c");
+  assert.equal(openCount, 1);
+  await held?.release();
+  assert.deepEqual([openCount, lockedNames.size], [0, 0]);
 });
 
 test("what the disk would not let go is not removed and not replaced", async () => {
