@@ -115,7 +115,7 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
  */
 async function openToWriters(path: string, folder: string): Promise<void> {
   const owner = await folderOwner(folder);
-  if (owner !== undefined) {
+  if (owner !== undefined && owner.uid !== 0) {
     return fs.lchown(path, owner.uid, owner.gid);
   }
   const { mode, gid } = await fs.stat(folder);

@@ -17,7 +17,7 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { folderOwner, type Owner, sharedFolderOwner, userName } from "./owner.ts";
+import { folderOwner, type Owner, userName } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -107,7 +107,7 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
-/** If this process is root and the folder another user's, no link is followed. */
+/** If this process is root and others can write to the folder, no link is followed. */
 async function openToRead(path: string): Promise<DiskFile> {
   const owner = await folderOwner(dirname(path));
   return owner === undefined ? openFile(path, O_RDONLY) : openUnlinked(path, O_RDONLY, owner);
@@ -116,7 +116,7 @@ async function openToRead(path: string): Promise<DiskFile> {
 /** If this process is root and others can write to the folder, a new file is its owner's, and no link is followed. */
 async function openToAppend(path: string): Promise<DiskFile> {
   const flags = O_RDWR | O_APPEND | O_CREAT;
-  const owner = await sharedFolderOwner(dirname(path));
+  const owner = await folderOwner(dirname(path));
   if (owner === undefined) {
     return openFile(path, flags);
   }

@@ -13,17 +13,13 @@ export interface Owner {
   readonly gid: number;
 }
 
-/** The folder's owner, if this process is root and the folder is not root's. */
+/** If this process is root, and others can put a link in the place of a file in the folder: its owner, or root. */
 export async function folderOwner(folder: string): Promise<Owner | undefined> {
-  return isRoot() ? notRoot(await stat(folder)) : undefined;
-}
-
-/**
- * If this process is root, and others can put a link in the place of a file in the folder: whose a new file there is.
- */
-export async function sharedFolderOwner(folder: string): Promise<Owner | undefined> {
+  if (!isRoot()) {
+    return undefined;
+  }
   const { uid, gid, mode } = await stat(folder);
-  return isRoot() && (uid !== 0 || (mode & 0o022) !== 0) ? { uid, gid } : undefined;
+  return uid !== 0 || (mode & 0o022) !== 0 ? { uid, gid } : undefined;
 }
 
 /**

@@ -210,6 +210,25 @@ test("in a folder of root's that a group can write to, root writes through no li
   }
 });
 
+test("in a folder of root's that a group can write to, root reads through no link", { skip }, async (context) => {
+  const { above, ofRoot } = place();
+  const data = await dataOf(above);
+  chownSync(data, 0, guest);
+  chmodSync(data, 0o770);
+  for (const [name, command] of [["pets.jsonl", "check"], ["keys.jsonl", "keys list"], ["limits.json", undefined]] as const) {
+    rmSync(join(data, name), { force: true });
+    symlinkSync(join(ofRoot, "secret"), join(data, name));
+    const refusal = new RegExp(`${name} is a link in a folder that others can write to, which root does not follow`);
+    if (command === undefined) {
+      await assert.rejects(start(context, ["--data", data], { program }), refusal);
+    } else {
+      const { stdout, stderr } = await run([...command.split(" "), "--data", data], { program });
+      assert.match(stdout + stderr, refusal);
+    }
+    rmSync(join(data, name));
+  }
+});
+
 test("a folder of root's that is there already is no target for another user's animals", { skip }, async () => {
   const where = place();
   const data = await dataOf(where.above);
