@@ -133,7 +133,7 @@ class Salvage {
     const areAllRead = lostChangeCount <= readCount && changes.every(({ id }) => id <= lastId);
     if (!areAllRead && lastId > 0) {
       const before = "may have the status before its last one, or may be removed";
-      this.#say(`lost lines may be changes or removals: any animal up to id ${lastId} ${before}`);
+      this.#say(`lost lines may be changes or removals, so that each animal up to id ${lastId} ${before}`);
     }
   }
 

@@ -41,7 +41,7 @@ test("who comes too late is told in plain words, and the row shows what the anim
   assert.deepEqual(requests.slice(before), ["PATCH /v1/pets/1"]);
 });
 
-test("the wire shows a change as any request, and its curl runs", { skip }, async (context) => {
+test("the wire shows a change like every request, and its curl runs", { skip }, async (context) => {
   const { program, page } = await openWithKey(context, { pets });
   await press(page, "Reserve animal 1", /is reserved/);
   const newest = page.locator("#requests > li > details").first();

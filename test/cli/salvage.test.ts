@@ -134,7 +134,7 @@ test("what a start has set aside can be put back and salvaged: without a crash, 
   assert.match(stderr, /^warning: lost: animal 2; no other animal gets the id$/m);
 });
 
-test("keys are never taken from a keys.jsonl with a damaged line, the last one too: any key may have been revoked by it", async (context) => {
+test("keys are never taken from a keys.jsonl with a damaged line, the last one too, which may have revoked a key", async (context) => {
   const { data, target } = await damagedFolder(context);
   const intact = readFileSync(join(data, "keys.jsonl"), "utf8");
   spoil(join(data, "limits.json"), '"version":1', '"version":2');

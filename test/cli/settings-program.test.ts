@@ -152,7 +152,7 @@ test("with --log requests every line on standard error is one JSON object with t
   assert.match(message ?? "", /^Cannot use --port http/);
 });
 
-test("a warning of Node's own, or of a package, is a line of the log, as any other", async (context) => {
+test("a warning of Node's own, or of a package, is a line of the log like the others", async (context) => {
   const data = temporaryFolder(context);
   const preload = join(data, "warn.cjs");
   writeFileSync(preload, 'process.on("SIGUSR2", () => process.emitWarning("in several\\nlines", "OwnWarning"));');

@@ -188,7 +188,7 @@ test("zeros over the end of one line and the beginning of the next are two lost 
   const secondAt = tom(1, 1).length;
   content.fill(0, secondAt + 40, content.length - 40);
   const { reports } = await salvage(content);
-  assert.ok(reports.some((report) => /any animal up to id 1 may .*, or may be removed$/.test(report)), reports.join("\n"));
+  assert.ok(reports.some((report) => /each animal up to id 1 may .*, or may be removed$/.test(report)), reports.join("\n"));
 });
 
 test("a log with gaps keeps them, a lost gap is one again, and a line of a newer release is not left out", async () => {
@@ -245,7 +245,7 @@ test("what is damaged proves nothing: the id of the last animal is not given aga
     const spliced = `{"id":${id},"status":"sold"ble","line":10,"group":10,"crc":"00000000"}\n`;
     const { nextId, reports } = await salvage(Buffer.from([...lines, spliced, sale(11, 1)].join("")));
     assert.equal(nextId, 6);
-    assert.equal(reports.some((report) => report.includes("any animal up to id 4 ")), id === 99);
+    assert.equal(reports.some((report) => report.includes("each animal up to id 4 ")), id === 99);
   }
 });
 

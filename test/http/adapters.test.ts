@@ -39,7 +39,7 @@ function mocked({ method, headers, content }: Made): IncomingMessage {
   return incoming as unknown as IncomingMessage; // It lacks most of it: that is what the test is about.
 }
 
-test("a request without a socket, of an adapter or a mock, is served by handle() and guard() as any other", async (context) => {
+test("a request without a socket, of an adapter or a mock, is served by handle() and guard() like the others", async (context) => {
   const { service, key, reports } = await runningService(context);
   const authorization = `Bearer ${key}`;
   const length = (content: string): Record<string, string> => ({ "content-length": String(content.length) });
