@@ -50,10 +50,10 @@ export interface AnimalStore {
    * The API's keys and limits for a route of the program's own: fits Express and Connect as middleware; in Fastify, a
    * hook passes it the raw objects. It refuses a request as the API does, also an unsafe method with a read-only key.
    * Otherwise it takes a token, sets `X-Request-Id` (in the request too) and the `X-RateLimit` fields, and calls
-   * `next()`. A request takes one token, however often it comes here or to `handle`. A CORS preflight is passed on
-   * without a key and a token, since CORS is the program's. It still works after `close()`.
+   * `next()`. A request takes one token, however often it comes here or to `handle`. A CORS preflight gets a 204 that
+   * permits nothing, and takes none: the program's own CORS stands before. It still works after `close()`.
    */
-  readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: (error?: Error) => void) => void;
+  readonly guard: (incoming: IncomingMessage, outgoing: ServerResponse, next: () => void) => void;
   /** The key of a request that `guard` or `handle` has taken a token for; undefined for any other. */
   readonly keyOf: (incoming: IncomingMessage) => CallerKey | undefined;
   readonly keys: KeyAdministration;
@@ -203,7 +203,7 @@ export class Service implements AnimalStore {
   };
 
   readonly guard: AnimalStore["guard"] = (incoming, outgoing, next) => {
-    if (this.#takes(incoming, outgoing, next)) {
+    if (this.#takes(incoming, outgoing, undefined)) { // A `next` that ignores an error would serve without a key.
       this.pipeline.guard(new NodeExchange(incoming, outgoing), { incoming, outgoing, next });
     }
   };

@@ -131,8 +131,9 @@ export class Pipeline implements RequestHandler {
     // Guard
     const { route: ownRoute, program } = arrival;
     if (ownRoute !== undefined && program !== undefined) {
-      if (isPreflight(method, headers)) {
-        return letThrough; // The program's own CORS responds to it.
+      if (isPreflight(method, headers)) { // It has no key. Permission is for the program's own CORS, before the guard.
+        context.rate = addresses.peek(context.address);
+        return jsonResponse(204, undefined);
       }
       return this.#admission.admit(context, ownRoute, (key) => {
         if (key.isReadOnly && !isSafe(method)) {

@@ -217,16 +217,44 @@ test("the log and the metrics have one route for all that passes the guard, with
   assert.deepEqual(reports, [], "whether browsers may call is the program's matter");
 });
 
-test("guard() leaves preflights to the program, and charges nobody", async (context) => {
-  const { service, port } = await runningService(context);
+test("nobody comes to a guarded route without a key, whatever the method and the fields; keyOf() is defined there", async (context) => {
+  const { service, port, key } = await runningService(context, { options: { corsOrigins: ["https://shop.example"] } });
+  let count = 0;
   const ownPort = await serve(context, (incoming, outgoing) => {
-    service.guard(incoming, outgoing, () => say(outgoing, String(service.keyOf(incoming))));
+    service.guard(incoming, outgoing, () => {
+      count += 1;
+      say(outgoing, String(service.keyOf(incoming)?.plan));
+    });
   });
-  const preflight = ["Origin: https://shop.example", "Access-Control-Request-Method: GET"];
+  const fields = [
+    "Origin: https://shop.example", "Origin: https://other.example", "Access-Control-Request-Method: GET",
+    "Access-Control-Request-Headers: authorization", "Upgrade: h2c", "Content-Length: 0", "Authorization: Basic YTpi",
+  ];
+  for (const method of ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "PURGE"]) {
+    for (let chosen = 0; chosen < 2 ** fields.length; chosen++) {
+      const some = fields.filter((_, index) => (chosen & (1 << index)) !== 0);
+      const { status } = await exchange(ownPort, request({ method, target, fields: some }));
+      const isPreflight = method === "OPTIONS" && (chosen & 0b11) !== 0 && (chosen & 0b100) !== 0;
+      const isRefused = status === 401 || status === 429 || status === 400;
+      assert.ok(isPreflight ? status === 204 || status === 400 : isRefused, `${status} for ${method} ${some.join(", ")}`);
+    }
+  }
+  assert.equal(count, 0);
+  const own = await exchange(ownPort, request({ method: "OPTIONS", target, key, fields: fields.slice(0, 1) }));
+  assert.deepEqual([own.status, own.content], [200, "enterprise"], "OPTIONS that is no preflight");
+  assert.equal((await exchange(port, request({ key }))).status, 200);
+});
+
+test("guard() answers preflights with a 204 that permits nothing, and charges nobody", async (context) => {
+  const { port, ownPort } = await guarded(context, { options: { corsOrigins: ["https://shop.example"] } });
   for (let count = 0; count < 70; count++) {
+    const origin = `Origin: https://${count % 2 === 0 ? "shop" : "other"}.example`;
+    const preflight = [origin, "Access-Control-Request-Method: GET"];
     const response = await exchange(ownPort, request({ method: "OPTIONS", target, fields: preflight }));
-    assert.deepEqual([response.status, response.content], [200, "undefined"]);
-    assert.equal(response.value("x-ratelimit-limit"), undefined);
+    assert.deepEqual([response.status, response.content], [204, ""]);
+    assert.equal(response.value("access-control-allow-methods"), undefined);
+    assert.equal(response.value("access-control-allow-headers"), undefined);
+    assert.equal(response.value("x-ratelimit-remaining"), "60");
   }
   assert.equal((await exchange(port, request({}))).value("x-ratelimit-remaining"), "59");
 });
@@ -286,12 +314,12 @@ test("what the program throws on its route is its own: guard() does not catch it
   assert.deepEqual(reports, []);
 });
 
-test("a request from an HTTP/2 server goes from guard() to next, with an error that says so", async (context) => {
-  const { service } = await runningService(context);
+test("a request from an HTTP/2 server is refused by guard() itself, and a line says why: next is not called", async (context) => {
+  const { service, reports } = await runningService(context);
   const server = createHttp2Server((incoming, outgoing) => {
     // Embedders in JavaScript have no compiler to stop them.
     const [asked, response] = [incoming as unknown as IncomingMessage, outgoing as unknown as ServerResponse];
-    service.guard(asked, response, (error) => outgoing.end(String(error?.message)));
+    service.guard(asked, response, () => outgoing.end("own"));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
@@ -301,8 +329,10 @@ test("a request from an HTTP/2 server goes from guard() to next, with an error t
   });
   const stream = session.request({ ":path": target });
   const content = text(stream);
-  await once(stream, "response");
-  assert.equal(await content, "Cannot handle an HTTP/2 request: serve the animal store over HTTP/1.1");
+  const [fields] = await once(stream, "response");
+  assert.equal(fields[":status"], 500);
+  assert.equal(JSON.parse(await content).code, "internal_error");
+  assert.match(reports.join("\n"), /HTTP\/2/);
 });
 
 test("from close() on guard() still tells keys apart, and no connection is kept", async (context) => {
