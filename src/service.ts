@@ -11,7 +11,6 @@ import { type Clock, systemClock } from "./base/clock.ts";
 import { Pets } from "./client/client.ts";
 import type { Disk } from "./disk/disk.ts";
 import { nodeDisk } from "./disk/node-disk.ts";
-import { rootRemark, servedOwner } from "./disk/owner.ts";
 import type { Engine } from "./engine.ts";
 import { openFolder } from "./folder/engine.ts";
 import { Cors } from "./http/cors.ts";
@@ -101,14 +100,10 @@ export async function openService(options: CheckedOptions, dependencies: Depende
     ? new (await import("./observe/observers.ts")).Observers({ clock, hasMetrics, writeRequests: undefined })
     : dependencies.observers;
   const onGroup = (times: AppendTimes): void => observers?.metrics?.countGroup(times);
-  const owner = typeof storage === "string" ? await servedOwner(storage) : undefined;
   const engine =
     typeof storage === "string"
       ? await openFolder({ disk, clock, dataDir: storage, report, store, signal, onGroup })
       : await (await import("./postgres/postgres-engine.ts")).openPostgres({ pool: storage, clock, report, signal });
-  if (owner !== undefined) {
-    report(await rootRemark(String(storage), owner), "warning");
-  }
   try {
     return new Service(options, engine, { ...dependencies, clock, observers });
   } catch (error) {

@@ -151,7 +151,7 @@ test("only disk, TLS and the command line use files, and only wire uses node:htt
 /** What only a start or a command does, before it serves or instead of it, and what a process does at its end. */
 const filesOfStarts: Readonly<Record<string, readonly string[]>> = {
   "src/cli/console-pages.ts": ["readFileSync", "readdirSync"],
-  "src/cli/import.ts": ["statSync"],
+  "src/cli/import.ts": ["realpathSync", "statSync"],
   "src/cli/salvage.ts": ["readdirSync"],
   "src/cli/serve.ts": ["readFileSync"],
   "src/cli/terminal.ts": ["closeSync", "fstatSync", "openSync", "writeSync"],

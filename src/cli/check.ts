@@ -8,7 +8,6 @@ import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
 import { type Report, withLevel } from "../base/report.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import type { Disk } from "../disk/disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
@@ -63,7 +62,6 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     return checkDatabase(storage);
   }
   const { dataDir } = storage;
-  await becomeOwner(dataDir);
   const trial = new OverlayDisk(disk);
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });
   try {

@@ -2,7 +2,6 @@
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import { lockFolder } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import type { Database, Query } from "../postgres/database.ts";
@@ -27,14 +26,9 @@ export async function importCatalogue(source: Source, storage: DatabaseStorage, 
   });
 }
 
-/**
- * Moves a data folder that no server uses. The database is open before the first file there is touched: root becomes
- * the folder's owner, who may not be able to read what a connection needs.
- * @throws {UsageError} @throws {Error} nothing was imported
- */
+/** Moves a data folder that no server uses. @throws {UsageError} @throws {Error} nothing was imported */
 export async function importFolder(folder: string, storage: DatabaseStorage, terminal: Terminal): Promise<string> {
   return withDatabase(storage, { work: "import", report: terminal.report }, async (database) => {
-    await becomeOwner(folder);
     const lock = await lockFolder(nodeDisk, folder);
     try {
       await mustHaveFiles(folder, "import");

@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import { checkWhole, fillFolder } from "../disk/atomic-folder.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { isFolderLocked } from "../disk/lock.ts";
@@ -33,7 +32,6 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     const { withDatabase } = await import("./database.ts");
     const { exportDatabase } = await import("../transfer/export-from-postgres.ts");
     const moved = await withDatabase(storage, { work: "use", report: terminal.report }, async (database) => {
-      await becomeOwner(folder);
       const move = (query: Query): Promise<Transferred> => exportDatabase(query, folder, surroundingsOf(terminal));
       return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, { eachMs: pieceMs }));
     });
@@ -41,7 +39,6 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
     return exitDone;
   }
   const { dataDir } = storage;
-  await becomeOwner(dataDir, folder);
   await mustHaveFiles(dataDir, "export");
   const isHeld = await isFolderLocked(nodeDisk, dataDir);
   const write = () => exportFolder(dataDir, folder, surroundingsOf(terminal)).catch((error: unknown) => {

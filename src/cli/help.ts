@@ -2,7 +2,8 @@
 
 import { type Row, settingRows, variableOf } from "./settings.ts";
 
-const storageFlags = `  --data FOLDER       the data folder (default: data; env: ANIMAL_STORE_DATA)
+const dataFlag = "  --data FOLDER       the data folder (default: data; env: ANIMAL_STORE_DATA)";
+const storageFlags = `${dataFlag}
   --database URL      the database, postgres://…, in place of the folder (env: ANIMAL_STORE_DATABASE)`;
 const planFlag = "  --plan NAME         free, pro, business or enterprise";
 const quotaFlags = `  --per-minute N      requests per minute; required for enterprise, not allowed for other plans
@@ -14,7 +15,7 @@ type Help = readonly [usage: string, text: string, flags?: string];
 const commandHelp: Readonly<Record<string, Help>> = {
   check: ["[FLAGS] [--salvage FOLDER]", `
 Says whether the server would start with the same flags and variables, by starting it up to the point where it would
-listen. This takes as much memory as a start. What a start would write to the data folder stays in memory: nothing is
+listen. This takes as much memory as a start. What a start would write to the data folder is dropped: nothing is
 changed, and servers may be running. It does not look whether hosts exist and ports are free. Exit code 0: the server
 would start; 1: it would not; 2: a setting is wrong, such as the address, user or password of the database, or the
 client of the database is not installed.
@@ -77,7 +78,8 @@ ${quotaFlags}
 `],
   "keys list": ["[FLAGS]", `
 Prints a line for each key: id, state (active, banned, expired or revoked), plan, access (full or read-only), requests
-used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label.
+used in the minute and in the day, end of a ban, last request (if within a day), creation, expiry, label. What is used of
+a key in a folder is as of the last save, at most 3 s ago.
 `, `
   --json              prints a JSON object for each key, for programs
 `],
@@ -120,7 +122,7 @@ export function helpText(args: readonly string[]): string {
     return programHelp();
   }
   const [usage, text, flags = ""] = commandHelp[name]!;
-  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${storageFlags}\n`;
+  return `Usage: animal-store ${name} ${usage}\n\n${text.trim()}\n\n${flags.slice(1)}${name === "export" ? dataFlag : storageFlags}\n`;
 }
 
 function programHelp(): string {

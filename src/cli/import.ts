@@ -4,15 +4,13 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream, realpathSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
 import { hasCode, messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import type { DiskFile } from "../disk/disk.ts";
 import { appendAll, readBytes, upTo } from "../disk/file-bytes.ts";
 import { explain } from "../disk/file-errors.ts";
@@ -42,10 +40,7 @@ export async function importAnimals(
     throw new UsageError("Cannot import: name one JSON-lines file, or - for standard input");
   }
   const storage = readStorage(values, terminal.environment);
-  // In this order: only root may be able to open the input, and only the folder's owner may touch files there.
-  const { path, isStream, open } = await openInput(operand, terminal);
-  await (storage.kind === "folder" && becomeOwner(storage.dataDir));
-  const file = await open(storage);
+  const { path, isStream, file } = await openInput(operand, terminal, storage);
   const flags = [...values].map(([name, value]) => ` --${name} ${quoted(value)}`).join("");
   const commandFrom = (lineNumber: number): string =>
     `tail -n +${lineNumber} ${isStream ? "FILE" : quoted(path)} | animal-store import -${flags}`;
@@ -63,28 +58,23 @@ interface Input {
   readonly path: string;
   /** Whether it can be read only once. */
   readonly isStream: boolean;
-  /** Resolves to the file to read: of a stream, a copy. @throws {Error} there is no such file */
-  readonly open: (storage: Storage) => Promise<DiskFile>;
+  /** Of a stream, a copy. */
+  readonly file: DiskFile;
 }
 
-/** Opens the input itself. Of a stream, the copy is only made when `open` is called. */
-async function openInput(operand: string, terminal: Terminal): Promise<Input> {
+/** @throws {Error} there is no such file */
+async function openInput(operand: string, terminal: Terminal, storage: Storage): Promise<Input> {
   // /dev/stdin cannot be opened where it is a socket.
   const isStandard = operand === "-" || operand === "/dev/stdin";
   const path = isStandard ? "standard input" : operand;
-  const isPipe = !isStandard && statSync(path, { throwIfNoEntry: false })?.isFIFO() === true;
-  const pipe = isPipe ? createReadStream(path) : undefined;
-  await (pipe && once(pipe, "open"));
-  const stream = isStandard ? terminal.stdin() : pipe;
-  const file = stream === undefined ? await nodeDisk.openToRead(path) : undefined;
-  const open = async (storage: Storage): Promise<DiskFile> => {
-    const opened = stream === undefined ? file : await copyOf(stream, path, storage);
-    if (opened === undefined) {
-      throw new Error(`Cannot import ${path}: there is no such file`);
-    }
-    return opened;
-  };
-  return { path, isStream: stream !== undefined, open };
+  const found = isStandard ? undefined : statSync(path, { throwIfNoEntry: false });
+  const stream = isStandard ? terminal.stdin() : found?.isFIFO() === true ? createReadStream(path) : undefined;
+  const real = found === undefined ? path : realpathSync(path); // Root follows no link at a data file, but this is none.
+  const file = stream === undefined ? await nodeDisk.openToRead(real) : await copyOf(stream, path, storage);
+  if (file === undefined) {
+    throw new Error(`Cannot import ${path}: there is no such file`);
+  }
+  return { path, isStream: stream !== undefined, file };
 }
 
 /** Quotes a word for a shell. */

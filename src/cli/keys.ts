@@ -11,7 +11,6 @@ import { resolve } from "node:path";
 
 import { systemClock } from "../base/clock.ts";
 import { oneLine } from "../base/redact-secrets.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
 import { folderKeys } from "../folder/folder-keys.ts";
@@ -94,7 +93,6 @@ export async function keys(
 
 async function openDecider(storage: Storage, options: KeysDependencies, terminal: Terminal): Promise<KeyDecider> {
   if (storage.kind === "folder") {
-    await becomeOwner(storage.dataDir);
     return folderKeys({ ...options, dataDir: storage.dataDir, report: workReport(terminal) });
   }
   const { databaseKeys } = await import("./database.ts");

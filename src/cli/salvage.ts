@@ -5,11 +5,11 @@ import { basename, join } from "node:path";
 
 import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
-import { becomeOwner } from "../disk/as-owner.ts";
 import { checkWhole, fillFolder, markerName } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
 import { piecesOf, readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
 import { folderLockPath } from "../disk/lock.ts";
+import { refuseRoot } from "../disk/owner.ts";
 import { keyFileName, readIntactKeys } from "../folder/key-file.ts";
 import { decodeSnapshot, limitsFileName } from "../folder/limits-file.ts";
 import { petFileName } from "../store/load-pets.ts";
@@ -30,7 +30,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   }
   checkTarget(target);
   const { dataDir } = storage;
-  await becomeOwner(dataDir, target);
+  await refuseRoot(dataDir);
   await checkWhole(disk, dataDir);
   const names = (await disk.exists(target)) ? readdirSync(target) : [];
   // A salvage that was killed may have left no more than its lock.

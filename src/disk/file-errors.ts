@@ -9,7 +9,7 @@ import { constants as systemConstants } from "node:os";
 import { dirname, resolve } from "node:path";
 
 import { codeOf, hasCode, messageOf } from "../base/error-message.ts";
-import { userName } from "./owner.ts";
+import { isRoot, userName } from "./owner.ts";
 
 /** Resolves to undefined if there is no such file. */
 export async function undefinedIfAbsent<Found>(pending: Promise<Found>): Promise<Found | undefined> {
@@ -75,6 +75,8 @@ async function sentenceOf(code: unknown, path: string, isName: boolean): Promise
     case "EACCES":
     case "EPERM":
       return whoCannot(await place());
+    case "ELOOP":
+      return isRoot() ? `${path} is a link, which root does not follow` : undefined;
     case "EROFS":
       return `${await place()} is on a read-only file system`;
     case "ENOSPC":

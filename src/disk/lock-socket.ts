@@ -14,7 +14,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { codeOf } from "../base/error-message.ts";
 import type { Lock } from "./disk.ts";
 import { explain, RefusedError, undefinedIfAbsent } from "./file-errors.ts";
-import { userName } from "./owner.ts";
+import { refuseRoot, userName } from "./owner.ts";
 
 const addressBytesMax = process.platform === "linux" ? 107 : 103;
 
@@ -88,12 +88,16 @@ export async function identityOf(path: string): Promise<string | undefined> {
   return found && `${found.ino.toString(36)}-${found.mtimeNs.toString(36)}`;
 }
 
-/** Calls `use` with the folder of the name `path`. Sockets that `use` opens stay open. */
+/**
+ * Calls `use` with the folder of the name `path`. Sockets that `use` opens stay open.
+ * @throws {Error} as `refuseRoot`: whatever is done with a data folder begins here
+ */
 export async function inFolderOf<Result>(
   path: string,
   use: (folder: SocketFolder, name: string) => Promise<Result>,
 ): Promise<Result> {
   const folder = dirname(resolve(path));
+  await refuseRoot(folder);
   const shortest = Math.min(Buffer.byteLength(folder), Buffer.byteLength(relative("", folder)));
   const needsHandle = process.platform === "linux" && shortest + nameBytesReserved > addressBytesMax;
   const handle = needsHandle ? await fs.open(folder) : undefined;

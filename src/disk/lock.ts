@@ -26,7 +26,7 @@ import { codeOf, hasCode } from "../base/error-message.ts";
 import type { Disk, Lock } from "./disk.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
 import { identityOf, inFolderOf, type SocketFolder } from "./lock-socket.ts";
-import { folderOwner } from "./owner.ts";
+import { isRoot } from "./owner.ts";
 
 /** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
@@ -89,7 +89,8 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
     const temporaryPath = join(folder.path, temporaryName);
     const socket = await folder.listen(temporaryName, join(folder.path, name));
     try {
-      await undefinedIfAbsent(openToWriters(temporaryPath, folder.path)); // It may have been swept.
+      // Only this user may connect. Root leaves it to the umask: another user may have put a link in this place.
+      await (isRoot() || undefinedIfAbsent(fs.chmod(temporaryPath, 0o600))); // It may have been swept.
       socket.identity = await identityOf(temporaryPath);
       const attempt = await take(folder, name, temporaryPath);
       await undefinedIfAbsent(fs.unlink(temporaryPath));
@@ -107,45 +108,6 @@ async function contend(folder: SocketFolder, name: string): Promise<Lock | undef
     }
   }
   return undefined;
-}
-
-/**
- * Connecting to a socket needs the right to write to it. All users who may write to the folder get it: they must see
- * whether the lock's owner lives, and may ask it. Nobody else gets it.
- */
-async function openToWriters(path: string, folder: string): Promise<void> {
-  const owner = await folderOwner(folder);
-  if (owner !== undefined && owner.uid !== 0) {
-    return fs.lchown(path, owner.uid, owner.gid);
-  }
-  const { mode, gid } = await fs.stat(folder);
-  if ((mode & fs.constants.S_IWGRP) !== 0) {
-    await fs.lchown(path, -1, gid).catch((error: unknown) => {
-      if (!hasCode(error, "EPERM")) { // This user is no member of the group, and writes to the folder by another right.
-        throw error;
-      }
-    });
-  }
-  const others = mode & 0o022;
-  await (others === 0 ? fs.chmod(path, 0o600) : chmodSocket(path, 0o600 | (others * 3)));
-}
-
-/** On Linux, opens a file for no more than to name it. Node has no constant for it. */
-const O_PATH = 0o10000000;
-
-/** Not a link that another user has put in its place, which `chmod` would follow. */
-async function chmodSocket(path: string, mode: number): Promise<void> {
-  if (process.platform !== "linux" || process.permission !== undefined) { // Permissions name the folder, not /proc.
-    return fs.chmod(path, mode);
-  }
-  const handle = await fs.open(path, O_PATH | fs.constants.O_NOFOLLOW);
-  try {
-    if ((await handle.stat()).isSocket()) {
-      await fs.chmod(`/proc/self/fd/${handle.fd}`, mode); // fchmod(2) refuses such a descriptor.
-    }
-  } finally {
-    await handle.close();
-  }
 }
 
 /** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */
@@ -194,12 +156,7 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
 async function sweep(folder: SocketFolder, name: string): Promise<void> {
   for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
     if (entry.isSocket() && entry.name.startsWith(`${name}.`)) {
-      const state = await folder.stateOf(entry.name).catch((error: unknown) => {
-        if (!hasCode(error, "EACCES")) { // A socket of another user stays.
-          throw error;
-        }
-      });
-      if (state === "stale") {
+      if ((await folder.stateOf(entry.name)) === "stale") {
         await undefinedIfAbsent(fs.unlink(join(folder.path, entry.name)));
       }
     }

@@ -5,7 +5,7 @@
  * - `read`, `write`, `fstat`, `ftruncate`, `fsync` and `fdatasync` on a descriptor, each through its callback. A count
  *   that no file can have is an error, so that no wrapper makes a file look empty.
  * - `open`, `stat`, `lstat`, `readlink`, `mkdir`, `rename` and `unlink` of node:fs/promises; of a handle `fd`, `close`,
- *   `chown`, and `sync` and `datasync` where `fsync` and `fdatasync` are forbidden.
+ *   and `sync` and `datasync` where `fsync` and `fdatasync` are forbidden.
  */
 
 import * as fs from "node:fs";
@@ -17,9 +17,9 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { folderOwner, type Owner, userName } from "./owner.ts";
+import { isRoot, refuseRoot, stickyBit } from "./owner.ts";
 
-const { O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
+const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
 type Callback<Value> = (error: Error | null, value: Value) => void;
 
@@ -56,8 +56,8 @@ const fileMode = 0o600;
 const folderMode = 0o700;
 
 export const nodeDisk: Disk = {
-  openToRead: (path) => withPath(path, undefinedIfAbsent(openToRead(path))),
-  openToAppend: (path) => withPath(path, openToAppend(path)),
+  openToRead: (path) => withPath(path, undefinedIfAbsent(openFile(path, O_RDONLY))),
+  openToAppend: (path) => withPath(path, openFile(path, O_RDWR | O_APPEND | O_CREAT)),
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
   linkTarget,
   mustBeRemovable: (path) => withPath(path, mustBeRemovable(path)),
@@ -107,43 +107,12 @@ function nodeFile(path: string, handle: FileHandle, { dev, ino, size }: fs.Stats
   };
 }
 
-/** If this process is root and others can write to the folder, no link is followed. */
-async function openToRead(path: string): Promise<DiskFile> {
-  const owner = await folderOwner(dirname(path));
-  return owner === undefined ? openFile(path, O_RDONLY) : openUnlinked(path, O_RDONLY, owner);
-}
-
-/** If this process is root and others can write to the folder, a new file is its owner's, and no link is followed. */
-async function openToAppend(path: string): Promise<DiskFile> {
-  const flags = O_RDWR | O_APPEND | O_CREAT;
-  const owner = await folderOwner(dirname(path));
-  if (owner === undefined) {
-    return openFile(path, flags);
-  }
-  try {
-    const handle = await open(path, flags | O_EXCL, fileMode);
-    await handle.chown(owner.uid, owner.gid).finally(() => handle.close());
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) {
-      throw error;
-    }
-  }
-  return openUnlinked(path, flags, owner);
-}
-
-/** @throws {Error} with the code ELOOP: the path is a link */
-function openUnlinked(path: string, flags: number, { uid }: Owner): Promise<DiskFile> {
-  return openFile(path, flags | O_NOFOLLOW).catch(async (error: unknown) => {
-    const user = `user ${await userName(uid)}`;
-    const [whose, advice] = uid === 0 ? ["that others can write to", ""] : [`of ${user}`, `: start it as ${user}`];
-    const reason = `${path} is a link in a folder ${whose}, which root does not follow${advice}`;
-    throw hasCode(error, "ELOOP") ? Object.assign(new Error(reason, { cause: error }), { code: "ELOOP", path }) : error;
-  });
-}
-
-/** Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. */
+/**
+ * Without O_NONBLOCK, opening a named pipe would wait for a writer. A folder is opened, but cannot be read. Root
+ * follows no link: whoever can write to the folder may have made it.
+ */
 async function openFile(path: string, flags: number): Promise<DiskFile> {
-  const handle = await open(path, flags | O_NONBLOCK, fileMode);
+  const handle = await open(path, flags | O_NONBLOCK | (isRoot() ? O_NOFOLLOW : 0), fileMode);
   const stats = await fstat(handle.fd);
   if (!stats.isFile() && !stats.isDirectory()) {
     await handle.close();
@@ -184,14 +153,12 @@ async function mustBeRemovable(path: string): Promise<void> {
   }
 }
 
-/** S_ISVTX: Node has no constant for it. */
-const stickyBit = 0o1000;
-
 /**
  * The folder above a new one must be synced, or a loss of power removes the new one with all its files. Folders are
  * made one by one, since Node's `recursive` never returns in a place like /proc, where none can be made.
  */
 async function makeFolder(path: string): Promise<void> {
+  await refuseRoot(path);
   const folder = resolve(path);
   if (await isFolder(folder)) {
     return;

@@ -1,69 +1,68 @@
 /**
- * Finds out who owns a folder, for a process of root. The owner of a folder may put a link in the place of any file
- * there, and root's rights must not follow it. So a command becomes that user: as-owner.ts. A server stays root, since
- * it may need that later; it opens no link there, and gives away only what it has just made.
+ * Names users, and keeps root out of another user's place: whoever can change a part of the way to a folder decides
+ * what it leads to, and root's rights must not go there.
  */
 
+import type { Stats } from "node:fs";
 import { lstat, readFile, readlink, stat } from "node:fs/promises";
 import { userInfo } from "node:os";
-import { dirname, resolve } from "node:path";
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
-}
-
-/** If this process is root, and others can put a link in the place of a file in the folder: its owner, or root. */
-export async function folderOwner(folder: string): Promise<Owner | undefined> {
-  if (!isRoot()) {
-    return undefined;
-  }
-  const { uid, gid, mode } = await stat(folder);
-  return uid !== 0 || (mode & 0o022) !== 0 ? { uid, gid } : undefined;
-}
-
-/**
- * If this process is root, the other user who decides what the path leads to: the owner of a link, of the folder, or,
- * if it does not exist yet, of the nearest folder above.
- */
-export async function pathOwner(path: string): Promise<Owner | undefined> {
-  return isRoot() ? ownerOf(resolve(path), linksMax) : undefined;
-}
-
-/** As `pathOwner`, for a server, which stays root. @throws {Error} a link of that user leads to a folder of root's */
-export async function servedOwner(path: string): Promise<Owner | undefined> {
-  const owner = await pathOwner(path);
-  if (owner !== undefined && (await stat(path).catch(() => owner)).uid === 0) { // It may not be there yet.
-    const user = `user ${await userName(owner.uid)}`;
-    throw new Error(`${path} is a link of ${user}, which root does not follow: start it as ${user}`);
-  }
-  return owner;
-}
-
-/** What a server that root starts on this path reports. */
-export async function rootRemark(path: string, { uid }: Owner): Promise<string> {
-  return `root serves ${path}, which user ${await userName(uid)} can change: start it as that user`;
-}
+import { dirname, relative, resolve, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** How many links are followed, as on Linux. */
 const linksMax = 40;
 
-async function ownerOf(path: string, linksLeft: number): Promise<Owner | undefined> {
-  const found = await lstat(path).catch(() => undefined); // It is not there.
-  if (found === undefined) {
-    return ownerOf(dirname(path), linksLeft);
+/**
+ * Looks at each part of the way, links too, as far as it is there. A part may be root's, or belong to the user of the
+ * program itself: it is that user's code that root runs.
+ * @throws {Error} this process is root, and a part is another user's, or a folder whose entries others can replace
+ */
+export async function refuseRoot(path: string): Promise<void> {
+  if (isRoot()) {
+    const program = await stat(fileURLToPath(new URL("../../package.json", import.meta.url))).catch(() => undefined);
+    await lookAlong(resolve(path), program, linksMax);
   }
-  return notRoot(found) ?? (found.isSymbolicLink() && linksLeft > 0
-    ? ownerOf(resolve(dirname(path), await readlink(path)), linksLeft - 1)
-    : undefined);
 }
 
-function isRoot(): boolean {
+async function lookAlong(path: string, program: Stats | undefined, linksLeft: number): Promise<void> {
+  const names = path.split(sep);
+  for (let count = 1; count <= names.length; count++) {
+    const part = names.slice(0, count).join(sep) || sep;
+    const found = await lstat(part).catch(() => undefined);
+    if (found === undefined) {
+      return; // Root makes the rest, or fails by the same error.
+    }
+    await mustBeSafe(part, found, program);
+    if (found.isSymbolicLink()) {
+      const target = resolve(dirname(part), await readlink(part), relative(part, path));
+      return linksLeft > 0 ? lookAlong(target, program, linksLeft - 1) : undefined;
+    }
+  }
+}
+
+async function mustBeSafe(part: string, found: Stats, program: Stats | undefined): Promise<void> {
+  const { uid, gid, mode } = found;
+  const isPrograms = uid === program?.uid;
+  if (uid !== 0 && !isPrograms) {
+    const user = await userName(uid);
+    const how = `runuser -u ${user} -- COMMAND, or docker run --user ${uid}:${gid}`;
+    throw new Error(`${part} belongs to user ${user}: run this as that user, not as root (${how})`);
+  }
+  // Whoever can write to the program's own file can replace the program: the same right to a folder is no more.
+  const known = isPrograms && gid === program.gid ? program.mode : 0;
+  if (found.isDirectory() && (mode & writableByOthers & ~known) !== 0 && (mode & stickyBit) === 0) {
+    const shown = `mode ${(mode & 0o7777).toString(8)}, user ${await userName(uid)}`;
+    const how = "take that right away, or run this as another user (runuser -u USER, docker run --user)";
+    throw new Error(`${part} is a folder in which others can replace what root uses (${shown}): ${how}`);
+  }
+}
+
+const writableByOthers = 0o022;
+/** S_ISVTX: Node has no constant for it. */
+export const stickyBit = 0o1000;
+
+export function isRoot(): boolean {
   return process.geteuid?.() === 0;
-}
-
-function notRoot({ uid, gid }: Owner): Owner | undefined {
-  return uid === 0 ? undefined : { uid, gid };
 }
 
 /** The number where there is no name: a container may run as a user without one. */

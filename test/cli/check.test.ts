@@ -148,6 +148,9 @@ const damages: Readonly<Record<string, Damage>> = {
   ...Object.fromEntries(["pets.jsonl", "keys.jsonl", "limits.json"].map((name) => [`${name} a named pipe`, piped(name)])),
 };
 
+/** Root follows no link to a file. */
+const links = Object.keys(damages).filter((name) => process.getuid?.() === 0 && /^(pets|keys|limits).* a link/.test(name));
+
 /** Why a start refuses the folder. With all others it serves. */
 const refusals: Readonly<Record<string, RegExp>> = {
   "a folder that is a file": /is not a folder, nor a link to one$/,
@@ -168,6 +171,7 @@ const refusals: Readonly<Record<string, RegExp>> = {
   "pets.jsonl a named pipe": /pets\.jsonl is a named pipe or a device, not a file$/,
   "keys.jsonl a named pipe": /keys\.jsonl is a named pipe or a device, not a file$/,
   "limits.json a named pipe": /limits\.json is a named pipe or a device, not a file$/,
+  ...Object.fromEntries(links.map((name) => [name, /is a link, which root does not follow$/])),
 };
 
 for (const [name, damage] of Object.entries(damages)) {
