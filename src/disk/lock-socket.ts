@@ -21,10 +21,10 @@ const addressBytesMax = process.platform === "linux" ? 107 : 103;
 /** Bytes for a separator and the longest name that callers use: a path that leaves so many needs no handle. */
 const nameBytesReserved = 64;
 
-/** Failures to connect that say what the other process is: alive, but busy (EAGAIN), or dead, or not there. */
-const answers: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNREFUSED", "ENOENT", "ENOTDIR"]);
+/** Failures to connect that say what the other process is: busy (EAGAIN), just closing, or dead, or not there. */
+const answers: ReadonlySet<string | undefined> = new Set(["EAGAIN", "ECONNRESET", "ECONNREFUSED", "ENOENT", "ENOTDIR"]);
 
-/** Further connections are closed at once. Only processes that may write to the folder can connect. */
+/** Further connections are closed at once. Only this user's processes can connect. */
 const connectionsMax = 32;
 
 /**

@@ -6,8 +6,10 @@
  * refuses if it is dead, so nothing has to be cleaned up by hand, and no process id can be mistaken for another. The
  * socket is found by its path, so processes in other containers that share the folder see it too.
  *
- * A name never appears before its socket listens, and a process never removes a name that another one has taken:
- * 1. Listen on a socket with a unique temporary name, then `link` it to the name, which fails if the name is taken.
+ * A name never appears before its socket listens and is this user's alone, and a process never removes a name that
+ * another one has taken:
+ * 1. Make a folder `NAME.…` that nobody else can enter, and listen on a socket in it. Take all others' rights to the
+ *    socket away, and `link` it to the name, which fails if the name is taken.
  * 2. If it is taken and the connection refused, the socket is stale. It has an identity (inode and time). Lock the name
  *    `NAME.IDENTITY`, which is the right to replace exactly this socket: by step 1, or by step 2 if it is stale too.
  * 3. If the name still leads to that stale socket, `rename` the own one over it. Otherwise start again.
@@ -25,8 +27,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { codeOf, hasCode } from "../base/error-message.ts";
 import type { Disk, Lock } from "./disk.ts";
 import { undefinedIfAbsent } from "./file-errors.ts";
-import { identityOf, inFolderOf, type SocketFolder } from "./lock-socket.ts";
-import { isRoot } from "./owner.ts";
+import { identityOf, inFolderOf, type LockSocket, type SocketFolder } from "./lock-socket.ts";
 
 /** Another server or command uses this folder. */
 export class FolderInUseError extends Error {
@@ -69,7 +70,18 @@ export async function isFolderLocked(disk: Disk, dataDir: string): Promise<boole
  * not connect to it, or something else has the name
  */
 export function lock(path: string): Promise<Lock | undefined> {
-  return inFolderOf(path, contend);
+  return inFolderOf(path, async (folder, name) => {
+    try {
+      const socket = await contend(folder, name);
+      await (socket && sweep(folder, name).catch(async (error: unknown) => {
+        await socket.release();
+        throw error;
+      }));
+      return socket;
+    } catch (error) {
+      throw codeOf(error) === undefined ? error : await folder.failure(error, name);
+    }
+  });
 }
 
 /** Whether a living process holds the name `path`. Changes nothing. @throws {Error} as `lock` */
@@ -85,29 +97,42 @@ export function reach(path: string): Promise<Socket | undefined> {
 /** Resolves to undefined if another process has the name. */
 async function contend(folder: SocketFolder, name: string): Promise<Lock | undefined> {
   while ((await folder.stateOf(name)) !== "alive") {
-    const temporaryName = `${name}.${randomBytes(8).toString("hex")}`;
-    const temporaryPath = join(folder.path, temporaryName);
-    const socket = await folder.listen(temporaryName, join(folder.path, name));
+    const ownName = `${name}.${randomBytes(8).toString("hex")}`;
+    const ownFolder = join(folder.path, ownName);
+    // Before its mode is set, whom a new socket lets in is the umask's and an ACL's matter. Nobody enters this folder.
+    await fs.mkdir(ownFolder, 0o700);
     try {
-      // Only this user may connect. Root leaves it to the umask: another user may have put a link in this place.
-      await (isRoot() || undefinedIfAbsent(fs.chmod(temporaryPath, 0o600))); // It may have been swept.
-      socket.identity = await identityOf(temporaryPath);
-      const attempt = await take(folder, name, temporaryPath);
-      await undefinedIfAbsent(fs.unlink(temporaryPath));
-      if (attempt === "ours") {
-        await sweep(folder, name);
-        return socket;
-      }
-      await socket.close();
-      if (attempt === "held") {
-        return undefined;
+      const socket = await folder.listen(join(ownName, socketName), join(folder.path, name));
+      const attempt = await offer(socket, folder, name, join(ownFolder, socketName));
+      if (attempt !== "swept") {
+        return attempt === "ours" ? socket : undefined;
       }
     } catch (error) {
-      await socket.release();
-      throw codeOf(error) === undefined ? error : await folder.failure(error, name);
+      if ((await identityOf(ownFolder)) !== undefined) {
+        throw error;
+      }
+      // It was swept before the socket listened in it.
+    } finally {
+      await fs.rm(ownFolder, { recursive: true, force: true });
     }
   }
   return undefined;
+}
+
+const socketName = "socket";
+
+/** Contends with a socket that listens at `ownPath`. It is closed if it does not win. */
+async function offer(socket: LockSocket, folder: SocketFolder, name: string, ownPath: string): Promise<Attempt> {
+  try {
+    await undefinedIfAbsent(fs.chmod(ownPath, 0o600)); // It may have been swept.
+    socket.identity = await identityOf(ownPath);
+    const attempt = await take(folder, name, ownPath);
+    await (attempt === "ours" || socket.close());
+    return attempt;
+  } catch (error) {
+    await socket.release();
+    throw error;
+  }
 }
 
 /** "swept": a new owner removed the socket, which looked stale before it listened. The caller makes another. */
@@ -152,12 +177,25 @@ async function take(folder: SocketFolder, name: string, temporaryPath: string, t
   return "held";
 }
 
-/** Removes the temporary sockets of dead processes after the name has been locked. */
+/** After the name has been locked: removes the sockets of dead processes, and the folders that they were made in. */
 async function sweep(folder: SocketFolder, name: string): Promise<void> {
   for (const entry of await fs.readdir(folder.path, { withFileTypes: true })) {
-    if (entry.isSocket() && entry.name.startsWith(`${name}.`)) {
-      if ((await folder.stateOf(entry.name)) === "stale") {
-        await undefinedIfAbsent(fs.unlink(join(folder.path, entry.name)));
+    if (entry.name.startsWith(`${name}.`) && (entry.isSocket() || entry.isDirectory())) {
+      const socket = entry.isSocket() ? entry.name : join(entry.name, socketName);
+      const state = await folder.stateOf(socket).catch((error: unknown) => {
+        if (!hasCode(error, "EACCES")) { // Another user's stays.
+          throw error;
+        }
+      });
+      if (state === "stale") {
+        await undefinedIfAbsent(fs.unlink(join(folder.path, socket)));
+      }
+      if (entry.isDirectory() && (state === "stale" || state === "absent")) {
+        await undefinedIfAbsent(fs.rmdir(join(folder.path, entry.name))).catch((error: unknown) => {
+          if (!hasCode(error, "ENOTEMPTY")) { // Its process lives: the socket has just been made.
+            throw error;
+          }
+        });
       }
     }
   }

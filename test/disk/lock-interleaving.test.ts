@@ -4,9 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { link, mkdtemp, readdir, rm } from "node:fs/promises";
+import { statSync } from "node:fs";
+import { chmod, link, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 
 import { inFolderOf } from "../../src/disk/lock-socket.ts";
@@ -123,8 +124,29 @@ test("lock() never gives a name to two of four processes, in any order and with 
         await leaveStale();
       }
       deaths += await raceInRandomOrder(random);
-      await Promise.all((await readdir(folder)).map((leftover) => rm(join(folder, leftover))));
+      await Promise.all((await readdir(folder)).map((leftover) => rm(join(folder, leftover), { recursive: true })));
     }
     assert.ok(deaths > 0);
   },
 ));
+
+test("at no call of lock() can another user reach its socket, whatever the umask and the folder let in", async (context) => {
+  const umask = process.umask(0);
+  context.after(() => process.umask(umask));
+  await chmod(folder, 0o755);
+  const holder = await StepwiseLock.begin(path);
+  let seenCount = 0;
+  for (let isDone = false; !isDone; await holder.step()) {
+    isDone = holder.call === undefined;
+    for (const entry of await readdir(folder, { recursive: true })) {
+      const found = statSync(join(folder, entry));
+      // The bits of the group are the mask of an access list, too: none of its users has a right that they lack.
+      const isOpen = found.isSocket() && (found.mode & 0o077) !== 0;
+      assert.ok(!isOpen || (statSync(dirname(join(folder, entry))).mode & 0o077) === 0, `${entry} before ${holder.call}`);
+      seenCount += Number(found.isSocket());
+    }
+  }
+  assert.equal(holder.outcome, "won");
+  assert.ok(seenCount > 3, String(seenCount));
+  await holder.release();
+});

@@ -19,7 +19,7 @@ const running = new AsyncLocalStorage<StepwiseLock>();
 
 /** From now on, in this process, the calls that lock.ts makes ask the stepwise lock that they are made for. */
 export function makeLocksStepwise(): void {
-  waitBefore(fs, ["link", "lstat", "readdir", "rename", "unlink"]);
+  waitBefore(fs, ["chmod", "link", "lstat", "mkdir", "readdir", "rename", "rm", "rmdir", "unlink"]);
   syncBuiltinESMExports();
   waitBefore(SocketFolder.prototype, ["listen", "stateOf"]);
 }
