@@ -25,11 +25,10 @@ restore the file from a backup. Or, with the server stopped:
 
   animal-store check --data DAMAGED --salvage FOLDER
 
-writes the intact animals and changes of pets.jsonl to a new folder, in the order of their numbers, and says what is
-lost. Start the server on the new folder. Lost animals are 404, and their ids are not used again. If a change is lost,
-its animal has the status before it. What the disk cannot read is lost in pieces of 4 KiB. If two different lines have
-the same number, the file mixes two histories: nothing is written, and the first and last line of each are named. Cut
-one out of a copy of the folder, and salvage that. During a salvage, FOLDER has a copy of the file. keys.jsonl and
+writes the intact animals and changes of pets.jsonl to a new folder, and says what is lost. Start the server on the new
+folder. Lost animals are 404, and their ids are not used again. If a change is lost, its animal has the status before
+it. If the disk cannot read the file, copy it with ddrescue first. If lines are not in the order of their numbers,
+nothing is written, and the first such line is named: cut what is wrong out of a copy, and salvage that. keys.jsonl and
 limits.json are copied only if they are undamaged: if a line of keys.jsonl is lost, revoked keys could work again.
 Exit code 0: nothing is lost; 1: something is lost, or nothing could be written.
 `],

@@ -7,7 +7,7 @@ import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { checkWhole, fillFolder, markerName } from "../disk/atomic-folder.ts";
 import type { Disk } from "../disk/disk.ts";
-import { piecesOf, readPastErrors, readWholeFile, writeFile } from "../disk/file-bytes.ts";
+import { readWholeFile, upTo, writeFile } from "../disk/file-bytes.ts";
 import { folderLockPath } from "../disk/lock.ts";
 import { refuseRoot } from "../disk/owner.ts";
 import { keyFileName, readIntactKeys } from "../folder/key-file.ts";
@@ -42,6 +42,10 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   if (file === undefined) {
     throw new Error(`Cannot salvage ${path}: there is no such file`);
   }
+  const readOrAdvise: typeof file.read = (bytes, position) => file.read(bytes, position).catch((error: unknown) => {
+    const advice = "copy the file with ddrescue, and salvage the copy";
+    throw new Error(`it cannot be read from byte ${position} on (${messageOf(error)}): ${advice}`, { cause: error });
+  });
   let isWhole = true;
   const lose = (what: string): void => {
     isWhole = false;
@@ -49,13 +53,8 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   };
   const lines = new PetFileLines();
   const write = async (): Promise<void> => {
-    // A copy, since a dying disk may not be able to read a block a second time.
-    const copyPath = join(target, copyName);
-    const readable = readPastErrors(file, (offset) => lose(`4096 bytes from byte ${offset} on cannot be read`));
-    await writeFile(disk, copyPath, piecesOf(readable));
-    const copy = (await disk.openToRead(copyPath))!; // It has just been made.
-    await writeFile(disk, join(target, petFileName), salvagePets(copy, lines, lose)).finally(() => copy.close());
-    await disk.remove(copyPath);
+    const whole = upTo({ ...file, read: readOrAdvise }, file.size()); // A server may be writing to it.
+    await writeFile(disk, join(target, petFileName), salvagePets(whole, lines, lose));
     const others = [[keyFileName, readIntactKeys, keyAdvice], [limitsFileName, readLimits, ""]] as const;
     for (const [name, read, advice] of others) {
       const content = await read(disk, join(dataDir, name)).catch((error: unknown) => {
@@ -67,7 +66,7 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
     }
   };
   try {
-    await fillFolder(disk, target, [petFileName, copyName, keyFileName, limitsFileName], write);
+    await fillFolder(disk, target, [petFileName, keyFileName, limitsFileName], write);
   } catch (error) {
     throw new Error(`Cannot salvage ${path}: ${messageOf(error)}`, { cause: error });
   } finally {
@@ -77,9 +76,6 @@ export async function salvage(target: string, storage: Storage, terminal: Termin
   terminal.stdout(`salvaged ${pluralize(lines.animalCount, "animal")}${loss}\n`);
   return isWhole ? exitDone : exitFailure;
 }
-
-/** The name of a copy of the damaged file, which is removed when the salvage is done. */
-const copyName = `${petFileName}.copy`;
 
 const keyAdvice = "; a lost line may have revoked any key, so none is taken: restore the file from a backup, and " +
   "revoke what was revoked since, or make new keys";

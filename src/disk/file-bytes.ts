@@ -3,7 +3,6 @@
 import { dirname } from "node:path";
 import { setImmediate as eventLoopTurn } from "node:timers/promises";
 
-import { hasCode } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 
@@ -42,48 +41,6 @@ export function fileOf(bytes: Buffer): ReadableFile {
 }
 
 const pieceBytes = 1_048_576;
-
-/** Yields the bytes of the file up to the end that it has now. A piece is overwritten by the next one. */
-export async function* piecesOf(file: ReadableFile): AsyncGenerator<Uint8Array> {
-  const whole = upTo(file, file.size());
-  const piece = Buffer.allocUnsafe(Math.min(file.size(), pieceBytes));
-  for (let position = 0, count = 0; (count = await readFully(whole, piece, position)) > 0; position += count) {
-    yield piece.subarray(0, count);
-  }
-}
-
-const blockBytes = 4_096;
-
-/**
- * The file with zeros in place of blocks that the disk cannot read, for callers that handle damage. Such a block is
- * tried once, since a disk may take seconds to give up.
- * @param onUnreadable called once for each such block, with its offset
- */
-export function readPastErrors(file: ReadableFile, onUnreadable: (offset: number) => void): ReadableFile {
-  const unreadable = new Set<number>();
-  const read = async (target: Uint8Array, position: number): Promise<number> => {
-    const offset = position - (position % blockBytes);
-    const part = target.subarray(0, offset + blockBytes - position);
-    if (!unreadable.has(offset)) {
-      try {
-        return await file.read(target, position);
-      } catch (error) {
-        if (!hasCode(error, "EIO")) {
-          throw error;
-        }
-        if (part.length < target.length) {
-          return read(part, position);
-        }
-        unreadable.add(offset);
-        onUnreadable(offset);
-      }
-    }
-    const count = Math.max(0, Math.min(part.length, file.size() - position));
-    part.fill(0, 0, count);
-    return count;
-  };
-  return { read, size: () => file.size() };
-}
 
 /** @throws {Error} if the disk takes fewer bytes, as a full one does */
 export async function appendAll(file: DiskFile, bytes: Uint8Array): Promise<void> {

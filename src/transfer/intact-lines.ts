@@ -1,6 +1,5 @@
 /**
  * Finds the intact lines of a damaged pets.jsonl. A line counts as intact wherever it stands, if its checksum is right.
- * Its number then says where it belongs.
  */
 
 import { endOfChecksummedLine } from "../base/checksum.ts";
@@ -23,11 +22,11 @@ const objectStart = Buffer.from('{"', "latin1");
 /** Lines of keys.jsonl and limits.json have such checksums, too. A disk may have written them here. */
 const otherStarts = ['{"event":', '{"version":'].map((text) => Buffer.from(text, "latin1"));
 
-/** The intact lines from `from` on, as they stand in the file. @throws {Error} a newer release wrote a line */
-export async function* intactLines(file: ReadableFile, from = 0): AsyncGenerator<IntactLine> {
+/** As they stand in the file. @throws {Error} a newer release wrote a line */
+export async function* intactLines(file: ReadableFile): AsyncGenerator<IntactLine> {
   const line = createPetLine();
-  const { bytes, view } = createChunk(Math.max(1, Math.min(chunkBytesMax, file.size() - from + 1)));
-  for (let position = from, isLast = false; !isLast; ) {
+  const { bytes, view } = createChunk(Math.max(1, Math.min(chunkBytesMax, file.size() + 1)));
+  for (let position = 0, isLast = false; !isLast; ) {
     const count = await readFully(file, bytes, position);
     isLast = count < bytes.length;
     // A line that begins further on may be cut by the end of the chunk. The next chunk has it whole.
@@ -48,26 +47,5 @@ export async function* intactLines(file: ReadableFile, from = 0): AsyncGenerator
     }
     // If nothing more begins in the chunk, `start` is -1.
     position += Math.max(start, startsEnd);
-  }
-}
-
-/** A few lines at a time: in a file whose lines are shuffled each read is for one line. */
-const windowBytes = 16_384;
-
-/** The lines at these offsets, each of which is intact. */
-export async function* linesAt(file: ReadableFile, offsets: Iterable<number>): AsyncGenerator<IntactLine> {
-  const line = createPetLine();
-  const { bytes, view } = createChunk(windowBytes);
-  let [windowStart, windowEnd] = [0, 0];
-  for (const offset of offsets) {
-    const isInWindow = offset >= windowStart && Math.min(offset + petLineBytesMax, file.size()) <= windowEnd;
-    if (!isInWindow) {
-      windowStart = offset;
-      windowEnd = offset + (await readFully(file, bytes, offset));
-    }
-    const start = offset - windowStart;
-    const end = endOfChecksummedLine(view, start, Math.min(windowEnd - windowStart, start + petLineBytesMax));
-    readPetLine(view, start, end, line);
-    yield { view, start, end, offset, line };
   }
 }

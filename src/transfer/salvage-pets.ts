@@ -1,192 +1,103 @@
 /**
- * Writes a new pets.jsonl with the intact lines of a damaged one, and says what is lost.
+ * Writes a new pets.jsonl with the intact lines of a damaged one, as they stand there, and says what is lost.
  *
  * A line is lost if its number is missing. The next animal's id tells how many of the lost lines before it were
- * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. For
- * instance, lines 1 and 2 create animals 1 and 2, lines 3 and 4 are lost, and line 5 creates animal 4. So one of the
- * lost lines created animal 3, whose id becomes a gap, and the other changed or removed animal 1, 2 or 3.
- *
- * After the last line nothing shows what was there, so as many ids are skipped as the damaged bytes could have held.
+ * animals. Their ids become a gap, so that no animal ever gets another's id. All other lost lines were changes. After
+ * the last line nothing shows what was there, so as many ids are skipped as the bytes behind it could have held.
  */
 
-import { textOf } from "../base/checksum.ts";
-import type { ReadableFile } from "../disk/file-bytes.ts";
-import { gapIdMax } from "../store/catalogue.ts";
+import { checksumBytes, textOf } from "../base/checksum.ts";
+import { pluralize } from "../base/pluralize.ts";
+import { readBytes, type ReadableFile } from "../disk/file-bytes.ts";
 import { HierarchicalBitSet } from "../store/hierarchical-bit-set.ts";
 import { idempotencyHashCharacters } from "../store/idempotency-table.ts";
 import { Gaps } from "../store/load-pets.ts";
 import { fileStatuses, type LineContent, removedIndex } from "../store/pet-line.ts";
-import { type IntactLine, linesAt } from "./intact-lines.ts";
+import { type IntactLine, intactLines } from "./intact-lines.ts";
 import type { PetFileLines } from "./pet-file-lines.ts";
-import { type Change, type Damage, type Survey, surveyOf } from "./survey.ts";
 
+/** The shortest line. */
+const lineBytesMin = '{"id":1,"status":"sold","line":2,"group":2'.length + checksumBytes;
 /**
  * Yields the bytes of the new file.
- * @param file read twice; it must not change meanwhile
  * @param lines the lines of the new file, none so far
  * @param say called with each loss, in words
- * @throws {Error} two histories are in the file, or a newer release wrote a line
+ * @throws {Error} lines are not in the order of their numbers, or a newer release wrote one
  */
 export async function* salvagePets(
   file: ReadableFile,
   lines: PetFileLines,
   say: (loss: string) => void,
 ): AsyncGenerator<Uint8Array> {
-  const survey = await surveyOf(file, say);
-  const salvage = new Salvage(survey, lines, say);
-  for await (const found of linesAt(file, survey.places.inOrder())) {
-    salvage.take(found);
+  const gaps = new Gaps();
+  const removed = new HierarchicalBitSet();
+  let [number, end, lostCount, lostIdCount] = [0, 0, 0, 0];
+  /** The lost lines that were no animals, but changes. */
+  let changeCount = 0;
+  const loseIds = (id: number, what: string): void => {
+    const after = lines.lastId;
+    if (id > after) {
+      // Where there are more ids than lines, one of the lines was a gap.
+      const orGap = id - after > lostCount - lostIdCount ? ", or gone before" : "";
+      say(`${what}: ${rangeOf("animal", after, id)}${orGap}; no other animal gets the id`);
+      gaps.add({ id, after });
+      lines.skipTo(id);
+      lostIdCount += id - after;
+    }
+  };
+  /** The lost lines of which no lost id is the cause. If there are more ids than lines, one of the lines was a gap. */
+  const otherCount = (): number => lostCount - (lostIdCount > lostCount ? 1 : lostIdCount);
+  for await (const found of intactLines(file)) {
+    const { id, kind, after, statusIndex, atSeconds, ...line } = found.line;
+    const place = `the line with number ${line.number}, at byte ${found.offset},`;
+    if (line.number <= number || (kind !== "change" && id <= lines.lastId)) {
+      const reason = "stands behind a later one: lines were moved or doubled, or two histories are mixed";
+      throw new Error(`${place} ${reason}. Cut out of a copy what is wrong, and salvage that`);
+    }
+    if (line.number > number + 1) {
+      say(`lost: ${rangeOf("line", number, line.number - 1)}, in bytes ${end} to ${found.offset}`);
+    }
+    lostCount += line.number - number - 1;
+    [number, end] = [line.number, found.offset + found.end - found.start + 1];
+    loseIds(kind === "change" ? id : kind === "gap" ? after : id - 1, "lost");
+    if (kind === "change" && (gaps.has(id) || removed.has(id))) {
+      say(`left out ${place} by which animal ${id} became ${fileStatuses[statusIndex]}: it is lost or removed`);
+      continue;
+    }
+    if (kind !== "change") {
+      changeCount += otherCount();
+      [lostCount, lostIdCount] = [0, 0];
+    } else if (statusIndex === removedIndex) {
+      removed.add(id);
+    }
+    if (kind === "gap") {
+      gaps.add({ id, after });
+      lines.skipTo(id);
+    } else {
+      lines.add(contentOf(found), atSeconds);
+    }
     if (lines.isFull) {
       yield lines.take();
     }
   }
-  salvage.finish();
+  const { lastId } = lines;
+  const restBytes = Math.max(file.size() - end, 0); // The last line may lack its newline.
+  const rest = await readBytes(file, Math.min(restBytes, lineBytesMin), end);
+  if (rest.length === lineBytesMin || rest.toString("latin1").trim() !== "") {
+    say(`lost: ${pluralize(restBytes, "byte")} behind the last line`);
+    lostCount += Math.max(1, Math.floor(restBytes / lineBytesMin));
+  }
+  changeCount += otherCount();
+  loseIds(lastId + otherCount(), "perhaps lost, if there were such");
+  if (changeCount > 0 && lastId > 0) {
+    const doubt = `each animal up to id ${lastId} may have an earlier status, or be removed`;
+    say(`lost lines may be changes or removals: ${doubt}`);
+  }
   yield lines.take();
-}
-
-class Salvage {
-  readonly #survey: Survey;
-  readonly #lines: PetFileLines;
-  readonly #say: (loss: string) => void;
-  readonly #gaps = new Gaps();
-  readonly #removed = new HierarchicalBitSet();
-  /** The number of the last intact line. */
-  #number = 0;
-  /** The id of the last intact animal or gap. */
-  #lastProvenId = 0;
-  /** How many lines were lost after that animal or gap. */
-  #lostCount = 0;
-  /** How many of the lines that were lost before it were changes. */
-  #lostChangeCount = 0;
-  /** Animals of which a lost change can be read, each with its last one, unless an intact change follows that. */
-  readonly #changed: Map<number, Change>;
-
-  constructor(survey: Survey, lines: PetFileLines, say: (loss: string) => void) {
-    this.#survey = survey;
-    this.#lines = lines;
-    this.#say = say;
-    const changes = survey.changes.toSorted((one, other) => one.number - other.number);
-    this.#changed = new Map(changes.map((change) => [change.id, change]));
-  }
-
-  /** Takes the next line by number. */
-  take(found: IntactLine): void {
-    const { line, offset } = found;
-    const { id, kind, after, number } = line;
-    const place = `line ${number}, byte ${offset},`;
-    this.#passTo(number);
-    const { lastId } = this.#lines;
-    const isPlaced = kind === "change" || id > lastId;
-    if (!isPlaced || (id > lastId + 1 && id > gapIdMax)) {
-      this.#say(`left out ${place} which has id ${id}: it is not in its place`);
-      return;
-    }
-    this.#loseIds(kind === "change" ? id : kind === "gap" ? after : id - 1);
-    if (kind === "change" && (this.#gaps.has(id) || this.#removed.has(id))) {
-      const reason = this.#removed.has(id) ? "it was removed before" : "it is lost";
-      this.#say(`left out ${place} by which animal ${id} became ${fileStatuses[line.statusIndex]}: ${reason}`);
-      return;
-    }
-    if (kind === "change" && line.statusIndex === removedIndex) {
-      this.#removed.add(id);
-    }
-    if (kind !== "change") {
-      this.#settle(id);
-    }
-    if (kind === "gap") {
-      this.#gaps.add({ id, after: this.#lines.lastId });
-      this.#lines.skipTo(id);
-    } else {
-      this.#lines.add(contentOf(found), line.atSeconds);
-    }
-    if (number > (this.#changed.get(id)?.number ?? Infinity)) {
-      this.#changed.delete(id);
-    }
-  }
-
-  /** Says what may be lost besides the missing animals. To be called after the last line. */
-  finish(): void {
-    const { behindLast } = this.#survey;
-    const lostCount = this.#lostCount + sumOf(behindLast, ({ lineCount }) => lineCount);
-    const { lastId } = this.#lines;
-    this.#skipPerhapsLost(lostCount);
-    const animalCount = sumOf(behindLast, (damage) => damage.animalCount);
-    this.#sayWhetherAnyMayBeWrong(lastId, this.#lostChangeCount + lostCount - animalCount);
-    this.#sayReadChanges(lastId);
-  }
-
-  /** Skips the ids of all animals that the lines lost after the last intact animal or gap may have created. */
-  #skipPerhapsLost(lostCount: number): void {
-    const { lastId } = this.#lines;
-    // Lines that read as changes count, too: what is damaged proves nothing.
-    const id = Math.min(this.#lastProvenId + lostCount, Math.max(gapIdMax, lastId));
-    if (id > lastId) {
-      this.#say(`perhaps lost, if there were such: ${rangeOf("animal", lastId, id)}; no other animal gets the id`);
-      this.#lines.skipTo(id);
-    }
-  }
-
-  /** If every lost change can be read, only those animals are in doubt. Otherwise any animal is. */
-  #sayWhetherAnyMayBeWrong(lastId: number, lostChangeCount: number): void {
-    const { changes } = this.#survey;
-    const readCount = new Set(changes.map(({ number }) => number)).size;
-    const areAllRead = lostChangeCount <= readCount && changes.every(({ id }) => id <= lastId);
-    if (!areAllRead && lastId > 0) {
-      const before = "may have the status before its last one, or may be removed";
-      this.#say(`lost lines may be changes or removals, so that each animal up to id ${lastId} ${before}`);
-    }
-  }
-
-  #sayReadChanges(lastId: number): void {
-    for (const { id, isRemoval } of this.#changed.values()) {
-      if (id <= lastId && !this.#gaps.has(id) && !this.#removed.has(id)) {
-        const [what, effect] = isRemoval
-          ? ["the removal", "it, or another if the id is damaged, is there again"]
-          : ["a change", "its status, or another's if the id is damaged, may be the one before"];
-        this.#say(`a lost line reads as ${what} of animal ${id}: ${effect}`);
-      }
-    }
-  }
-
-  #passTo(number: number): void {
-    const count = number - this.#number - 1;
-    if (count > 0) {
-      this.#say(`${rangeOf("line", this.#number, number - 1)} ${count === 1 ? "is" : "are"} missing`);
-    }
-    this.#lostCount += count;
-    this.#number = number;
-  }
-
-  /** Makes a gap of the ids after the last one, up to this one: their animals are lost. */
-  #loseIds(id: number): void {
-    const after = this.#lines.lastId;
-    if (id > after) {
-      const isGapLost = id - this.#lastProvenId > this.#lostCount; // So few lines could not give so many ids.
-      const which = isGapLost ? `no animal has ${rangeOf("id", after, id)}` : `lost: ${rangeOf("animal", after, id)}`;
-      this.#say(`${which}; no other animal gets the id`);
-      this.#gaps.add({ id, after });
-      this.#lines.skipTo(id);
-    }
-  }
-
-  /**
-   * An intact animal or gap proves how many ids were lost before it. Each lost id was one line, the other lost lines
-   * were changes; if there are more ids than lines, one of the lines was a gap.
-   */
-  #settle(id: number): void {
-    const lostIdCount = this.#lines.lastId - this.#lastProvenId;
-    this.#lostChangeCount += this.#lostCount - (lostIdCount > this.#lostCount ? 1 : lostIdCount);
-    this.#lastProvenId = id;
-    this.#lostCount = 0;
-  }
 }
 
 function rangeOf(noun: string, after: number, last: number): string {
   return last === after + 1 ? `${noun} ${last}` : `${noun}s ${after + 1} to ${last}`;
-}
-
-function sumOf(damages: readonly Damage[], count: (damage: Damage) => number): number {
-  return damages.reduce((sum, damage) => sum + count(damage), 0);
 }
 
 function contentOf({ view, start, line }: IntactLine): LineContent {

@@ -8,14 +8,12 @@ import { test } from "node:test";
 
 import { hasChecksum, lineWithChecksum, viewOf } from "../../src/base/checksum.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { fileOf, type ReadableFile, readPastErrors } from "../../src/disk/file-bytes.ts";
+import { fileOf } from "../../src/disk/file-bytes.ts";
 import { snapshotPieces } from "../../src/folder/limits-file.ts";
 import { encodeKeyEvent } from "../../src/keys/key-line.ts";
 import { MemoryLimiter } from "../../src/limits/memory-limiter.ts";
 import { chunkBytesMax } from "../../src/log/chunks.ts";
 import { openPetStore } from "../../src/store/json-lines-pet-store.ts";
-import { createPetLine } from "../../src/store/pet-line.ts";
-import { LinePlaces } from "../../src/transfer/line-places.ts";
 import { PetFileLines } from "../../src/transfer/pet-file-lines.ts";
 import { salvagePets } from "../../src/transfer/salvage-pets.ts";
 import { seeded, SeededRandom } from "../support/seeded-random.ts";
@@ -34,10 +32,9 @@ interface Salvaged {
 }
 
 /** Salvages, and opens what was written, which has to be intact. */
-async function salvage(damaged: Buffer | ReadableFile): Promise<Salvaged> {
+async function salvage(damaged: Buffer): Promise<Salvaged> {
   const reports: string[] = [];
-  const file = "read" in damaged ? damaged : fileOf(damaged);
-  const content = await contentOf(salvagePets(file, new PetFileLines(), (message) => void reports.push(message)));
+  const content = await contentOf(salvagePets(fileOf(damaged), new PetFileLines(), (message) => void reports.push(message)));
   const disk = new SimulatedDisk(new SeededRandom(1));
   disk.place(path, content);
   const store = await openPetStore({ disk: disk.boot(), dataDir, report: assert.fail });
@@ -73,8 +70,8 @@ test("after any flipped bit one line is left out, and changes of its animal", as
     const isNewline = content[newlineAt] !== log[newlineAt];
     const { served, nextId, reports } = await salvage(content);
     assert.equal(served, animalsWithout(isNewline ? [] : [index]), about);
-    assert.equal(reports.includes(`line ${index + 1} is missing`), !isNewline && index < lines.length - 1, reports.join());
-    assert.equal(reports.some((report) => report.endsWith(` from byte ${offset} on are damaged`)), !isNewline, reports.join());
+    const place = `lost: line ${index + 1}, in bytes ${offset} to ${bytesBefore(index + 1)}`;
+    assert.equal(reports.includes(place), !isNewline && index < lines.length - 1, reports.join());
     // Of a change that is lost after the last animal, and cannot be read as one, nobody knows that it was no animal.
     assert.ok(nextId === 5 || (nextId === 6 && !isNewline && index >= 5), about);
   }
@@ -106,17 +103,12 @@ const tom = (number: number, id = 3): string =>
   lineWithChecksum(`{"id":${id},"name":"Tom","categoryId":1,"status":"sold"${number === id ? "" : `,"line":${number}`},"group":${number}}`);
 const sale = (number: number, id: number): string => lineWithChecksum(`{"id":${id},"status":"sold","line":${number},"group":${number}}`);
 
-test("a line's place is its number: moved, doubled and exchanged lines lose nothing, wherever they are", async () => {
-  const { content } = await salvage(log);
-  const orders = [lines.toReversed(), lines.toSorted(), [...lines.slice(5), ...lines.slice(0, 5)], [...lines.slice(3), ...lines]];
-  for (const [index, line] of lines.entries()) {
-    for (const [to, other] of lines.entries()) {
-      orders.push(lines.toSpliced(index, 1).toSpliced(to, 0, line), lines.toSpliced(to, 0, line), lines.with(index, other).with(to, line));
-    }
-  }
-  for (const order of orders) {
-    const salvaged = await salvage(Buffer.from(order.join("")));
-    assert.deepEqual([salvaged.content, salvaged.reports, salvaged.nextId], [content, [], 5], order.join(""));
+const outOfOrder = /the line with number \d+, at byte \d+, stands behind a later one: .*\. Cut out of a copy what is wrong, and salvage that$/;
+
+test("lines that are moved or doubled, or of two histories, are told, and nothing is written", async () => {
+  const fork = [tom(8, 5), sale(9, 1), tom(10, 6)];
+  for (const order of [lines.toReversed(), [...lines.slice(5), ...lines.slice(0, 5)], [...lines, ...fork], [...fork, ...lines]]) {
+    await assert.rejects(salvage(Buffer.from(order.join(""))), outOfOrder);
   }
 });
 
@@ -129,66 +121,13 @@ test("line ends of Windows, a byte order mark, blank lines and a missing last ne
   }
 });
 
-test("two different lines with one number: nothing is written, and the first and last line of both histories are told", async () => {
-  const fork = [tom(8, 5), sale(9, 1), tom(10, 6)];
-  const end = "Cut one of them out, and run this again";
-  for (const [what, file, one, other] of [
-    ["one behind the other", [...lines, ...fork], [8, 9], [10, 12]],
-    ["a file that was restored, with what came after", [...lines, ...lines.slice(0, 7), ...fork], [8, 9], [17, 19]],
-    ["one before the other", [...fork, ...lines], [1, 3], [11, 12]],
-    ["one within the other", [...lines.slice(0, 4), tom(3), tom(4, 4), ...lines.slice(4)], [3, 4], [5, 11]],
-    ["one with a lost line", [...lines, fork[0]!, "\0".repeat(80), fork[2]!], [8, 9], [10, 11]],
-  ] as const) {
-    const text = file.join("");
-    const physical = text.split("\n");
-    const place = (line: number): string => {
-      const offset = Buffer.byteLength(physical.slice(0, line - 1).join("\n")) + Math.min(line - 1, 1);
-      return `line ${line} of the file (byte ${offset + physical[line - 1]!.lastIndexOf("\0") + 1}), ${physical[line - 1]!.replaceAll("\0", "")}`;
-    };
-    const history = ([first, last]: readonly [number, number]): string => `from ${place(first)}, to ${place(last)}`;
-    const message = `two histories are in it, and only you can tell which is right. One is ${history(one)}; the other is ${history(other)}. ${end}`;
-    await assert.rejects(salvage(Buffer.from(text)), new Error(message), what);
-    for (const [first, last] of [one, other]) {
-      const cut = await salvage(Buffer.from(text.split(/(?<=\n)/).toSpliced(first - 1, last + 1 - first).join("")));
-      assert.ok(cut.nextId > 0, `${what}: with one of them cut out it is salvaged`);
-    }
-  }
-});
-
-test("a salvage takes at most 20 bytes of memory a line, in whatever order they are", async () => {
-  const count = 300_000;
-  const random = new SeededRandom(3);
-  const order = Uint32Array.from({ length: count }, (_, index) => index + 1);
-  for (let index = count - 1; index > 0; index--) {
-    const other = random.integer(0, index);
-    [order[index], order[other]] = [order[other]!, order[index]!]; // Both are within the array.
-  }
-  const places = new LinePlaces();
-  const text = Buffer.from(tom(1, 1));
-  const [view, end] = [viewOf(text), text.length - 1];
-  const before = process.memoryUsage();
-  for (const number of order) {
-    const line = { ...createPetLine(), number };
-    assert.equal(places.add({ view, start: 0, end, offset: number * 100, line }), undefined);
-  }
-  globalThis.gc?.();
-  const after = process.memoryUsage();
-  const bytes = after.arrayBuffers - before.arrayBuffers + (globalThis.gc === undefined ? 0 : after.heapUsed - before.heapUsed);
-  assert.ok(bytes <= 20 * count, `${bytes / count} bytes a line`);
-  let last = 0;
-  for (const offset of places.inOrder()) {
-    assert.equal(offset, (last += 100));
-  }
-  assert.equal(last, count * 100);
-});
-
 test("zeros over the end of one line and the beginning of the next are two lost lines, also where the next is short", async () => {
   const removal = lineWithChecksum('{"id":1,"status":"removed","line":3,"group":3}');
   const content = Buffer.from([tom(1, 1), tom(2, 2), removal].join(""));
   const secondAt = tom(1, 1).length;
   content.fill(0, secondAt + 40, content.length - 40);
   const { reports } = await salvage(content);
-  assert.ok(reports.some((report) => /each animal up to id 1 may .*, or may be removed$/.test(report)), reports.join("\n"));
+  assert.ok(reports.some((report) => /each animal up to id 1 may .*, or be removed$/.test(report)), reports.join("\n"));
 });
 
 test("a log with gaps keeps them, a lost gap is one again, and a line of a newer release is not left out", async () => {
@@ -203,14 +142,36 @@ test("a log with gaps keeps them, a lost gap is one again, and a line of a newer
   await assert.rejects(salvage(Buffer.from(newer.join(""))), /^Error: byte \d+: an unknown member: a newer release wrote the line/);
 });
 
+test("changes that are lost together with a gap are told", async () => {
+  const gone = [['{"id":500,"after":1', 2], ['{"id":1,"status":"sold"', 3], ['{"id":1,"status":"removed"', 4]] as const;
+  const damaged = gone.map(([start, line]) => lineWithChecksum(`${start},"line":${line},"group":${line}}`)).join("");
+  const animal = (id: number, line: number): string => {
+    return lineWithChecksum(`{"id":${id},"name":"Tom","categoryId":1,"status":"available","line":${line},"group":${line}}`);
+  };
+  const { nextId, reports } = await salvage(Buffer.from(tom(1, 1) + "x".repeat(damaged.length) + animal(501, 5) + animal(502, 6)));
+  assert.equal(nextId, 503);
+  assert.ok(reports.some((report) => /each animal up to id 502 may .*, or be removed$/.test(report)), reports.join("\n"));
+});
+
+test("behind a lost gap and lost animals, no id is given again that a torn line may have had", async () => {
+  const gap = lineWithChecksum('{"id":500,"after":1,"line":2,"group":2}');
+  const animals = [501, 502].map((id, index) => {
+    return lineWithChecksum(`{"id":${id},"name":"Tom","categoryId":1,"status":"available","line":${index + 3},"group":2}`);
+  });
+  const change = lineWithChecksum('{"id":502,"status":"sold","line":5,"group":5}');
+  const torn = '{"id":503,"name":"Tom","categoryId":1,"status":"available","line":6,"group":6,"crc":"00';
+  const { nextId } = await salvage(Buffer.from(tom(1, 1) + "x".repeat((gap + animals.join("")).length) + change + torn));
+  assert.ok(nextId > 503, String(nextId));
+});
+
 test("a change in a gap, which an export of release 2.0.0 may have, is left out", async () => {
   const { content } = await salvage(Buffer.from(lines.with(1, "").join("")));
   const number = content.toString().split("\n").length;
   const change = lineWithChecksum(`{"id":2,"status":"sold","line":${number},"group":${number}}`);
   const salvaged = await salvage(Buffer.concat([content, Buffer.from(change)]));
   assert.deepEqual(salvaged.content, content);
-  const reason = "by which animal 2 became sold: it is lost";
-  assert.deepEqual(salvaged.reports, [`left out line ${number}, byte ${content.length}, ${reason}`]);
+  const reason = "by which animal 2 became sold: it is lost or removed";
+  assert.deepEqual(salvaged.reports, [`left out the line with number ${number}, at byte ${content.length}, ${reason}`]);
 });
 
 test("a name that was chosen so that the line's rest has the line's checksum proves nothing, and stops no salvage", async () => {
@@ -245,7 +206,7 @@ test("what is damaged proves nothing: the id of the last animal is not given aga
     const spliced = `{"id":${id},"status":"sold"ble","line":10,"group":10,"crc":"00000000"}\n`;
     const { nextId, reports } = await salvage(Buffer.from([...lines, spliced, sale(11, 1)].join("")));
     assert.equal(nextId, 6);
-    assert.equal(reports.some((report) => report.includes("each animal up to id 4 ")), id === 99);
+    assert.ok(reports.some((report) => report.includes("each animal up to id 4 ")));
   }
 });
 
@@ -275,7 +236,7 @@ test("a log of several chunks loses what is damaged, wherever that is", async ()
   }
 });
 
-test("whatever is moved, doubled, exchanged, blank or missing, all intact animals have their last intact status", seeded(async (random) => {
+test("whatever is exchanged, blank or missing, all intact animals have their last intact status; what is moved is refused", seeded(async (random) => {
   const all = await longLines(random);
   for (let round = 0; round < fuzzCount; round++) {
     let damaged: Buffer = Buffer.from(all.join(""));
@@ -283,29 +244,16 @@ test("whatever is moved, doubled, exchanged, blank or missing, all intact animal
       damaged = damageOnce(random, damaged);
     }
     const there = all.map((line) => damaged.includes(line.slice(0, -1)));
-    const { served, reports } = await salvage(damaged);
+    const salvaged = await salvage(damaged).catch((error: unknown) => assert.match(String(error), outOfOrder));
+    if (salvaged === undefined) {
+      continue;
+    }
+    const { served, reports } = salvaged;
     assert.equal(served, animalsWithout([...all.keys()].filter((index) => !there[index]), all), `round ${round}: ${reports.join("\n")}`);
     const isLost = there.slice(0, Math.max(there.lastIndexOf(true), 0)).includes(false); // Nothing tells of lines behind the last one.
     assert.ok(reports.length > 0 || !isLost, `round ${round}: what is lost is said`);
   }
 }));
-
-test("what a disk cannot read is damage of that length, for a salvage alone", async () => {
-  const long = Buffer.concat(Array.from({ length: 200 }, (_, index) => Buffer.from(tom(index + 1, index + 1))));
-  for (let bad = 0; bad < long.length; bad += 4_096) {
-    const file = { ...fileOf(long), read: async (target: Uint8Array, position: number) => {
-      if (position < bad + 4_096 && position + target.length > bad) {
-        throw Object.assign(new Error("EIO: i/o error, read"), { code: "EIO" });
-      }
-      return long.subarray(position).copy(target);
-    } };
-    const offsets: number[] = [];
-    const blank = Buffer.from(long).fill(0, bad, Math.min(bad + 4_096, long.length));
-    assert.deepEqual(await salvage(readPastErrors(file, (offset) => void offsets.push(offset))), await salvage(blank));
-    assert.deepEqual(offsets, [bad]);
-    await assert.rejects(salvage(file), { code: "EIO" });
-  }
-});
 
 function bytesBefore(count: number): number {
   return Buffer.byteLength(lines.slice(0, count).join(""));
