@@ -9,12 +9,11 @@ import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
 import { type Report, withLevel } from "../base/report.ts";
 import type { Disk } from "../disk/disk.ts";
+import { DryDisk } from "../disk/dry-disk.ts";
 import { explain } from "../disk/file-errors.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import { OverlayDisk } from "../disk/overlay-disk.ts";
 import { openFolder } from "../folder/engine.ts";
 import { newKey } from "../keys/keys.ts";
-import { mustHaveRoom } from "./first-start.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { readCertificate, readSettings, readStorage, settingNames, type Settings } from "./settings.ts";
 import { exitDone, exitFailure, type Terminal } from "./terminal.ts";
@@ -62,14 +61,13 @@ async function tryToStart(settings: Settings, disk: Disk, report: Report): Promi
     return checkDatabase(storage);
   }
   const { dataDir } = storage;
-  const trial = new OverlayDisk(disk);
+  const trial = new DryDisk(disk);
   const engine = await openFolder({ disk: trial, clock: systemClock, dataDir, report });
   try {
     const { exists, keyring } = engine.keys;
     const first = exists ? "" : "; a start would make the first key";
     const animals = pluralize((await engine.countAnimals()) ?? 0, "animal");
     const inWords = `${resolve(dataDir)} has ${animals}, ${keyring.countInWords()}${first}`;
-    await mustHaveRoom({ engine }, settings, trial);
     await (exists || engine.keys.createFirst(newKey({}, { clock: systemClock, randomBytes }).event));
     const inUse = "; in use by a running service: what looks unfinished may be a write in progress";
     return trial.isHeld ? inWords + inUse : inWords;

@@ -13,7 +13,6 @@ import { messageOf } from "../base/error-message.ts";
 import { pluralize } from "../base/pluralize.ts";
 import { oneLine } from "../base/redact-secrets.ts";
 import type { Report } from "../base/report.ts";
-import { nodeDisk } from "../disk/node-disk.ts";
 import { KeyError } from "../keys/key.ts";
 import type { Observers } from "../observe/observers.ts";
 import { type AnimalStoreOptions, checkOptions } from "../options.ts";
@@ -26,7 +25,7 @@ import { Listener } from "../wire/listener.ts";
 import { keepTickShape } from "../wire/tick-shape.ts";
 import { consolePages } from "./console-pages.ts";
 import { maskedAddress } from "./database-address.ts";
-import { mustHaveRoom, removeUnused, showFirstKey } from "./first-start.ts";
+import { showFirstKey } from "./first-start.ts";
 import { UsageError } from "./parse-flags.ts";
 import { readCertificate, readSettings, type Settings, type SettingsRead, wantsJsonLines } from "./settings.ts";
 import type { Terminal } from "./terminal.ts";
@@ -88,21 +87,15 @@ type Kept = Pick<AnimalStoreOptions, "dataDir" | "database">;
 async function serveFrom(kept: Kept, asked: Asked): Promise<void> {
   const { report, stopping } = asked;
   try {
-    const isNew = !(await nodeDisk.exists(kept.dataDir ?? ".").catch(() => true)); // The start says why it fails.
     const running = await begin(kept, asked);
-    let isServing = false;
     try {
       await openPorts(running, asked);
-      isServing = true;
       if (!stopping.aborted) {
         await once(stopping, "abort");
       }
       report("stopping: finishing the requests under way");
     } finally {
       await end(running);
-      if (isNew && !isServing && kept.dataDir !== undefined) {
-        await removeUnused(kept.dataDir);
-      }
     }
     report("stopped");
   } catch (error) {
@@ -182,7 +175,6 @@ async function openPorts({ service, listener, metricsServer, tls }: Running, ask
   const { settings, terminal, report, stopping } = asked;
   const { port, host, metricsPort, metricsHost } = settings;
   const fail = (error: unknown): never => failStart(error, asked);
-  await mustHaveRoom(service, settings).catch(fail);
   let metricsUrl: string | undefined;
   if (metricsServer !== undefined && metricsPort !== undefined) {
     const opened = await listen(metricsServer, { port: metricsPort, host: metricsHost, prefix: "metrics-" }, asked);

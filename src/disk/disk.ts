@@ -46,8 +46,6 @@ export interface Disk {
   openToAppend(path: string): Promise<DiskFile>;
   /** The absolute path that the link at `path` leads to; undefined if there is no link. */
   linkTarget(path: string): Promise<string | undefined>;
-  /** Rejects if `remove` would be refused because the file is another user's. Removes nothing. */
-  mustBeRemovable(path: string): Promise<void>;
   /** Whether there is such a file or folder. */
   exists(path: string): Promise<boolean>;
   /** Atomically renames `from` to `to`, replacing a file there. Not durable before `syncFolder`. */

@@ -17,7 +17,7 @@ import { pluralize } from "../base/pluralize.ts";
 import type { Disk, DiskFile } from "./disk.ts";
 import { explain, undefinedIfAbsent, withPath } from "./file-errors.ts";
 import { isLocked, lock, reach } from "./lock.ts";
-import { isRoot, refuseRoot, stickyBit } from "./owner.ts";
+import { isRoot, refuseRoot } from "./owner.ts";
 
 const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = fs.constants;
 
@@ -60,7 +60,6 @@ export const nodeDisk: Disk = {
   openToAppend: (path) => withPath(path, openFile(path, O_RDWR | O_APPEND | O_CREAT)),
   exists: async (path) => (await withPath(path, undefinedIfAbsent(stat(path)))) !== undefined,
   linkTarget,
-  mustBeRemovable: (path) => withPath(path, mustBeRemovable(path)),
   rename: (from, to) => withPath(from, rename(from, to)),
   remove: (path) => withPath(path, undefinedIfAbsent(unlink(path))),
   makeFolder: (path) => withPath(path, makeFolder(path)),
@@ -139,18 +138,6 @@ async function sync(handle: FileHandle, call: "sync" | "datasync"): Promise<void
 async function linkTarget(path: string): Promise<string | undefined> {
   const found = await undefinedIfAbsent(lstat(path));
   return found?.isSymbolicLink() === true ? resolve(dirname(path), await readlink(path)) : undefined;
-}
-
-/** In a folder with the sticky bit only the owner of a file, or of the folder, may remove it. */
-async function mustBeRemovable(path: string): Promise<void> {
-  const [uid, file] = [process.geteuid?.() ?? 0, await undefinedIfAbsent(lstat(path))];
-  if (uid !== 0 && file !== undefined && file.uid !== uid) {
-    const folder = await stat(dirname(path));
-    if ((folder.mode & stickyBit) !== 0 && folder.uid !== uid) {
-      const text = `EPERM: operation not permitted, unlink '${path}'`;
-      throw Object.assign(new Error(text), { code: "EPERM", syscall: "unlink", path });
-    }
-  }
 }
 
 /**

@@ -59,7 +59,7 @@ async function mustBeSafe(part: string, found: Stats, program: Stats | undefined
 
 const writableByOthers = 0o022;
 /** S_ISVTX: Node has no constant for it. */
-export const stickyBit = 0o1000;
+const stickyBit = 0o1000;
 
 export function isRoot(): boolean {
   return process.geteuid?.() === 0;

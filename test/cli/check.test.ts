@@ -18,7 +18,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test, type TestContext } from "node:test";
@@ -143,7 +142,8 @@ const damages: Readonly<Record<string, Damage>> = {
   "the lock a folder": (_, path) => mkdirSync(path("server.lock")),
   "the lock a link to nothing": (_, path) => symlinkSync("/nowhere/x", path("server.lock")),
   ...Object.fromEntries(["", "pets.jsonl", "keys.jsonl", "limits.json"].flatMap((name) => {
-    return ["there", "nowhere"].map((place) => [`${name || "the folder"} a link to no file ${place}`, linked(name, place)]);
+    const places = name === "" ? ["there", "nowhere"] : ["there"];
+    return places.map((place) => [`${name || "the folder"} a link to no file ${place}`, linked(name, place)]);
   })),
   ...Object.fromEntries(["pets.jsonl", "keys.jsonl", "limits.json"].map((name) => [`${name} a named pipe`, piped(name)])),
 };
@@ -166,8 +166,6 @@ const refusals: Readonly<Record<string, RegExp>> = {
   "the lock a link to nothing": /server\.lock: it is not a socket$/,
   "the folder a link to no file there": /is not a folder, nor a link to one$/,
   "the folder a link to no file nowhere": /is not a folder, nor a link to one$/,
-  "pets.jsonl a link to no file nowhere": /nowhere does not exist$/,
-  "keys.jsonl a link to no file nowhere": /nowhere does not exist, so the change was not stored$/,
   "pets.jsonl a named pipe": /pets\.jsonl is a named pipe or a device, not a file$/,
   "keys.jsonl a named pipe": /keys\.jsonl is a named pipe or a device, not a file$/,
   "limits.json a named pipe": /limits\.json is a named pipe or a device, not a file$/,
@@ -235,29 +233,4 @@ test("check, import and keys refuse an empty --data, and make nothing", async (c
     assert.match(refused.stderr, /^Cannot use --data : must not be empty.*\n$/);
   }
   assert.deepEqual(readdirSync("."), before);
-});
-
-test("check says that a start without keys fails on a full disk, as it does in one line before it listens", {
-  skip: process.getuid?.() === 0 ? false : "needs root, to mount a small disk",
-}, async (context) => {
-  const data = temporaryFolder(context);
-  if (spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", data]).status !== 0) {
-    context.skip("needs mount -t tmpfs, which does not work here");
-    return;
-  }
-  try {
-    assert.throws(() => writeFileSync(join(data, "fill"), Buffer.alloc(200_000)), { code: "ENOSPC" });
-    const before = readdirSync(data);
-    const { code, stdout } = await runHere(["check", "--data", data]);
-    assert.equal(code, 1);
-    assert.match(stdout, /^Cannot write the first key: no space is left on the disk of \/\S+$/m);
-    assert.deepEqual(readdirSync(data), before, "nothing is left behind");
-    const listen = context.mock.method(Server.prototype, "listen");
-    const terminal = recordingTerminal();
-    assert.equal(await run(["--port", "0", "--data", data], terminal, () => new AbortController().signal), 2);
-    assert.equal(listen.mock.callCount(), 0);
-    assert.match(terminal.output().stderr, /^Cannot use --data .*: Cannot write the first key: no space is left on the disk of \/\S+\n$/);
-  } finally {
-    spawnSync("umount", [data]);
-  }
 });

@@ -149,7 +149,6 @@ export class SimulatedDisk {
         }),
       remove: (path) => call("remove", () => void this.#seenNames.delete(path)),
       linkTarget: async () => undefined,
-      mustBeRemovable: async () => undefined,
       makeFolder: () => call("makeFolder", () => undefined),
       syncFolder: (folder) => call("syncFolder", () => this.#syncFolder(folder)),
       lock: (path) => call("lock", () => this.#lock(path)),
