@@ -7,7 +7,7 @@ import { nodeDisk } from "../disk/node-disk.ts";
 import type { Database, Query } from "../postgres/database.ts";
 import { type Source, transferCatalogue, transferFolder, type Transferred } from "../transfer/import-to-postgres.ts";
 import { type DatabaseStorage, withDatabase } from "./database.ts";
-import { mustHaveFiles, pieceMs, surroundingsOf, transferredInWords } from "./export.ts";
+import { mustHaveFiles, surroundingsOf, transferredInWords } from "./export.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Moves pets.jsonl. Resolves to what was moved, in words. @throws {UsageError} @throws {Error} nothing was imported */
@@ -40,6 +40,9 @@ export async function importFolder(folder: string, storage: DatabaseStorage, ter
     }
   });
 }
+
+/** How long the answer to a statement may take that moves a piece to a database. */
+const pieceMs = 60_000;
 
 async function inTransaction<Result>(
   database: Database,

@@ -1,4 +1,4 @@
-/** `export FOLDER`: writes a data folder, from another one or from a database. */
+/** `export FOLDER`: writes a data folder from another one, without its history. */
 
 import { join } from "node:path";
 
@@ -9,15 +9,11 @@ import { checkWhole, fillFolder } from "../disk/atomic-folder.ts";
 import type { Surroundings } from "../disk/disk.ts";
 import { isFolderLocked } from "../disk/lock.ts";
 import { nodeDisk } from "../disk/node-disk.ts";
-import type { Query } from "../postgres/database.ts";
 import { exportFolder, transferredFileNames } from "../transfer/export-folder.ts";
 import type { Transferred } from "../transfer/import-to-postgres.ts";
 import { parseFlags, UsageError } from "./parse-flags.ts";
 import { parseFolder, readStorage } from "./settings.ts";
 import { exitDone, type Terminal, workReport } from "./terminal.ts";
-
-/** How long the answer to a statement may take that moves a piece from or to a database. */
-export const pieceMs = 60_000;
 
 /** Resolves to the exit code. @throws {UsageError} @throws {Error} nothing was exported */
 export async function exportAnimals(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -29,14 +25,7 @@ export async function exportAnimals(args: readonly string[], terminal: Terminal)
   checkTarget(folder);
   const storage = readStorage(values, terminal.environment);
   if (storage.kind === "database") {
-    const { withDatabase } = await import("./database.ts");
-    const { exportDatabase } = await import("../transfer/export-from-postgres.ts");
-    const moved = await withDatabase(storage, { work: "use", report: terminal.report }, async (database) => {
-      const move = (query: Query): Promise<Transferred> => exportDatabase(query, folder, surroundingsOf(terminal));
-      return fillFolder(nodeDisk, folder, transferredFileNames, () => database.transaction(move, { eachMs: pieceMs }));
-    });
-    terminal.stdout(`exported ${transferredInWords(moved)}\n`);
-    return exitDone;
+    throw new UsageError(`Cannot export ${storage.cited}: back it up with pg_dump`);
   }
   const { dataDir } = storage;
   await mustHaveFiles(dataDir, "export");

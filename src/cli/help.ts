@@ -32,12 +32,12 @@ nothing is written, and the first such line is named: cut what is wrong out of a
 limits.json are copied only if they are undamaged: if a line of keys.jsonl is lost, revoked keys could work again.
 Exit code 0: nothing is lost; 1: something is lost, or nothing could be written.
 `],
-  export: ["FOLDER [--data FOLDER | --database URL]", `
+  export: ["FOLDER [--data FOLDER]", `
 Writes the catalogue, the keys and the limits, as they are now, to a new data folder. The folder is made if it is
 missing, and must not have such files yet. An animal takes one line there, however often it was changed. So the file
 is short, and a start is quick: stop the server, export, and start it on the new folder. While a server runs, the export
 is a backup: it has nothing that is confirmed later. It also has the next id, and the idempotency keys of the last 24
-hours, from a folder at most the last 1,000,000.
+hours, at most the last 1,000,000. A database is backed up with pg_dump.
 `],
   import: [`FILE [--data FOLDER | --database URL]
        animal-store import FOLDER --database URL`, `
@@ -133,7 +133,7 @@ function programHelp(): string {
   return `Usage: animal-store [FLAGS]                starts the service
        animal-store keys COMMAND [FLAGS]   makes, lists, changes and revokes API keys
        animal-store import FILE [FLAGS]    adds the animals of a JSON-lines file, or copies a data folder to a database
-       animal-store export FOLDER [FLAGS]  writes a compacted data folder, from a folder or a database
+       animal-store export FOLDER [FLAGS]  writes a compacted data folder
        animal-store check [FLAGS]          says whether the service would start with the same flags; salvages a folder
 
 Each setting is a flag, or the environment variable below it (env).

@@ -103,7 +103,7 @@ test("without the package pg, every command with a database says how to install 
   writeFileSync(join(folder, "new.jsonl"), '{"name":"Rex","categoryId":1}\n');
   writeFileSync(join(folder, "pets.jsonl"), '{"id":1}\n');
   const files = [folder, join(folder, "new.jsonl"), join(folder, "pets.jsonl")];
-  const commands = [[], ["keys", "list"], ["keys", "create"], ["check"], ["export", folder], ...files.map((file) => ["import", file])];
+  const commands = [[], ["keys", "list"], ["keys", "create"], ["check"], ...files.map((file) => ["import", file])];
   for (const command of commands) {
     const { code, stdout, stderr } = await runHere([...command, "--database", "postgres://app:hidden@127.0.0.1:1/store"]);
     const says = "Cannot use --database postgres://app:***@127.0.0.1:1/store: the package pg is missing; run: npm install pg " +

@@ -125,7 +125,10 @@ for (const [name, { skip, create }] of Object.entries(places)) {
     assert.equal((await call("/pets"))[1], before);
     assert.equal(await program.stop(), 0);
     assert.equal((await run(["import", lines, ...place], how)).code, 0);
-    const target = join(folder, `exported from ${name}`);
+    if (name === "a database") {
+      return; // Which cannot be exported.
+    }
+    const target = join(folder, "exported");
     const exported = await run(["export", target, ...place], how);
     assert.equal(exported.code, 0, exported.stderr);
     program = await start(context, ["--data", target], how);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import pg from "pg";
@@ -19,7 +19,7 @@ import { guardedFolder } from "./guarded-folder.js";
 import { openPool, skip, skipFaults, startPostgres } from "./postgres-server.js";
 import { withQuery } from "./places.js";
 import { runCommand, startProgram } from "./program.js";
-import { bannedKey, changeHash, createOld, hash, key, keyId, mimi } from "./release-2.1.js";
+import { bannedKey, createOld, hash, key, keyId, mimi } from "./release-2.1.js";
 
 const postgres = await startPostgres({ settings: { max_prepared_transactions: 2 } });
 after(() => postgres?.stop());
@@ -52,7 +52,6 @@ test("import and keys create make the schema in a database without tables, and s
     [["keys", "list"], /it has no tables of the animal store; keys create and import make them\n$/],
     [["keys", "show", "key_000000000000000"], /it has no tables/],
     [["keys", "revoke", "key_000000000000000"], /it has no tables/],
-    [["export", join(guardedFolder("out"), "out")], /it has no tables/],
     [["--port", "0"], /it has no tables of the animal store; keys create and import make them\n$/],
     [["keys", "create", "--plan", "nonsense"], /nonsense/],
     [["keys", "create", "--label", "x".repeat(65)], /label/],
@@ -73,7 +72,7 @@ test("import and keys create make the schema in a database without tables, and s
   }
 });
 
-test("keys, check and export work on a database of release 2.1, and change nothing of its schema", { skip }, async () => {
+test("keys and check work on a database of release 2.1, and change nothing of its schema", { skip }, async () => {
   const url = await createOld(postgres);
   const store = ["--database", url];
   const before = await schemaOf(url);
@@ -90,9 +89,6 @@ test("keys, check and export work on a database of release 2.1, and change nothi
     assert.match(await run("keys", name, keyId, value), /^key_/);
   }
   assert.match(await run("keys", "revoke", keyId), /^revoked/);
-  const folder = join(guardedFolder("export"), "folder");
-  assert.match(await run("export", folder), /^exported 2 animals/);
-  assert.match(readFileSync(join(folder, "pets.jsonl"), "utf8"), new RegExp(`"status":"pending".*"once":"${changeHash}"`));
   assert.deepEqual(await schemaOf(url), before);
 });
 
@@ -135,7 +131,7 @@ test("a database of an older release is refused by a start and each command, in 
   const url = await createOld(postgres);
   await postgres.query("UPDATE animal_store.version SET version = 3", [], url);
   const before = await schemaOf(url);
-  for (const command of [["--port", "0"], ["check"], ["keys", "list"], ["keys", "create"], ["export", join(guardedFolder("out"), "out")]]) {
+  for (const command of [["--port", "0"], ["check"], ["keys", "list"], ["keys", "create"]]) {
     const { code, stdout, stderr } = await runCommand([...command, "--database", url]);
     assert.equal(code, command[0] === "check" ? 1 : 2);
     assert.match(stdout + stderr, /^Cannot use --database \S+: its schema animal_store has version 3, of a release before 2\.1: start release 2\.1 on it once, which migrates it\n/);
@@ -199,15 +195,6 @@ for (const name of names) {
     assert.equal((await store.changeStatus(1, change, "b".repeat(22))).isReplay, false);
     assert.equal((await store.changeStatus(1, change, "b".repeat(22))).isReplay, true);
     await assert.rejects(store.add(mimi, "b".repeat(22)), { name: "IdempotencyConflictError" });
-    const folder = join(guardedFolder("export"), "folder");
-    const exported = await runCommand(["export", folder, "--database", url]);
-    assert.equal(exported.code, 0, exported.stderr);
-    const copy = await postgres.createDatabase();
-    const imported = await runCommand(["import", folder, "--database", copy]);
-    assert.equal(imported.code, 0, imported.stderr);
-    const again = openPool(context, copy);
-    const moved = new PostgresPetStore(new Database(again, assert.fail), systemClock);
-    assert.equal((await moved.changeStatus(1, change, "b".repeat(22))).isReplay, true);
   });
 
   test(`no statement of an instance of release 2.1 fails while a start migrates (once.${name}), those under way included`, { skip }, async (context) => {
