@@ -63,7 +63,12 @@ export async function addAll(source: Source, options: AddOptions): Promise<void>
   const { animalCount, add, commandFrom, terminal, stopping } = options;
   const { path } = source;
   const onProgress = reportProgress(systemClock, workReport(terminal), `importing ${path}`, animalCount);
-  await add([]); // Finds who holds the folder, before the file is read again.
+  const { failure } = await add([]); // Finds who holds the folder, before the file is read again.
+  if (failure !== undefined) {
+    // It was asked to add nothing, so that is what it has done, also if it has not answered.
+    const reason = failure instanceof OutcomeUnknownError ? "who holds the folder does not answer" : messageOf(failure);
+    throw new Error(`Cannot import ${path}: ${reason}; nothing was imported`, { cause: failure });
+  }
   const failChanged = (): never => {
     throw new Error("the file changed while it was read");
   };

@@ -59,47 +59,24 @@ export function succeeded(answer: Answer): Answer {
   return answer;
 }
 
-/** @param content only for a request with an effect @throws {Error} it has had no effect, and will have none */
-export async function send(disk: Disk, dataDir: string, action: ControlAction, content?: string): Promise<Answer> {
+/** @throws {Error} it has had no effect, and will have none */
+export async function send(disk: Disk, dataDir: string, action: ControlAction, content: string): Promise<Answer> {
+  const owner = `the process that holds the folder ${dataDir}`;
   const connection = await disk.reach(folderLockPath(dataDir));
   if (connection === undefined) {
     throw new NotReadyError(`no process holds the folder ${dataDir}`);
   }
-  const hasEffect = content !== undefined;
-  const head = `${JSON.stringify({ door: controlVersion, do: action })}\n`;
-  if (hasEffect) {
-    connection.write(`${head}${content}\n`);
-  } else {
-    connection.end(head);
-  }
-  return judge(await receive(connection), hasEffect, `the process that holds the folder ${dataDir}`);
-}
-
-/**
- * What has become of a request, by what has come of its response:
- *
- *                                  connection ended          connection late
- *     nothing                      NotReadyError             Error: nothing was changed
- *     a part; it has no effect     NotReadyError             Error
- *     a part; it has an effect     OutcomeUnknownError       OutcomeUnknownError, both returned
- *     all                          what its last line says   as for a part
- */
-function judge({ text, isLate }: Received, hasEffect: boolean, owner: string): Answer {
-  const late = `has not answered for ${controlTimeoutMs / 1_000} s`;
-  if (text === "") {
-    throw isLate
-      ? new Error(`${owner} ${late}: it may be stopped, hang, or be older than release 2.1; nothing was changed`)
-      : new NotReadyError(`${owner} has not answered`);
+  connection.end(`${JSON.stringify({ door: controlVersion, do: action })}\n${content}\n`);
+  const { text, isLate } = await receive(connection);
+  if (text === "" && !isLate) {
+    throw new NotReadyError(`${owner} has not answered`);
   }
   const [, ...lines] = text.split("\n").slice(0, -1);
   const last = lines.pop();
-  if (isLate || last === undefined || !/^\{"(done|error)":/.test(last)) {
-    const what = isLate ? late : "has ended";
-    if (hasEffect) {
-      const failure = new OutcomeUnknownError(`${owner} took the request and ${what}: it may have effect`);
-      return { lines: [], isDone: false, failure };
-    }
-    throw isLate ? new Error(`${owner} ${what}`) : new NotReadyError(`${owner} ${what}`);
+  if (last === undefined || !/^\{"(done|error)":/.test(last)) {
+    const what = isLate ? `has not answered for ${controlTimeoutMs / 1_000} s` : "has ended";
+    const failure = new OutcomeUnknownError(`${owner} was asked and ${what}: it may have effect`);
+    return { lines: [], isDone: false, failure };
   }
   const end = JSON.parse(last) as { readonly done?: boolean } & Parameters<typeof decodeError>[0];
   return { lines, isDone: end.done === true, failure: end.done === undefined ? decodeError(end) : undefined };
@@ -110,41 +87,25 @@ interface Received {
   readonly isLate: boolean;
 }
 
-/**
- * All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. When the owner's first
- * line comes, an empty line is sent back. Only then may the request take effect.
- */
+/** All that comes until the connection ends, or until nothing has come for `controlTimeoutMs`. */
 function receive(connection: Duplex): Promise<Received> {
   return new Promise((resolve) => {
     let text = "";
-    let timer: NodeJS.Timeout;
-    const giveUp = (): void => {
-      const length = text.length;
+    const timer = setTimeout(() => {
       // This process may have been stopped too, so it looks at what has come before it gives up.
       setImmediate(() => {
-        if (text.length === length) {
-          resolve({ text, isLate: true });
-          connection.destroy();
-        }
+        resolve({ text, isLate: true });
+        connection.destroy();
       });
-    };
-    const wait = (): void => {
-      clearTimeout(timer);
-      timer = setTimeout(giveUp, controlTimeoutMs);
-    };
+    }, controlTimeoutMs);
     connection.setEncoding("utf8");
     connection.on("data", (more: string) => {
       text += more;
-      wait();
-      if (connection.writable && text.includes("\n")) {
-        connection.end("\n");
-      }
+      timer.refresh();
     });
-    connection.on("end", () => connection.end());
     connection.on("close", () => {
       clearTimeout(timer);
       resolve({ text, isLate: false });
     });
-    wait();
   });
 }

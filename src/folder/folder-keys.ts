@@ -4,10 +4,10 @@
  */
 
 import type { FolderSurroundings } from "../disk/disk.ts";
-import { folderLockPath, isFolderLocked } from "../disk/lock.ts";
+import { folderLockPath } from "../disk/lock.ts";
+import { refuseRoot } from "../disk/owner.ts";
 import { KeyCommands } from "../keys/key-commands.ts";
 import { encodeKeyEvent } from "../keys/key-line.ts";
-import type { KeySummary } from "../keys/key-summary.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { KeyDecider } from "../keys/keys.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
@@ -20,15 +20,8 @@ import { openKeys } from "./open-keys.ts";
 export function folderKeys(options: FolderSurroundings): KeyDecider {
   const { disk, clock, dataDir } = options;
   return {
-    list() {
-      const work = async (): Promise<KeySummary[] | undefined> =>
-        (await isFolderLocked(disk, dataDir)) ? undefined : (await readKeys(options)).list();
-      const ask = async (): Promise<KeySummary[]> => {
-        const { lines } = succeeded(await send(disk, dataDir, "list")); // With live figures.
-        return lines.map((line) => JSON.parse(line) as KeySummary); // As the lock's owner makes them.
-      };
-      return workOrAsk(work, ask, clock);
-    },
+    /** The figures are as of the last save, also if a service runs. */
+    list: async () => (await readKeys(options)).list(),
     async change(event) {
       if (event.event !== "made" && !(await disk.exists(dataDir))) {
         return (await readKeys(options)).change(event); // Makes no folder for a key that cannot be known.
@@ -52,6 +45,7 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
 /** Reads keys and limits as last saved. Writes nothing, so the keys of a read-only folder can be shown, too. */
 async function readKeys(options: FolderSurroundings): Promise<KeyCommands> {
   const { clock, dataDir, disk, report } = options;
+  await refuseRoot(dataDir);
   const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
     const limiter = new MemoryLimiter({ clock });
     const fault = await loadLimits(disk, dataDir, limiter, keyring);

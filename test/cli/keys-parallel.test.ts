@@ -16,7 +16,7 @@ async function statusOf(url: string, key: string): Promise<number> {
   return (await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } })).status;
 }
 
-test("50 changes in a row are in effect at the next request, and keys list shows live figures", async (context) => {
+test("50 changes in a row are in effect at the next request", async (context) => {
   const folder = new KeyFolder(context);
   const { url, stop } = await start(context, ["--data", folder.path]);
   const at = ["--data", folder.path];
@@ -24,9 +24,6 @@ test("50 changes in a row are in effect at the next request, and keys list shows
     const made = await runHere(["keys", "create", "--plan=enterprise", "--per-minute=2", "--per-day=9", ...at]);
     const [key, id] = [made.stdout.trim(), /key_\w{15}/.exec(made.stderr)?.[0] ?? ""];
     assert.deepEqual([await statusOf(url, key), await statusOf(url, key), await statusOf(url, key)], [200, 200, 429]);
-    const { stdout } = await runHere(["keys", "list", "--json", ...at]);
-    const listed = stdout.trimEnd().split("\n").map((line) => JSON.parse(line) as { readonly id: string; readonly minute: object });
-    assert.deepEqual(listed.find((one) => one.id === id)?.minute, { limit: 2, used: 2 });
     await runHere(["keys", "reset", id, ...at]);
     assert.equal(await statusOf(url, key), 200);
     await runHere(["keys", "plan", id, "--plan=pro", ...at]);
