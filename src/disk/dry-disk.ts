@@ -36,6 +36,10 @@ export class DryDisk implements Disk {
       const target = await this.linkTarget(path);
       if (target !== undefined) {
         await this.#disk.openToRead(path); // Root follows no link. For all others the target is made.
+        if (!(await this.exists(dirname(target)))) { // For instance on a volume that is not mounted.
+          const error = new Error(`ENOENT: no such file or directory, open '${path}'`);
+          throw Object.assign(error, { code: "ENOENT", syscall: "open", path });
+        }
         return this.openToAppend(target);
       }
     }

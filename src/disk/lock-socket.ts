@@ -180,11 +180,11 @@ export class SocketFolder {
 
   /** Replaces Node's own message, which names a temporary file, and a call of the network. */
   async failure(error: unknown, name: string): Promise<Error> {
-    const refused = await explain(error, join(this.path, name));
+    const code = codeOf(error);
+    const refused = code === "EACCES" ? await explain(error, join(this.path, name)) : error;
     if (refused instanceof RefusedError) {
       return refused;
     }
-    const code = codeOf(error);
     const user = await userName(process.geteuid?.() ?? -1);
     const needs = `user ${user} must be able to write to it, on a file system with Unix sockets and hard links`;
     const text = `the folder ${this.path} cannot be used: ${String(code)}; ${needs}`;

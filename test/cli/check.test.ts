@@ -142,7 +142,7 @@ const damages: Readonly<Record<string, Damage>> = {
   "the lock a folder": (_, path) => mkdirSync(path("server.lock")),
   "the lock a link to nothing": (_, path) => symlinkSync("/nowhere/x", path("server.lock")),
   ...Object.fromEntries(["", "pets.jsonl", "keys.jsonl", "limits.json"].flatMap((name) => {
-    const places = name === "" ? ["there", "nowhere"] : ["there"];
+    const places = name === "keys.jsonl" ? ["there"] : ["there", "nowhere"]; // check makes no first key.
     return places.map((place) => [`${name || "the folder"} a link to no file ${place}`, linked(name, place)]);
   })),
   ...Object.fromEntries(["pets.jsonl", "keys.jsonl", "limits.json"].map((name) => [`${name} a named pipe`, piped(name)])),
@@ -166,6 +166,7 @@ const refusals: Readonly<Record<string, RegExp>> = {
   "the lock a link to nothing": /server\.lock: it is not a socket$/,
   "the folder a link to no file there": /is not a folder, nor a link to one$/,
   "the folder a link to no file nowhere": /is not a folder, nor a link to one$/,
+  "pets.jsonl a link to no file nowhere": /ENOENT: .*pets\.jsonl/,
   "pets.jsonl a named pipe": /pets\.jsonl is a named pipe or a device, not a file$/,
   "keys.jsonl a named pipe": /keys\.jsonl is a named pipe or a device, not a file$/,
   "limits.json a named pipe": /limits\.json is a named pipe or a device, not a file$/,
@@ -200,7 +201,7 @@ for (const [name, damage] of Object.entries(damages)) {
 test("check and a start refuse a folder in /proc, where none can be made", async () => {
   const { code, stdout } = await runHere(["check", "--data", "/proc/nothing"]);
   assert.deepEqual([code, (await started("/proc/nothing")).code], [1, 2]);
-  assert.match(stdout, /^(the folder \/proc cannot be used: E\w+; .*|user \w+ cannot write \/proc \(.*\))\nthe server would not start\n$/);
+  assert.match(stdout, /^(the folder \/proc cannot be used: E\w+; .*|user \w+ is refused \/proc \(.*\))\nthe server would not start\n$/);
 });
 
 test("check says how many animals and keys would be served, and that a start without keys makes the first", async (context) => {

@@ -75,7 +75,7 @@ test("a folder that cannot be written stops the start", async () => {
   await assertRefused([], { ANIMAL_STORE_DATA: "/dev/null/x" }, /^Cannot use ANIMAL_STORE_DATA=\/dev\/null\/x: /);
   // It exists, and this user cannot write to it.
   const folder = process.getuid?.() === 0 ? "/proc" : "/";
-  const reason = "(user \\w+ cannot write /|.*(EACCES|ENOENT|EPERM|EROFS))";
+  const reason = "(user \\w+ is refused /|.*(EACCES|ENOENT|EPERM|EROFS))";
   await assertRefused(["--data", folder], {}, new RegExp(`^Cannot use --data ${folder}: ${reason}`));
 });
 

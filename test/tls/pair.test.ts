@@ -60,8 +60,8 @@ test("each message names the file at fault, and the reason in words", { skip: no
     [cert, halfKey, halfKey, /^ is not whole: /],
     [damaged, key, damaged, /^ cannot be used: ./],
     [cert, damagedKey, damagedKey, /^ cannot be used: ./],
-    [inFolder("none"), key, inFolder("none"), /^ does not exist$/],
-    [cert, folder, `Cannot read ${folder}`, /^: EISDIR/],
+    [inFolder("none"), key, `Cannot read ${inFolder("none")}`, /^: ENOENT/],
+    [cert, folder, folder, /^: EISDIR/],
   ];
   for (const [usedCert, usedKey, atFault, reason] of table) {
     await assert.rejects(readPair({ cert: usedCert, key: usedKey }), ({ message }: Error) => {
