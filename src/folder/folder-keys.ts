@@ -8,12 +8,11 @@ import { folderLockPath } from "../disk/lock.ts";
 import { refuseRoot } from "../disk/owner.ts";
 import { KeyCommands } from "../keys/key-commands.ts";
 import { encodeKeyEvent } from "../keys/key-line.ts";
-import type { Keyring } from "../keys/keyring.ts";
 import type { KeyDecider } from "../keys/keys.ts";
 import { MemoryLimiter } from "../limits/memory-limiter.ts";
 import { send, succeeded, workOrAsk } from "./control-client.ts";
 import { KeyFile } from "./key-file.ts";
-import { limitsFileName, loadLimits } from "./limits-file.ts";
+import { clockOfSave, limitsFileName, loadLimits } from "./limits-file.ts";
 import { openKeys } from "./open-keys.ts";
 
 /** The keys of a data folder. */
@@ -32,7 +31,7 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
         if (lock === undefined) {
           return undefined;
         }
-        const held = await openKeys(lock, options, () => undefined);
+        const held = await openKeys(lock, options, () => undefined, await clockOfSave(disk, dataDir));
         return held.keys.change(event).finally(() => held.close());
       };
       const ask = async (): Promise<boolean> =>
@@ -46,9 +45,9 @@ export function folderKeys(options: FolderSurroundings): KeyDecider {
 async function readKeys(options: FolderSurroundings): Promise<KeyCommands> {
   const { clock, dataDir, disk, report } = options;
   await refuseRoot(dataDir);
-  const readLimits = async (keyring: Keyring): Promise<MemoryLimiter> => {
+  const readLimits = async (): Promise<MemoryLimiter> => {
     const limiter = new MemoryLimiter({ clock });
-    const fault = await loadLimits(disk, dataDir, limiter, keyring);
+    const fault = await loadLimits(disk, dataDir, limiter);
     if (fault !== undefined) {
       report(`${limitsFileName} ${fault}; used requests and bans are not shown`, "warning");
     }

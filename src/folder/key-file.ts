@@ -26,8 +26,8 @@ import { Tail } from "../log/tail.ts";
 export interface KeyFileOptions extends FolderSurroundings {
   /** For a process that does not hold the folder: it can change nothing, and the file need not be writable. */
   readonly isReadOnly?: boolean;
-  /** Called for each unban and reset that is appended, in one step with its effect on the keyring. */
-  readonly onGrant?: (lift: Lift, keyId: string) => void;
+  /** Called for each unban and reset that is appended, which is done once this resolves. */
+  readonly onGrant?: (lift: Lift, keyId: string) => Promise<void>;
 }
 
 export const keyFileName = "keys.jsonl";
@@ -133,7 +133,8 @@ export class KeyFile implements KeyLog {
       this.keyring.apply(event);
       const { lifts } = kindOf(event);
       if (lifts !== undefined) {
-        onGrant?.(lifts, event.id);
+        effect = "is in effect until a restart";
+        await onGrant?.(lifts, event.id);
       }
     } catch (error) {
       if (isNew && made !== undefined) {

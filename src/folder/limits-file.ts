@@ -10,13 +10,13 @@ import { join } from "node:path";
 import { crc32 } from "node:zlib";
 
 import { checksumText, hasChecksum, viewOf } from "../base/checksum.ts";
+import type { Clock } from "../base/clock.ts";
 import { messageOf } from "../base/error-message.ts";
 import type { Report } from "../base/report.ts";
 import { SerialQueue } from "../base/serial-queue.ts";
 import type { Disk, Lock } from "../disk/disk.ts";
 import { readWholeFile, replaceFile } from "../disk/file-bytes.ts";
 import { readError } from "../disk/file-errors.ts";
-import type { ApiKey } from "../keys/key.ts";
 import { type Ban, isRemembered, noBan } from "../limits/ban.ts";
 import { type KeyLimits, withInstants } from "../limits/key-limits.ts";
 import type { MemoryLimiter } from "../limits/memory-limiter.ts";
@@ -31,22 +31,12 @@ export interface SavedKey {
   readonly ban?: Pick<Readonly<Ban>, "untilMs" | "durationMs"> | undefined;
   /** When the last request came. Releases before 1.2 did not write it. */
   readonly lastMs?: number | undefined;
-  /** How many unbans and resets of the key have had their effect. Releases before 2.0 did not write it. */
-  readonly reliefs?: number | undefined;
 }
 
 export interface SavedLimits {
   readonly version: number;
   readonly savedMs: number;
   readonly keys: readonly SavedKey[];
-}
-
-/**
- * The unbans and resets of each key, as its log has them. Their number shows which of them are new, and not their time:
- * the clock of the process that made one may be wrong. Only a file of release 1.2 or earlier has no numbers.
- */
-export interface Grants {
-  get(keyId: string): Pick<ApiKey, "grantCount" | "resetNumber"> | undefined;
 }
 
 export interface LimitsFileOptions {
@@ -56,7 +46,6 @@ export interface LimitsFileOptions {
   readonly lock: Pick<Lock, "isInPlace">;
   readonly limiter: MemoryLimiter;
   readonly report: Report;
-  readonly grants: Grants;
 }
 
 export const limitsFileName = "limits.json";
@@ -67,17 +56,17 @@ const keysPerPiece = 500;
 
 export interface LimitsFile {
   /**
-   * Resolves when the limits as they are now, or later ones, are on disk, or could not be written, which is reported.
+   * Resolves when the limits as they are now, or later ones, are on disk: to undefined, or to why they are not.
    * Saves never overlap: one runs, and at most one waits.
    */
-  save(): Promise<void>;
+  save(): Promise<string | undefined>;
 }
 
 /** Restores the limiter from the file. A damaged one is set aside. @throws {Error} as `loadLimits` */
 export async function openLimitsFile(options: LimitsFileOptions): Promise<LimitsFile> {
-  const { disk, dataDir, lock, limiter, report, grants } = options;
+  const { disk, dataDir, lock, limiter, report } = options;
   const path = join(dataDir, limitsFileName);
-  const fault = await loadLimits(disk, dataDir, limiter, grants);
+  const fault = await loadLimits(disk, dataDir, limiter);
   if (fault !== undefined) {
     // A file that is mounted by itself cannot be moved. That is no reason not to serve.
     const asidePath = `${path}.damaged`; // An earlier one there is replaced.
@@ -91,19 +80,19 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
   let savedCount = 0;
   let isFailing = false;
   const saves = new SerialQueue();
-  let waitingSave: Promise<void> | undefined;
-  const write = async (): Promise<void> => {
+  let waitingSave: Promise<string | undefined> | undefined;
+  const write = async (): Promise<string | undefined> => {
     waitingSave = undefined;
     const { changeCount } = limiter;
     if (changeCount === savedCount) {
-      return;
+      return undefined;
     }
     let failure: string | undefined;
     try {
       if (!(await lock.isInPlace())) {
         throw new Error(`${dataDir} leads to another folder or to none, or its lock was removed`);
       }
-      await replaceFile(disk, path, snapshotPieces(limiter, grants));
+      await replaceFile(disk, path, snapshotPieces(limiter));
       savedCount = changeCount;
     } catch (error) {
       failure = `the limits cannot be saved, a restart would forget them: ${messageOf(error)}`;
@@ -113,6 +102,7 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
       isFailing = !isFailing;
       report(failure ?? "the limits can be saved again", failure === undefined ? "info" : "warning");
     }
+    return failure;
   };
   return { save: () => (waitingSave ??= saves.run(write)) };
 }
@@ -121,22 +111,27 @@ export async function openLimitsFile(options: LimitsFileOptions): Promise<Limits
  * Restores the limiter from the file, if there is one. Resolves to why it cannot be used: text that follows its name.
  * @throws {Error} naming the file, if it cannot be read
  */
-export async function loadLimits(
-  disk: Disk,
-  dataDir: string,
-  limiter: MemoryLimiter,
-  grants: Grants,
-): Promise<string | undefined> {
+export async function loadLimits(disk: Disk, dataDir: string, limiter: MemoryLimiter): Promise<string | undefined> {
   const path = join(dataDir, limitsFileName);
   const bytes = await readWholeFile(disk, path).catch((error: unknown) => {
     throw readError(path, error);
   });
   const saved = bytes && decodeSnapshot(bytes);
   if (typeof saved === "object") {
-    restoreLimits(limiter, saved, grants);
+    restoreLimits(limiter, saved);
     return undefined;
   }
   return saved;
+}
+
+/**
+ * A clock that stands at the instant of the last save: a command that lifts a ban reads the limits by it, and writes
+ * all others as they were, however wrong its own clock is. Undefined if no file can be used.
+ */
+export async function clockOfSave(disk: Disk, dataDir: string): Promise<Clock | undefined> {
+  const bytes = await readWholeFile(disk, join(dataDir, limitsFileName)).catch(() => undefined); // Its use says why.
+  const saved = bytes && decodeSnapshot(bytes);
+  return typeof saved === "object" ? { wallMs: () => saved.savedMs, monotonicMs: () => 0 } : undefined;
 }
 
 /** Returns the saved limits, or why they cannot be used: text that follows the file's name. */
@@ -149,11 +144,8 @@ export function decodeSnapshot(bytes: Uint8Array): SavedLimits | string {
   return saved.version === formatVersion ? saved : "was written by another release";
 }
 
-/**
- * The content of the file, in pieces: requests may be decided in between.
- * @param grants all have had their effect on the limiter; if undefined, a start assumes so of all that it knows
- */
-export function* snapshotPieces(limiter: MemoryLimiter, grants?: Grants): Generator<string> {
+/** The content of the file, in pieces: requests may be decided in between. */
+export function* snapshotPieces(limiter: MemoryLimiter): Generator<string> {
   const { clockMapping } = limiter;
   const savedMs = clockMapping.toWallMs(clockMapping.nowMs());
   let crc = 0;
@@ -165,8 +157,7 @@ export function* snapshotPieces(limiter: MemoryLimiter, grants?: Grants): Genera
     if (saved === undefined) {
       limiter.keys.delete(keyId);
     } else {
-      const grantCount = grants && (grants.get(keyId)?.grantCount ?? 0);
-      piece += separator + JSON.stringify({ ...saved, reliefs: grantCount });
+      piece += separator + JSON.stringify(saved);
       separator = ",";
     }
     keyCount += 1;
@@ -199,8 +190,7 @@ function savedKey(id: string, { minute, day, ban, lastMs }: KeyLimits, nowMs: nu
   };
 }
 
-/** Restores what was saved, and then applies the grants that have come since. */
-export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, grants: Grants): void {
+export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits): void {
   const { clockMapping } = limiter;
   const nowMs = clockMapping.nowMs();
   const wallNowMs = Math.max(clockMapping.toWallMs(nowMs), saved.savedMs); // The clock may have been set back.
@@ -208,16 +198,5 @@ export function restoreLimits(limiter: MemoryLimiter, saved: SavedLimits, grants
   for (const { id, minute = closedWindow(), day = closedWindow(), lastMs = -Infinity, ...key } of saved.keys) {
     const limits = { minute, day, ban: { ...noBan(), ...key.streak, ...key.ban }, lastMs };
     limiter.keys.set(id, withInstants(limits, instantOf));
-    const { grantCount = 0, resetNumber = 0 } = grants.get(id) ?? {};
-    const { reliefs = grantCount } = key; // A file without numbers counts as knowing all.
-    if (key.reliefs === undefined) {
-      limiter.changeCount += 1; // From the next save on, the numbers tell which grants are new.
-    }
-    if (resetNumber > reliefs) {
-      limiter.reset(id);
-    }
-    if (grantCount > reliefs) {
-      limiter.unban(id);
-    }
   }
 }

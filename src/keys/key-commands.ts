@@ -42,7 +42,7 @@ export interface KeyLog {
 export interface KeyCommandsOptions {
   readonly clock: Clock;
   /** Reads the limits that lists show (default: unused ones). */
-  readonly readLimits?: (keyring: Keyring) => Promise<MemoryLimiter>;
+  readonly readLimits?: () => Promise<MemoryLimiter>;
 }
 
 /** @internal */
@@ -65,7 +65,7 @@ export class KeyCommands implements KeyDecider {
   async list(): Promise<KeySummary[]> {
     const { clock, readLimits = async () => new MemoryLimiter({ clock }) } = this.#options;
     await this.#log.refresh?.();
-    const limiter = await readLimits(this.keyring);
+    const limiter = await readLimits();
     const summaries: KeySummary[] = [];
     await forEachYielding(this.keyring.list(), (key) => void summaries.push(summaryOf(key, limiter, clock.wallMs())));
     return summaries;

@@ -61,18 +61,8 @@ export const keyEvents: { readonly [Name in keyof Members]: EventKind<Name> } = 
     change: ({ graceUntilMs, timeMs }) => ({ graceUntilMs: graceUntilMs > timeMs ? graceUntilMs : undefined }),
     secretsEndMs: ({ graceUntilMs }) => graceUntilMs,
   },
-  unbanned: {
-    verb: "unban",
-    members: [],
-    lifts: "unban",
-    change: (_, { grantCount }) => ({ grantCount: grantCount + 1 }),
-  },
-  reset: {
-    verb: "reset",
-    members: [],
-    lifts: "reset",
-    change: (_, { grantCount }) => ({ grantCount: grantCount + 1, resetNumber: grantCount + 1 }),
-  },
+  unbanned: { verb: "unban", members: [], lifts: "unban", change: () => ({}) },
+  reset: { verb: "reset", members: [], lifts: "reset", change: () => ({}) },
 };
 
 /** The row of an event. The table's type makes sure that it fits. */

@@ -24,10 +24,6 @@ export interface ApiKey {
   readonly revokedMs: number | undefined;
   /** After a rotation with a grace period: when the last of the old secrets becomes invalid. */
   readonly graceUntilMs: number | undefined;
-  /** How often it was unbanned or reset. */
-  readonly grantCount: number;
-  /** The `grantCount` that the last reset resulted in; 0 if there was none. */
-  readonly resetNumber: number;
 }
 
 export type KeyState = "active" | "expired" | "revoked";

@@ -38,7 +38,7 @@ interface Credential {
 /** A key before its `made` event. */
 const noKey: ApiKey = {
   ...{ id: "", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: 0, expiresMs: undefined },
-  ...{ revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0 },
+  ...{ revokedMs: undefined, graceUntilMs: undefined },
 };
 
 const missing: Authentication = { kind: "missing" };

@@ -181,7 +181,7 @@ async function transferKeys(query: Query, folder: string, { disk, clock, report 
   // If somebody makes a key meanwhile, one transaction waits, and finds that the number of its event is taken.
   await query(appendText, [content.toString("utf8", 0, lengthBytes).split("\n").slice(0, -1)]);
   const limiter = new MemoryLimiter({ clock });
-  const fault = await loadLimits(disk, folder, limiter, keyring);
+  const fault = await loadLimits(disk, folder, limiter);
   if (fault !== undefined) {
     report(`limits.json ${fault}; all limits start unused`, "warning");
   }

@@ -108,7 +108,7 @@ test("keys list shows the requests used and the end of a ban, as the server save
     clock.advance(1_000);
   }
   const lock = { isInPlace: async () => true };
-  await (await openLimitsFile({ disk: nodeDisk, dataDir, lock, limiter, grants: new Map(), report: assert.fail })).save();
+  await (await openLimitsFile({ disk: nodeDisk, dataDir, lock, limiter, report: assert.fail })).save();
   const listed = (await keys(folder, "list")).out.split("\n")[1]?.split(/ {2,}/) ?? [];
   const times = ["2026-11-21T12:05:11Z", "2026-11-21T12:00:11Z"];
   assert.deepEqual(listed.slice(1, 8), ["banned", "enterprise", "full access", "2 of 2", "2 of 7", ...times]);

@@ -57,7 +57,7 @@ class Folder {
     };
     const report = (message: string): void => void this.reports.push(message);
     const lock = { isInPlace: async () => true };
-    return openLimitsFile({ disk, dataDir, lock, limiter, report, grants: new Map(), ...options });
+    return openLimitsFile({ disk, dataDir, lock, limiter, report, ...options });
   }
 
   /** A save begins with a remove and ends with a rename. */
@@ -115,54 +115,6 @@ test("LimitsFile restores no window or ban that ends later than its length from 
   folder.clock.advance(second);
   folder.take(); // the streak's fourth: a second after the third, not a year
   assert.equal(folder.limiter.keys.get("key")?.ban.refusalCount, 4);
-});
-
-/** As a log tells them of the key. */
-function grantsOf(grantCount: number, resetNumber = 0): LimitsFileOptions["grants"] {
-  return new Map([["key", { grantCount, resetNumber }]]);
-}
-
-const steps = [[0, "as it was"], [-2 * minute, "two minutes behind"], [30 * day, "30 days ahead"], [-year, "a year behind"]] as const;
-for (const [stepMs, clock] of steps) {
-  test(`LimitsFile applies each unban and reset once, whenever it was made, with a clock that is ${clock} at the restarts`, async (context) => {
-    const folder = new Folder(context);
-    let file = await folder.start(0, { grants: grantsOf(1) });
-    folder.ban();
-    await file.save();
-    file = await folder.start(stepMs, { grants: grantsOf(1) });
-    assert.match(folder.take(), stepMs > 0 ? /allowed/ : /key_banned/, "the first unban came before the ban");
-    folder.ban();
-    await file.save();
-    file = await folder.start(0, { grants: grantsOf(2) });
-    assert.match(folder.take(), /rate_limited/, "an unban has come since");
-    await file.save();
-    file = await folder.start(0, { grants: grantsOf(4, 3) });
-    assert.equal(folder.take(), "allowed 59 0", "a reset has come since, and an unban after it");
-    assert.equal(folder.limiter.keys.get("key")?.ban.durationMs, 0);
-    await file.save();
-    file = await folder.start(stepMs, { grants: grantsOf(4, 3) });
-    assert.equal(folder.take(), stepMs > 0 ? "allowed 59 0" : "allowed 58 0", "nothing is given back twice");
-    await file.save();
-  });
-}
-
-test("LimitsFile of release 1.2, without numbers, counts as knowing all unbans and resets, and knows the next one as new", async (context) => {
-  const folder = new Folder(context);
-  const savedMs = folder.clock.wallMs();
-  const ban = { untilMs: savedMs + 4 * minute, durationMs: 5 * minute };
-  const keys = [{ id: "key", day: { used: 7, endsMs: savedMs + day / 2 }, ban }];
-  await writeFile(folder.file, lineWithChecksum(JSON.stringify({ version: 1, savedMs, keys })));
-  const assertBanned = (isBanned: boolean): void => {
-    assert.equal(folder.limiter.bannedKeyCount, Number(isBanned));
-    assert.equal(folder.limiter.quotas("key", free).day.remaining, free.perDay - 7);
-  };
-  const file = await folder.start(0, { grants: grantsOf(2, 1) });
-  assertBanned(true);
-  await file.save(); // Although there was no request.
-  await folder.start(0, { grants: grantsOf(2, 1) });
-  assertBanned(true);
-  await folder.start(0, { grants: grantsOf(3, 1) });
-  assertBanned(false);
 });
 
 test("LimitsFile starts with a damaged file that cannot be moved, as one that is mounted by itself, and says so", async (context) => {

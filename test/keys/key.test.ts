@@ -37,7 +37,7 @@ test("isSecret() is false for another length, letter or prefix", () => {
 test("keyState() changes at the exact millisecond of the expiry", () => {
   const made: ApiKey = {
     id: "key_a", plan: createPlan("free"), label: undefined, isReadOnly: false, createdMs: nowMs, expiresMs: nowMs + 20,
-    revokedMs: undefined, graceUntilMs: undefined, grantCount: 0, resetNumber: 0,
+    revokedMs: undefined, graceUntilMs: undefined,
   };
   const states = [19, 20].map((laterMs) => key.keyState(made, nowMs + laterMs));
   assert.deepEqual(states, ["active", "expired"]);

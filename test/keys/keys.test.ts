@@ -48,8 +48,6 @@ test("Keys.create() keeps plan, label and expiry", async (context) => {
     expiresMs: Date.UTC(2027, 0, 31),
     revokedMs: undefined,
     graceUntilMs: undefined,
-    grantCount: 0,
-    resetNumber: 0,
   };
   assert.deepEqual(store.keyring.list(), [expected]);
   assert.deepEqual((await folder.open()).keyring.list(), [expected]);

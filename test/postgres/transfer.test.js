@@ -300,24 +300,6 @@ test("a torn keys.jsonl and a damaged limits.json are moved as far as they are i
   assert.match(stderr, /^warning: \S+keys\.jsonl .*; the keys before them are imported\nwarning: limits\.json .*; all limits start unused\n$/);
 });
 
-test("a ban that was lifted and requests that were given back are not moved, although limits.json was saved before", { skip }, async () => {
-  const banned = guardedFolder("banned");
-  await createKey(["--data", banned]);
-  const list = async (...store) => JSON.parse((await runCommand(["keys", "list", "--json", ...store])).stdout);
-  const { id } = await list("--data", banned);
-  const nowMs = Date.now();
-  const key = { id, reliefs: 0, day: { used: 7, endsMs: nowMs + 86_000_000 }, ban: { untilMs: nowMs + 250_000, durationMs: 300_000 } };
-  const saved = lineWithChecksum(JSON.stringify({ version: 1, savedMs: nowMs, keys: [key] }));
-  for (const [command, isBanned, used] of [["list", true, 7], ["unban", false, 7], ["reset", false, 0]]) {
-    assert.equal((await runCommand(["keys", command, ...(command === "list" ? [] : [id]), "--data", banned])).code, 0);
-    writeFileSync(join(banned, "limits.json"), saved);
-    const url = await postgres.createDatabase();
-    assert.equal((await runCommand(["import", banned, "--database", url])).code, 0);
-    const { bannedUntil, day } = await list("--database", url);
-    assert.deepEqual([bannedUntil !== null, day.used], [isBanned, used]);
-  }
-});
-
 test("an animal and a key that are made while an import runs come after those of the folder", { skip }, async () => {
   const url = await postgres.createDatabase();
   let made;

@@ -83,7 +83,6 @@ class World {
       () => this.#restart(this.#random.pick(clockSteps)),
       () => this.#unban(key),
       () => this.#reset(key),
-      () => this.#restart(0, key),
       () => this.#peek(key),
     ];
     // Requests are more frequent than other steps.
@@ -166,16 +165,14 @@ class World {
    * A new process reads what the old one wrote. Its monotonic clock begins elsewhere, so the time between is what the
    * wall clock says, and none where that was set back. A key may have been reset once the old one had written.
    */
-  #restart(clockStepMs: number, reset?: Key): void {
-    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter, new Map())].join("")));
+  #restart(clockStepMs: number): void {
+    const saved = decodeSnapshot(Buffer.from([...snapshotPieces(this.#limiter)].join("")));
     assert.ok(typeof saved !== "string", `it ${String(saved)}`);
-    const grants = new Map(reset && [[reset.id, { grantCount: 1, resetNumber: 1 }]]);
-    reset?.model.reset();
     const downMs = this.#random.integer(0, 5 * second) + clockStepMs;
     this.#clock = this.#newClock(this.#clock.wallMs() + downMs);
     this.#nowMs += Math.max(0, downMs);
     this.#limiter = new MemoryLimiter({ clock: this.#clock });
-    restoreLimits(this.#limiter, saved, grants);
+    restoreLimits(this.#limiter, saved);
   }
 
   /** A machine that has been up for a while, with a fraction that whole milliseconds leave off. */

@@ -51,7 +51,7 @@ export class KeyFolder {
       clock: this.clock,
       dataDir: this.path,
       report: (message) => this.reports.push(message),
-      onGrant: (lift, id) => this.grants.push(`${lift} ${id}`),
+      onGrant: async (lift, id) => void this.grants.push(`${lift} ${id}`),
       ...options,
     });
     this.context.after(() => file.close());
